@@ -1,0 +1,63 @@
+"""Baselines, heuristics and exact players, made from specs such as `numbers:bluff=0.25`.
+
+Every module here may offer agents in a dictionary `AGENTS`: name → frozen dataclass with an `act` method (see
+`dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
+prints.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import pkgutil
+from typing import Any
+
+from dice_envs.agent import Agent, register_specs
+from dice_envs.game import parse_options
+
+__all__ = ["factories", "make"]
+
+
+@functools.cache
+def factories() -> dict[str, Any]:
+    """Every agent that a spec can name: name → class."""
+    found: dict[str, Any] = {}
+    for module in pkgutil.iter_modules(__path__):
+        for name, factory in getattr(importlib.import_module(f"{__name__}.{module.name}"), "AGENTS", {}).items():
+            if name in found:
+                raise TypeError(f"two modules of agents offer {name!r}")
+            found[name] = factory
+    return dict(sorted(found.items()))
+
+
+def make(spec: str) -> Agent:
+    """An agent from its spec: `NAME`, `NAME:VALUE` (its first parameter), or `NAME:KEY=VALUE,KEY=VALUE`.
+
+    A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too.
+
+    Raises:
+        ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
+    """
+    name, _, rest = spec.partition(":")
+    if name not in factories():
+        raise ValueError(f"unknown agent {name!r}; known: {', '.join(factories())}")
+    factory = factories()[name]
+    fields = [field.name for field in dataclasses.fields(factory) if field.init and not field.name.startswith("_")]
+    pairs = [part for part in rest.split(",") if part]
+    if pairs and "=" not in pairs[0]:
+        if not fields:
+            raise ValueError(f"{name} takes no parameters, not {rest!r}")
+        pairs[0] = f"{fields[0]}={pairs[0]}"
+    parameters = parse_options(pairs)
+    for key in parameters:
+        if key not in fields:
+            raise ValueError(f"{name} has no parameter {key!r}; it has: {', '.join(fields) or 'none'}")
+    try:
+        agent: Agent = factory(**parameters)
+    except TypeError as problem:
+        raise ValueError(f"{spec}: {problem}; {name} takes: {', '.join(fields) or 'no parameters'}") from None
+    return agent
+
+
+register_specs(make)

@@ -1,0 +1,72 @@
+"""Five dice games as reinforcement-learning environments in which the right answer is known.
+
+`import dice_envs` registers every game with Gymnasium (`dice_envs/LiarsDice-v0`) and, where it has a registry, with
+PettingZoo (`dice_envs/liars_dice-v0`), and offers PettingZoo-style modules (`from dice_envs import liars_dice_v0`).
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from typing import Any
+
+import gymnasium
+import pettingzoo
+
+from dice_envs import aec
+from dice_envs.agent import Agent, Turn, Uniform
+from dice_envs.batch import Batch, IllegalActionError
+from dice_envs.game import Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
+from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
+
+__all__ = [
+    "Agent",
+    "Batch",
+    "Facts",
+    "Game",
+    "IllegalActionError",
+    "Picture",
+    "Pool",
+    "Row",
+    "SeatEnv",
+    "SeatVectorEnv",
+    "Turn",
+    "Uniform",
+    "Variant",
+    "configure",
+    "load",
+    "names",
+    "state_dtype",
+]
+
+try:
+    __version__ = metadata.version("dice-envs")
+except metadata.PackageNotFoundError:  # run from a checkout that is not installed
+    __version__ = "0+unknown"
+
+
+def _register(name: str) -> None:
+    game = load(name)
+    gymnasium.register(
+        id=f"dice_envs/{game.env_name}-v0",
+        entry_point="dice_envs.seat:SeatEnv",
+        vector_entry_point="dice_envs.seat:SeatVectorEnv",
+        kwargs={"game": name},
+        disable_env_checker=False,
+    )
+    module_name = f"{__name__}.{name}_v0"
+    module = aec.make_module(name, module_name)
+    sys.modules[module_name] = module
+    globals()[f"{name}_v0"] = module
+    if hasattr(pettingzoo, "register"):  # from PettingZoo 1.27 on
+        pettingzoo.register("aec", f"dice_envs/{name}-v0", entry_point=module.env)
+        if configure(game).facts.simultaneous:
+            pettingzoo.register("parallel", f"dice_envs/{name}-v0", entry_point=module.parallel_env)
+
+
+for _name in names():
+    _register(_name)
+
+
+def __getattr__(name: str) -> Any:  # tells type checkers of the modules made above
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

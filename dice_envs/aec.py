@@ -1,0 +1,310 @@
+"""Any game as a PettingZoo environment: `raw_env`, `env`, and `parallel_env` for simultaneous games."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import EzPickle, seeding
+from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.utils import wrappers
+
+from dice_envs.batch import IllegalActionError, explain_illegal
+from dice_envs.game import OVER, Game, Variant, configure
+from dice_envs.render import RENDER_MODES, check_mode, render
+
+__all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
+
+_SEED_BOUND = 2**63
+
+
+class _Table:
+    """One game on the table: what the two PettingZoo shells share."""
+
+    def __init__(self, game: str | Game | Variant, render_mode: str | None, max_cycles: int | None, options: dict[str, Any]):
+        check_mode(render_mode)
+        if max_cycles is not None and (not isinstance(max_cycles, int) or max_cycles < 1):
+            raise ValueError(f"max_cycles must be a whole number from 1 on, or None, not {max_cycles!r}")
+        self.variant = configure(game, **options)
+        facts = self.variant.facts
+        self.render_mode = render_mode
+        self.max_cycles = max_cycles
+        self.metadata = {
+            "name": f"{self.variant.game.name}_v0",
+            "render_modes": RENDER_MODES,
+            "render_fps": 2,
+            "is_parallelizable": facts.simultaneous,
+        }
+        self.possible_agents = [f"player_{seat}" for seat in range(facts.num_seats)]
+        self.agents: list[str] = []
+        self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        self.observation_spaces = {agent: self._observation_space() for agent in self.possible_agents}
+        self.action_spaces = {agent: spaces.Discrete(facts.num_actions) for agent in self.possible_agents}
+        shape = (facts.num_seats, facts.observation_size)
+        self.state_space = spaces.Box(0.0, 1.0, shape, np.float32)
+        self._kernels = self.variant.kernels
+        self._params = self.variant.params
+        self._states = np.zeros(1, self.variant.game.state)
+        self._index = np.zeros(1, np.int64)
+        self._action = np.zeros(1, np.int64)
+        # Views that follow the state: reading them is much cheaper than reading fields of a record.
+        self._mover = self._states["seat"]
+        self._rewards = self._states["rewards"][0, : facts.num_seats]
+        self._out = self._states["out"][0, : facts.num_seats]
+        self._num_steps = 0
+        self._np_random: np.random.Generator | None = None
+
+    def _observation_space(self) -> spaces.Dict:
+        facts = self.variant.facts
+        return spaces.Dict(
+            {
+                "observation": spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32),
+                "action_mask": spaces.Box(0, 1, (facts.num_actions,), np.int8),
+            }
+        )
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        return self.action_spaces[agent]
+
+    def state(self) -> np.ndarray:
+        """All seats' observations, (seats, observation_size) float32: for centralised training."""
+        return np.stack([self._view(seat)[0] for seat in range(self.variant.facts.num_seats)])
+
+    def render(self) -> str | np.ndarray | None:
+        """The table with all dice open: text for `ansi`, an image for `rgb_array`, printed for `human`."""
+        if self.render_mode is None:
+            warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
+            return None
+        return render(self.variant.picture(self._states[0]), self.render_mode)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _deal(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        if seed is not None or self._np_random is None:
+            self._np_random, _ = seeding.np_random(seed)
+        fresh = self._states.copy()
+        fresh["rng"] = np.uint64(self._np_random.integers(_SEED_BOUND))
+        self._kernels.deal(self._params, fresh, self._index)
+        if options and self.variant.game.arrange is not None:
+            self.variant.game.arrange(self.variant.options, fresh[0], options)
+        self._states[:] = fresh
+        self._num_steps = 0
+
+    def _view(self, seat: int) -> tuple[np.ndarray, np.ndarray]:
+        """A fresh observation and action mask of the seat; the mask is 0 unless it is to move."""
+        observation = np.empty((1, self.variant.facts.observation_size), np.float32)
+        mask = np.empty((1, self.variant.facts.num_actions), np.int8)
+        self._action[0] = seat
+        self._kernels.view(self._params, self._states, self._index, self._action, observation, mask)
+        return observation[0], mask[0]
+
+    def _play(self, states: np.ndarray, agent: str, action: Any) -> None:
+        try:
+            number = operator.index(action)
+        except TypeError:
+            raise IllegalActionError(f"the action of {agent} must be an integer, not {action!r}") from None
+        self._action[0] = number if abs(number) < _SEED_BOUND else -1
+        if self._kernels.checked_play(self._params, states, self._index, self._action) >= 0:
+            raise IllegalActionError(f"{agent}: {explain_illegal(self.variant, states[0], number)}")
+
+
+class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
+    """A game in which seats act one at a time. Seats of simultaneous games commit in turn, unseen by each other.
+
+    Observations are `{"observation": float32, "action_mask": int8}`; the mask is 0 for agents not to move.
+    `infos[agent]["action_mask"]` holds the same mask.
+
+    Args:
+        game: name, Game or Variant.
+        render_mode: "human", "ansi", "rgb_array" or None.
+        max_cycles: truncate after so many actions; None plays to the end.
+        options: the game's options.
+    """
+
+    def __init__(
+        self, game: str | Game | Variant, render_mode: str | None = None, max_cycles: int | None = None, **options: Any
+    ) -> None:
+        EzPickle.__init__(self, game, render_mode, max_cycles, **options)
+        _Table.__init__(self, game, render_mode, max_cycles, options)
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Deal a new game. A seed fixes it; without one the stream goes on. `options` are the game's own (see its
+        file), say `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice. ValueError for wrong ones, nothing changed."""
+        self._deal(seed, options)
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+        self._find_mover()
+
+    def _find_mover(self) -> None:
+        seat = int(self._mover[0])
+        zeros = self.variant.facts.num_actions
+        self.infos = {agent: {"action_mask": np.zeros(zeros, np.int8)} for agent in self.agents}
+        if seat != OVER:
+            self.agent_selection = self.possible_agents[seat]
+            self._observation, self._mask = self._view(seat)
+            self.infos[self.agent_selection] = {"action_mask": self._mask.copy()}
+
+    def observe(self, agent: str) -> dict[str, np.ndarray]:
+        seat = self._seat_of[agent]
+        if seat == self._mover[0] and not self.truncations.get(agent, False):
+            return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
+        observation, mask = self._view(seat)
+        return {"observation": observation, "action_mask": mask if seat != self._mover[0] else np.zeros_like(mask)}
+
+    def step(self, action: int | None) -> None:
+        """Play the action of `agent_selection`; None for an agent whose game has ended.
+
+        Raises:
+            IllegalActionError: the action is malformed or not legal; nothing has changed.
+        """
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)  # type: ignore[arg-type]
+            return
+        self._play(self._states, agent, action)
+        self._cumulative_rewards[agent] = 0.0
+        self._num_steps += 1
+        rewards, out = self._rewards.tolist(), self._out.tolist()
+        over = self._mover[0] == OVER
+        capped = not over and self.max_cycles is not None and self._num_steps >= self.max_cycles
+        ended = over or capped
+        for other in self.agents:
+            seat = self._seat_of[other]
+            self.rewards[other] = rewards[seat]
+            self._cumulative_rewards[other] += rewards[seat]
+            if over or out[seat]:
+                self.terminations[other] = ended = True
+            elif capped:
+                self.truncations[other] = True
+        self._find_mover()
+        if ended:
+            for other in self.agents:
+                if self.truncations[other]:
+                    self.infos[other]["action_mask"][:] = 0
+            self._deads_step_first()
+        if self.render_mode == "human":
+            self.render()
+
+
+class DiceParallelEnv(_Table, ParallelEnv[str, dict[str, np.ndarray], int], EzPickle):
+    """A simultaneous game in which all seats commit at once. Arguments as for `DiceAECEnv`; `max_cycles` counts
+    steps of all seats together."""
+
+    def __init__(
+        self, game: str | Game | Variant, render_mode: str | None = None, max_cycles: int | None = None, **options: Any
+    ) -> None:
+        EzPickle.__init__(self, game, render_mode, max_cycles, **options)
+        _Table.__init__(self, game, render_mode, max_cycles, options)
+        if not self.variant.facts.simultaneous:
+            raise ValueError(f"{self.variant.game.name} is not simultaneous: use its env or raw_env")
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+        self._deal(seed, options)
+        self.agents = self.possible_agents[:]
+        return self._views()
+
+    def _masks(self) -> list[np.ndarray]:
+        """Every seat's legal actions: each commits without seeing the others, so any legal choices before it will do."""
+        scratch = self._states.copy()
+        masks = [np.zeros(self.variant.facts.num_actions, np.int8) for _ in self.possible_agents]
+        for _ in self.possible_agents:
+            seat = int(scratch["seat"][0])
+            if seat == OVER:
+                break
+            self._kernels.legal(self._params, scratch, self._index, masks[seat][None])
+            self._action[0] = masks[seat].argmax()
+            self._kernels.play(self._params, scratch, self._index, self._action)
+        return masks
+
+    def _views(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+        masks = self._masks()
+        observations = {
+            agent: {"observation": self._view(seat)[0], "action_mask": masks[seat].copy()}
+            for agent, seat in self._seat_of.items()
+            if agent in self.agents
+        }
+        return observations, {agent: {"action_mask": masks[self._seat_of[agent]]} for agent in self.agents}
+
+    def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
+        """All seats' actions at once.
+
+        Raises:
+            IllegalActionError: an action is missing, malformed or not legal; nothing has changed.
+        """
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        missing = [agent for agent in self.agents if agent not in actions]
+        if missing:
+            raise IllegalActionError(f"no action for {', '.join(missing)}")
+        after = self._states.copy()
+        rewards = np.zeros(len(self.agents))
+        for _ in self.agents:
+            agent = self.possible_agents[after["seat"][0]]
+            self._play(after, agent, actions[agent])
+            rewards += after["rewards"][0, : len(rewards)]
+        self._states[:] = after
+        self._num_steps += 1
+        over = bool(after["seat"][0] == OVER)
+        capped = not over and self.max_cycles is not None and self._num_steps >= self.max_cycles
+        observations, infos = self._views()
+        result = (
+            observations,
+            {agent: float(rewards[seat]) for agent, seat in self._seat_of.items()},
+            dict.fromkeys(self.agents, over),
+            dict.fromkeys(self.agents, capped),
+            infos,
+        )
+        if over or capped:
+            self.agents = []
+        if self.render_mode == "human":
+            self.render()
+        return result
+
+
+def raw_env(game: str | Game | Variant, **kwargs: Any) -> DiceAECEnv:
+    """The bare AEC environment: fastest, and it raises IllegalActionError for an illegal action."""
+    return DiceAECEnv(game, **kwargs)
+
+
+def env(game: str | Game | Variant, **kwargs: Any) -> AECEnv[Any, Any, Any]:
+    """The AEC environment in PettingZoo's usual wrappers: an illegal action ends the game with reward −1."""
+    wrapped: AECEnv[Any, Any, Any] = wrappers.TerminateIllegalWrapper(raw_env(game, **kwargs), illegal_reward=-1)
+    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
+
+
+def parallel_env(game: str | Game | Variant, **kwargs: Any) -> DiceParallelEnv:
+    """The environment in which all seats of a simultaneous game commit at once."""
+    return DiceParallelEnv(game, **kwargs)
+
+
+def _bound_to(name: str, make: Callable[..., Any], module: str) -> Callable[..., Any]:
+    def bound(**kwargs: Any) -> Any:
+        return make(name, **kwargs)
+
+    bound.__name__ = bound.__qualname__ = make.__name__
+    bound.__module__ = module
+    bound.__doc__ = make.__doc__
+    return bound
+
+
+def make_module(name: str, module_name: str) -> ModuleType:
+    """A PettingZoo-style module for the game: `env`, `raw_env`, and `parallel_env`."""
+    module = ModuleType(module_name, f"The game {name} in PettingZoo's form: env, raw_env and, if simultaneous, parallel_env.")
+    for make in (env, raw_env, parallel_env):
+        setattr(module, make.__name__, _bound_to(name, make, module_name))
+    return module

@@ -1,0 +1,220 @@
+"""Many games at once. The only place that loops over states; every environment stands on it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.dice import choose_from_mask, new_streams, next_u64
+from dice_envs.game import OVER, Game, Variant, configure
+from dice_envs.kernel import kernel
+
+__all__ = ["Batch", "IllegalActionError", "Kernels", "compile_kernels"]
+
+
+class IllegalActionError(ValueError):
+    """An action that is malformed or not legal now. Nothing has changed."""
+
+
+class Kernels(NamedTuple):
+    """A game's compiled loops. `index` (m,) int64 names the games of `states` that take part; row k of every
+    other array belongs to game index[k]. Each works in place on the array it writes."""
+
+    deal: Callable[..., None]  # (params, states, index)
+    legal: Callable[..., None]  # (params, states, index, masks (m, actions) int8)
+    play: Callable[..., None]  # (params, states, index, actions (m,)): the actions must be legal
+    checked_play: Callable[..., int]  # the same, but → row of the first illegal action and nothing moved, or −1
+    observe: Callable[..., None]  # (params, states, index, seats (m,), out (m, size) float32)
+    reroll: Callable[..., None]  # (params, states, index, seats, streams (m,), out (m,) states)
+    view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal for who is to move
+    playouts: Callable[..., int]  # (params, states, steps): random play, dealing anew; returns games finished
+
+
+@functools.cache
+def compile_kernels(game: Game) -> Kernels:
+    """The loops over states for one game, compiled on first use and cached on disk."""
+    deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
+    random_action = game.random_action
+    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
+
+    @compiled
+    def deal_all(params, states, index):
+        for i in index:
+            deal(params, states[i])
+
+    @compiled
+    def legal_all(params, states, index, masks):
+        masks[:] = 0
+        for k in range(len(index)):
+            state = states[index[k]]
+            if state["seat"] != OVER:
+                legal(params, state, masks[k])
+
+    @compiled
+    def checked_play(params, states, index, actions):
+        mask = np.zeros(params.num_actions, np.int8)
+        for k in range(len(index)):
+            state = states[index[k]]
+            action = actions[k]
+            if state["seat"] == OVER or action < 0 or action >= len(mask):
+                return k
+            mask[:] = 0
+            legal(params, state, mask)
+            if mask[action] == 0:
+                return k
+        for k in range(len(index)):
+            play(params, states[index[k]], actions[k])
+        return -1
+
+    @compiled
+    def play_all(params, states, index, actions):
+        for k in range(len(index)):
+            play(params, states[index[k]], actions[k])
+
+    @compiled
+    def observe_all(params, states, index, seats, out):
+        out[:] = 0
+        for k in range(len(index)):
+            observe(params, states[index[k]], seats[k], out[k])
+
+    @compiled
+    def reroll_all(params, states, index, seats, streams, out):
+        for k in range(len(index)):
+            out[k] = states[index[k]]
+            out[k]["rng"] = next_u64(streams[k])
+            reroll_hidden(params, out[k], seats[k])
+
+    @compiled
+    def view_all(params, states, index, seats, out, masks):
+        out[:] = 0
+        masks[:] = 0
+        for k in range(len(index)):
+            state = states[index[k]]
+            observe(params, state, seats[k], out[k])
+            if state["seat"] == seats[k]:
+                legal(params, state, masks[k])
+
+    if random_action is None:
+
+        @compiled
+        def random_action(params, state, mask):
+            mask[:] = 0
+            legal(params, state, mask)
+            return choose_from_mask(state, mask)
+    else:
+        direct_action = random_action
+
+        @compiled
+        def random_action(params, state, mask):
+            return direct_action(params, state)
+
+    @compiled
+    def playouts(params, states, steps):
+        finished = 0
+        mask = np.zeros(params.num_actions, np.int8)
+        for i in range(len(states)):
+            state = states[i]
+            for _ in range(steps):
+                if state["seat"] == OVER:
+                    finished += 1
+                    deal(params, state)
+                play(params, state, random_action(params, state, mask))
+        return finished
+
+    return Kernels(deal_all, legal_all, play_all, checked_play, observe_all, reroll_all, view_all, playouts)
+
+
+class Batch:
+    """n games of one kind, stepped together; every seat is driven by the caller.
+
+    Args:
+        game: name, Game or Variant.
+        num_games: how many.
+        seed: seeds all games (game i depends on the seed and on i alone); None for fresh entropy.
+        options: the game's options.
+    """
+
+    def __init__(self, game: str | Game | Variant, num_games: int, seed: int | None = None, **options: Any) -> None:
+        self.variant = configure(game, **options)
+        if num_games < 1:
+            raise ValueError(f"num_games must be at least 1, not {num_games}")
+        self.num_games = num_games
+        self.states = np.zeros(num_games, self.variant.game.state)
+        self.states["rng"] = new_streams(seed, num_games)["rng"]
+        self._all = np.arange(num_games)
+        self.deal()
+
+    @property
+    def seats(self) -> np.ndarray:
+        """The seat to move in each game, (n,) int8; OVER (−1) where the game has ended."""
+        return self.states["seat"].copy()
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """What the last action earned each seat, (n, seats) float32."""
+        return self.states["rewards"][:, : self.variant.facts.num_seats].copy()
+
+    def deal(self, index: np.ndarray | None = None) -> None:
+        """Start these games anew (all, by default); their random streams go on."""
+        self.variant.kernels.deal(self.variant.params, self.states, self._all if index is None else index)
+
+    def legal(self) -> np.ndarray:
+        """Legal actions, (n, actions) int8; all 0 where the game has ended."""
+        masks = np.empty((self.num_games, self.variant.facts.num_actions), np.int8)
+        self.variant.kernels.legal(self.variant.params, self.states, self._all, masks)
+        return masks
+
+    def observe(self, seats: np.ndarray | None = None) -> np.ndarray:
+        """What `seats` (n,) see (by default the seat to move, seat 0 where the game has ended), (n, size) float32."""
+        if seats is None:
+            seats = np.maximum(self.states["seat"], 0)
+        out = np.empty((self.num_games, self.variant.facts.observation_size), np.float32)
+        self.variant.kernels.observe(self.variant.params, self.states, self._all, seats, out)
+        return out
+
+    def play(self, actions: np.ndarray, index: np.ndarray | None = None) -> None:
+        """Play one action in each game of `index` (all, by default).
+
+        Raises:
+            IllegalActionError: some action is malformed or not legal; no game has moved.
+        """
+        index = self._all if index is None else index
+        play_checked(self.variant, self.states, index, actions)
+
+
+def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any) -> None:
+    """Play one action in each game of `index`. `states` is modified in place.
+
+    Raises:
+        IllegalActionError: some action is malformed or not legal; no game has moved.
+    """
+    try:
+        array = np.asarray(actions)
+    except ValueError as problem:
+        raise IllegalActionError(f"actions must be an array of {len(index)} integers: {problem}") from None
+    if array.shape != (len(index),) or array.dtype.kind not in "iu":
+        raise IllegalActionError(
+            f"actions must be {len(index)} integers, one for each game, not {array.dtype} of shape {array.shape}"
+        )
+    array = array.astype(np.int64)
+    row = variant.kernels.checked_play(variant.params, states, index, array)
+    if row >= 0:
+        raise IllegalActionError(f"game {index[row]}: {explain_illegal(variant, states[index[row]], int(array[row]))}")
+
+
+def explain_illegal(variant: Variant, state: Any, action: int) -> str:
+    """Why the action cannot be played, with examples of what can."""
+    if state["seat"] == OVER:
+        return "the game is over; reset it to play on"
+    count = variant.facts.num_actions
+    if not 0 <= action < count:
+        return f"action {action} does not exist; actions are 0 to {count - 1}"
+    mask = np.zeros(count, np.int8)
+    variant.game.legal(variant.params, state, mask)
+    legal = np.flatnonzero(mask)
+    shown = ", ".join(f"{a} ({variant.describe_action(int(a))})" for a in legal[:3])
+    more = f" and {len(legal) - 3} more" if len(legal) > 3 else ""
+    return f"action {action} ({variant.describe_action(action)}) is not legal now; legal: {shown}{more}"

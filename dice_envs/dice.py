@@ -1,0 +1,99 @@
+"""Random stream and dice helpers for kernels.
+
+A stream is the `rng` field of a record: a game's state, or a record of `STREAM`. It is a splitmix64 counter
+(Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014), so one number seeds it, a
+copy of a state carries it along, and drawing costs under a nanosecond. All draws change the record in place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dice_envs.kernel import kernel
+
+__all__ = ["STREAM", "below", "choose_from_mask", "mix", "new_streams", "next_u64", "roll", "roll_counts", "uniform"]
+
+STREAM = np.dtype([("rng", np.uint64)], align=True)  # a random stream on its own
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S32, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32), np.uint64(11)
+_FRACTION_BITS = np.uint64(60)
+_FRACTION_MASK = np.uint64((1 << 60) - 1)
+_S4, _S3, _ONE, _BYTE = np.uint64(4), np.uint64(3), np.uint64(1), np.uint64(255)
+_DICE_PER_DRAW = 8  # 8 dice of up to 8 faces leave at least 36 of the 60 bits: bias under 2**-36
+
+
+@kernel
+def mix(z):
+    """The splitmix64 output function: a bijection of uint64 that scatters close inputs."""
+    z = (z ^ (z >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    return z ^ (z >> _S31)
+
+
+@kernel
+def next_u64(stream):
+    """The next 64 random bits of `stream`. Modified in place."""
+    z = stream["rng"] + _GOLDEN
+    stream["rng"] = z
+    return mix(z)
+
+
+@kernel
+def below(stream, n):
+    """A uniform integer in 0 … n−1, for 1 ≤ n < 2**31 (bias under n / 2**32). Modified in place."""
+    return np.int64(((next_u64(stream) >> _S32) * np.uint64(n)) >> _S32)
+
+
+@kernel
+def uniform(stream):
+    """A uniform float64 in [0, 1). Modified in place."""
+    return np.float64(next_u64(stream) >> _S11) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def roll(stream, num_faces):
+    """One die: 1 … num_faces. Modified in place."""
+    return below(stream, num_faces) + 1
+
+
+@kernel
+def roll_counts(stream, num_dice, num_faces, counts):
+    """Roll at most 255 dice of 2 … 8 faces: sets `counts[face - 1]` for each of its 8 entries. Both modified in place."""
+    faces = np.uint64(num_faces)
+    packed = np.uint64(0)  # eight counters of a byte each: adding to them stays in one register
+    left = num_dice
+    while left > 0:
+        # A random fraction, times the number of faces: the whole part is a die, the rest is a fresh fraction.
+        fraction = next_u64(stream) >> _S4
+        for _ in range(min(left, _DICE_PER_DRAW)):
+            fraction = (fraction & _FRACTION_MASK) * faces
+            packed += _ONE << ((fraction >> _FRACTION_BITS) << _S3)
+        left -= _DICE_PER_DRAW
+    for face in range(8):
+        counts[face] = np.int64((packed >> np.uint64(8 * face)) & _BYTE)
+
+
+@kernel
+def choose_from_mask(stream, mask):
+    """A uniformly random index at which `mask` is not 0; −1 when there is none. `stream` is modified in place."""
+    count = 0
+    for i in range(len(mask)):
+        count += mask[i] != 0
+    if count == 0:
+        return -1
+    k = below(stream, count)
+    for i in range(len(mask)):
+        if mask[i] != 0:
+            if k == 0:
+                return i
+            k -= 1
+    return -1
+
+
+def new_streams(seed: int | np.random.SeedSequence | None, n: int) -> np.ndarray:
+    """n independent streams, as a (n,) array of `STREAM`, from one seed (None: fresh entropy)."""
+    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    return sequence.generate_state(n, np.uint64).view(STREAM)

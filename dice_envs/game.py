@@ -1,0 +1,219 @@
+"""The contract every game fulfils, the discovery of games, and the checking of options.
+
+A game is one file in `dice_envs/games` whose last statement is `GAME = Game(...)`. Environments, agents,
+search, solvers and tournaments know games only through what stands here.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = [
+    "MAX_SEATS",
+    "OVER",
+    "Facts",
+    "Game",
+    "Picture",
+    "Row",
+    "Variant",
+    "check_choice",
+    "check_range",
+    "configure",
+    "load",
+    "names",
+    "parse_options",
+    "state_dtype",
+]
+
+MAX_SEATS = 6  # the most seats any game has; sizes the per-seat fields of every state
+OVER = -1  # value of the field `seat` when the game is over
+
+
+def state_dtype(fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
+    """A game's STATE: the fields that all games share, then the game's own.
+
+    Shared: `rng` (uint64, the game's random stream), `seat` (int8, the seat to move, or OVER), `rewards`
+    (float32 per seat, earned since the last step), `out` (int8 per seat, 1 once the game has ended for
+    that seat though others may play on).
+    """
+    shared = [("rng", np.uint64), ("seat", np.int8), ("rewards", np.float32, (MAX_SEATS,)), ("out", np.int8, (MAX_SEATS,))]
+    return np.dtype([*shared, *fields], align=True)
+
+
+class Facts(NamedTuple):
+    """What a game with given options promises; the conformance tests hold every game to it."""
+
+    num_seats: int
+    num_actions: int  # actions are 0 … num_actions − 1
+    observation_size: int  # length of one observation, float32 in [0, 1]
+    min_return: float  # least and greatest sum of one seat's rewards over a game
+    max_return: float
+    zero_sum: bool  # returns over all seats add up to 0
+    simultaneous: bool  # seats commit without seeing each other's choice: a parallel environment exists
+    max_steps: int  # the most actions in one game, all seats together
+
+
+class Row(NamedTuple):
+    """One line of a picture: a caption and dice (a face value each, None for a hidden die)."""
+
+    caption: str
+    dice: tuple[int | None, ...] = ()
+
+
+class Picture(NamedTuple):
+    """What a viewer sees of a state: a title, rows of dice, and closing lines of text."""
+
+    title: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Game:
+    """One game: its options, its state and its rules as kernels. See CONTRIBUTING for how to write one.
+
+    Kernels work in place on a record of dtype `state` and receive the NamedTuple that `params` returns.
+    """
+
+    name: str  # as in commands and module names: "liars_dice"
+    env_name: str  # as in Gymnasium ids: "LiarsDice" for "dice_envs/LiarsDice-v0"
+    title: str  # as people write it: "Liar's Dice"
+    options: type  # frozen dataclass; raises ValueError from __post_init__
+    state: np.dtype[Any]
+    params: Callable[[Any], Any]  # options → NamedTuple of numbers
+    facts: Callable[[Any], Facts]  # options → Facts
+    deal: Callable[..., None]  # (params, state): start a game; only `rng` is set before
+    legal: Callable[..., None]  # (params, state, mask): set mask[a] = 1 for each legal action; mask comes zeroed
+    play: Callable[..., None]  # (params, state, action): a legal action of the seat to move, and chance after it
+    observe: Callable[..., None]  # (params, state, seat, out): write the seat's observation; out comes zeroed
+    reroll_hidden: Callable[..., None]  # (params, state, seat): draw again all that the seat cannot see
+    describe_action: Callable[[Any, int], str]  # (options, action) → words
+    picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
+    random_action: Callable[..., int] | None = None  # (params, state): a uniform legal action, without a mask
+    arrange: Callable[[Any, Any, Mapping[str, Any]], None] | None = None  # (options, state, reset options)
+    gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
+
+    def configure(self, **options: Any) -> Variant:
+        """This game with options fixed. Raises ValueError naming the option, its value and what is allowed."""
+        known = [field.name for field in dataclasses.fields(self.options)]
+        for name in options:
+            if name not in known:
+                raise ValueError(f"{self.name} has no option {name!r}; its options are: {', '.join(known)}")
+        return Variant(self, self.options(**options))
+
+
+class Variant:
+    """A game with its options fixed: what environments and agents are built on.
+
+    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`.
+    """
+
+    def __init__(self, game: Game, options: Any) -> None:
+        self.game = game
+        self.options = options
+        self.params = game.params(options)
+        self.facts = game.facts(options)
+
+    @functools.cached_property
+    def kernels(self) -> Any:
+        """The game's compiled loops over many states (`dice_envs.batch.Kernels`)."""
+        from dice_envs.batch import compile_kernels
+
+        return compile_kernels(self.game)
+
+    def describe_action(self, action: int) -> str:
+        """The action in words."""
+        return self.game.describe_action(self.options, action)
+
+    def picture(self, state: Any, viewer: int | None = None) -> Picture:
+        """What `viewer` sees of one state record; None sees everything."""
+        return self.game.picture(self.options, state, viewer)
+
+    def changed_options(self) -> dict[str, Any]:
+        """The options that differ from their defaults, as plain values."""
+        defaults = type(self.options)()
+        values = dataclasses.asdict(self.options)
+        return {name: value for name, value in values.items() if value != getattr(defaults, name)}
+
+    def __reduce__(self) -> Any:
+        return configure, (self.game.name,), {"options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(self.game, state["options"])  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"Variant({self.game.name}, {self.options})"
+
+
+def names() -> list[str]:
+    """The games found in `dice_envs/games`, sorted."""
+    package = importlib.import_module("dice_envs.games")
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+
+
+@functools.cache
+def load(name: str) -> Game:
+    """The game of that name. Hyphens count as underscores. ValueError for a name that is not there."""
+    wanted = name.replace("-", "_").lower()
+    if wanted not in names():
+        raise ValueError(f"unknown game {name!r}; the games are: {', '.join(names())}")
+    game = importlib.import_module(f"dice_envs.games.{wanted}").GAME
+    if not isinstance(game, Game) or game.name != wanted:
+        raise TypeError(f"dice_envs/games/{wanted}.py must end with GAME = Game(name={wanted!r}, ...)")
+    return game
+
+
+def configure(game: str | Game | Variant, **options: Any) -> Variant:
+    """A game by name (or a Game of your own) with options; a Variant passes through when no option is given."""
+    if isinstance(game, Variant):
+        return game.game.configure(**{**game.changed_options(), **options}) if options else game
+    return (game if isinstance(game, Game) else load(game)).configure(**options)
+
+
+# --- checking and parsing of options ----------------------------------------------------------------------------
+
+
+def check_range(name: str, value: Any, low: float, high: float, whole: bool = True) -> None:
+    """Raise ValueError unless `value` is a number (an int where `whole`) in low … high."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+        kind = "a whole number" if whole else "a number"
+        raise ValueError(f"{name} must be {kind} from {low} to {high}, not {value!r}")
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
+    """Raise ValueError unless `value` is one of `allowed` (True is not 1 here)."""
+    if not any(type(value) is type(choice) and value == choice for choice in allowed):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+
+
+def _value_of(text: str) -> Any:
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    if re.fullmatch(r"[-+]?\d+", text):
+        return int(text)
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return tuple(_value_of(part) for part in text.split(",")) if "," in text else text
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`; ValueError for what is no KEY=VALUE."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip() or not text.strip():
+            raise ValueError(f"an option is written KEY=VALUE, not {pair!r}")
+        options[name.strip().replace("-", "_")] = _value_of(text.strip())
+    return options

@@ -1,0 +1,565 @@
+"""Liar's Dice: bid on what lies under all the cups, or call the last bidder a liar.
+
+Play
+    N players hold dice that only they see. The starter bids (quantity q, face f): "at least q dice show f".
+    Each next player raises or calls. On a call all dice are shown: if the bid holds, the caller loses a die,
+    otherwise the bidder does. The loser starts the next round; if the loser is out, the next player in seat
+    order who still has dice. The last player with dice wins. When nothing can be raised, calling is the only
+    legal action.
+
+Sources
+    D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018) for the game and the rule `raise_rule="quantity"`;
+    OpenSpiel's `liars_dice` for `rules="openspiel"`.
+
+Readings
+    - The article's sentence on who loses a call has one case backwards; its two worked examples and its
+      program agree with the reading above.
+    - The article does not bound a bid; here no quantity above the dice still in play may be bid, since it
+      could never hold. Its "after 6 the next bid can be 6 or 1" is read for the highest face of any die.
+    - A player without dice is out of the game at once and earns its -1/(n-1) then: its own end.
+
+Actions
+    0 … B-1     bid (q, f) is (q-1) * num_faces + (f-1), where B = all dice at the start * num_faces
+    B           call
+
+Observation, float32 in [0, 1], seats relative to the observer (it is seat 0, the next in turn is seat 1)
+    num_faces           own dice: how many show each face / the largest num_dice
+    num_players         dice left / the largest num_dice
+    num_players * B     1 where that seat made that bid this round
+    num_players         1 for the seat to move
+    num_faces + 2       the last bid: its face (one-hot), its quantity / all dice at the start, the chance that it
+                        holds given the own dice if all others were thrown fairly (1 with no bid)
+    num_players * 2     past rounds' bids of each seat, from dice shown at calls: the share that named a face the
+                        bidder held most of, (named + 1) / (bids + 2), and how many there were, bids / (bids + 8)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dice_envs.dice import below, roll_counts
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.kernel import kernel
+
+MAX_DICE = 6  # per player
+MAX_FACES = 8
+MAX_BIDS = MAX_SEATS * MAX_DICE * MAX_FACES
+NO_BID = -1  # value of `bid` before a round's first bid, and of `shown_bid` before the first call
+NOBODY = -1  # value of `caller` and `loser` before the first call
+NO_WILD = -1  # value of `Params.wild` when no face is wild
+_RECIPROCALS = np.array([0] + [-(-65536 // divisor) for divisor in range(1, MAX_FACES + 1)])
+MANY_BIDS = 8  # so many past bids weigh one half in the observation
+
+
+# --- options ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of Liar's Dice; ValueError names the option, the value and what is allowed.
+
+    Attributes:
+        num_players: 2 to 6.
+        num_dice: dice each player starts with, 1 to 6, or one number for each seat.
+        num_faces: faces of every die, 2 to 8.
+        raise_rule: "quantity": the quantity must rise and the face may not fall, but face 1 may follow the highest
+            face (the article). "either": a higher quantity with any face, or the same with a higher face.
+        wild: "ones" or "highest": dice of that face count for every face, a bid on it counts it alone; or None.
+        rounds: "elimination": the whole game; "single": one call decides.
+        starter: who bids first in the first round: "random" or "first" (seat 0).
+        reward: "win": at the end +1 for the winner and -1/(n-1) for the others (one round: -1 for the loser of the
+            call and +1/(n-1) for the others); "dice": -1 for each die lost, when it is lost.
+        rules: "openspiel" is short for two players, "either", wild "highest", "single" and starter "first".
+    """
+
+    num_players: int = 2
+    num_dice: int | tuple[int, ...] = 5
+    num_faces: int = 6
+    raise_rule: Literal["quantity", "either"] = "quantity"
+    wild: Literal["ones", "highest"] | None = None
+    rounds: Literal["elimination", "single"] = "elimination"
+    starter: Literal["random", "first"] = "random"
+    reward: Literal["win", "dice"] = "win"
+    rules: Literal["standard", "openspiel"] = "standard"
+
+    def __post_init__(self) -> None:
+        check_choice("rules", self.rules, ("standard", "openspiel"))
+        if self.rules == "openspiel":
+            preset = {"num_players": 2, "raise_rule": "either", "wild": "highest", "rounds": "single", "starter": "first"}
+            for field in dataclasses.fields(self):
+                value = getattr(self, field.name)
+                if field.name in preset and value not in (field.default, preset[field.name]):
+                    raise ValueError(f'{field.name} must be {preset[field.name]!r} with rules="openspiel", not {value!r}')
+            for name, value in preset.items():
+                object.__setattr__(self, name, value)
+        check_range("num_players", self.num_players, 2, MAX_SEATS)
+        if isinstance(self.num_dice, (list, tuple)):
+            object.__setattr__(self, "num_dice", tuple(self.num_dice))
+            if len(self.num_dice) != self.num_players:
+                raise ValueError(f"num_dice must be one number or {self.num_players}, one for each seat, not {self.num_dice!r}")
+        for dice in self.dice_per_seat:
+            check_range("num_dice", dice, 1, MAX_DICE)
+        check_range("num_faces", self.num_faces, 2, MAX_FACES)
+        check_choice("raise_rule", self.raise_rule, ("quantity", "either"))
+        check_choice("wild", self.wild, (None, "ones", "highest"))
+        check_choice("rounds", self.rounds, ("elimination", "single"))
+        check_choice("starter", self.starter, ("random", "first"))
+        check_choice("reward", self.reward, ("win", "dice"))
+
+    @property
+    def dice_per_seat(self) -> tuple[int, ...]:
+        """Dice at the start, one number for each seat."""
+        return self.num_dice if isinstance(self.num_dice, tuple) else (self.num_dice,) * self.num_players
+
+
+class Params(NamedTuple):
+    """What the kernels receive."""
+
+    num_players: int
+    dice: tuple[int, ...]  # at the start, for each of MAX_SEATS seats, 0 for seats that are not there
+    most_dice: int  # the largest of them
+    num_faces: int
+    num_actions: int
+    call: int  # the action that calls
+    quantity_rule: bool
+    wild: int  # index of the wild face, or NO_WILD
+    single: bool
+    random_starter: bool
+    pay_dice: bool
+
+
+def _params(options: Options) -> Params:
+    dice = options.dice_per_seat
+    num_bids = sum(dice) * options.num_faces
+    return Params(
+        num_players=options.num_players,
+        dice=dice + (0,) * (MAX_SEATS - len(dice)),
+        most_dice=max(dice),
+        num_faces=options.num_faces,
+        num_actions=num_bids + 1,
+        call=num_bids,
+        quantity_rule=options.raise_rule == "quantity",
+        wild={None: NO_WILD, "ones": 0, "highest": options.num_faces - 1}[options.wild],
+        single=options.rounds == "single",
+        random_starter=options.starter == "random",
+        pay_dice=options.reward == "dice",
+    )
+
+
+def _facts(options: Options) -> Facts:
+    n, faces, dice = options.num_players, options.num_faces, options.dice_per_seat
+    num_bids = sum(dice) * faces
+    single = options.rounds == "single"
+    # A round with k dice in play has at most so many bids, and the call; each round takes one die.
+    longest_round = [k * (1 if options.raise_rule == "quantity" else faces) + 1 for k in range(sum(dice) + 1)]
+    if options.reward == "dice":
+        low, high = (-1.0 if single else -float(max(dice))), 0.0
+    else:
+        low, high = (-1.0, 1 / (n - 1)) if single else (-1 / (n - 1), 1.0)
+    return Facts(
+        num_seats=n,
+        num_actions=num_bids + 1,
+        observation_size=2 * faces + 2 + n * num_bids + 4 * n,
+        min_return=low,
+        max_return=high,
+        zero_sum=options.reward == "win",
+        simultaneous=False,
+        max_steps=longest_round[-1] if single else sum(longest_round[2:]),
+    )
+
+
+# --- state ------------------------------------------------------------------------------------------------------
+
+STATE = state_dtype(
+    [
+        ("counts", np.int8, (MAX_SEATS, MAX_FACES)),  # hidden: dice of each seat that show each face
+        ("dice", np.int8, (MAX_SEATS,)),  # dice left
+        ("in_round", np.int8, (MAX_SEATS,)),  # 1 for the seats that hold dice in this round
+        ("in_play", np.int16),  # dice in this round, all seats together
+        ("starter", np.int8),  # who made, or makes, this round's first bid; the others follow in seat order
+        ("num_bids", np.int16),  # how many bids this round has seen
+        ("bids", np.int16, (MAX_BIDS,)),  # those bids, in order; what stands beyond num_bids means nothing
+        ("bid", np.int16),  # the last of them, or NO_BID
+        ("bids_shown", np.int16, (MAX_SEATS,)),  # bids of past rounds, all checked at a call
+        ("bids_honest", np.int16, (MAX_SEATS,)),  # those that named a face the bidder held most of
+        ("shown", np.int8, (MAX_SEATS, MAX_FACES)),  # the counts shown at the last call
+        ("shown_bid", np.int16),  # the bid then called, or NO_BID
+        ("caller", np.int8),  # who called it
+        ("loser", np.int8),  # who lost the die
+    ]
+)
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal(params, state):
+    """Start a game. Modified in place."""
+    for seat in range(MAX_SEATS):
+        state["rewards"][seat] = 0
+        state["out"][seat] = 0
+        state["dice"][seat] = params.dice[seat]
+        state["bids_shown"][seat] = 0
+        state["bids_honest"][seat] = 0
+        for face in range(MAX_FACES):
+            state["shown"][seat, face] = 0
+    state["shown_bid"] = NO_BID
+    state["caller"] = NOBODY
+    state["loser"] = NOBODY
+    state["seat"] = below(state, params.num_players) if params.random_starter else 0
+    _start_round(params, state)
+
+
+@kernel
+def _start_round(params, state):
+    state["starter"] = state["seat"]
+    state["num_bids"] = 0
+    state["bid"] = NO_BID
+    state["in_play"] = 0
+    for seat in range(MAX_SEATS):
+        state["in_round"][seat] = state["dice"][seat] > 0
+        state["in_play"] += state["dice"][seat]
+    for seat in range(params.num_players):
+        _throw(params, state, seat)
+
+
+@kernel
+def _throw(params, state, seat):
+    roll_counts(state, state["dice"][seat], params.num_faces, state["counts"][seat])
+
+
+@kernel
+def _divide(small, divisor):
+    """`small // divisor` for 0 <= small < 1024 and divisors up to MAX_FACES, ten times as fast as the processor's own."""
+    return (small * _RECIPROCALS[divisor]) >> 16
+
+
+@kernel
+def quantity_of(params, bid):
+    """The quantity of a bid less 1."""
+    return _divide(np.int64(bid), params.num_faces)
+
+
+@kernel
+def face_of(params, bid):
+    """The face index of a bid, 0 for face 1."""
+    return bid - quantity_of(params, bid) * params.num_faces
+
+
+@kernel
+def count_raises(params, state):
+    """How many bids are legal: all of `nth_raise(params, state, 0 … count - 1)`."""
+    faces = params.num_faces
+    dice = np.int64(state["in_play"])
+    bid = np.int64(state["bid"])
+    if not params.quantity_rule or bid == NO_BID:
+        return dice * faces - (bid + 1)
+    return (dice - quantity_of(params, bid) - 1) * _width(params, bid)
+
+
+@kernel
+def _width(params, bid):
+    """How many faces may follow the bid's face when the quantity rises."""
+    higher = params.num_faces - face_of(params, bid)
+    return higher if higher > 1 else np.int64(2)
+
+
+@kernel
+def nth_raise(params, state, k):
+    """The k-th legal bid, as an action, in rising order."""
+    bid = np.int64(state["bid"])
+    if not params.quantity_rule or bid == NO_BID:
+        return bid + 1 + k
+    width = _width(params, bid)
+    more = _divide(k, width)
+    at = k - more * width
+    face = face_of(params, bid)
+    if face == params.num_faces - 1:  # from the highest face: face 1 or the highest again
+        face *= at
+    else:
+        face += at
+    return (quantity_of(params, bid) + 1 + more) * params.num_faces + face
+
+
+@kernel
+def legal(params, state, mask):
+    """Mark the legal actions. Modified in place."""
+    for k in range(count_raises(params, state)):
+        mask[nth_raise(params, state, k)] = 1
+    if state["bid"] != NO_BID:
+        mask[params.call] = 1
+
+
+@kernel
+def random_action(params, state):
+    """A uniformly random legal action. The state's stream is modified in place."""
+    raises = count_raises(params, state)
+    k = below(state, raises + (state["bid"] != NO_BID))
+    return nth_raise(params, state, k) if k < raises else np.int64(params.call)
+
+
+@kernel
+def matching(params, counts, face):
+    """How many dice of `counts` (faces,) count for a bid on the face index."""
+    if params.wild == NO_WILD or params.wild == face:
+        return np.int64(counts[face])
+    return np.int64(counts[face]) + np.int64(counts[params.wild])
+
+
+@kernel
+def chance_at_least(params, quantity, own, unseen, face):
+    """P(own + X >= quantity), X ~ Binomial(unseen, chance that a fair die counts for the face index)."""
+    need = quantity - own
+    if need <= 0:
+        return 1.0
+    if need > unseen:
+        return 0.0
+    chance = (1.0 if params.wild == NO_WILD or params.wild == face else 2.0) / params.num_faces
+    odds = chance / (1.0 - chance) if chance < 1.0 else 0.0
+    if odds == 0.0:
+        return 1.0
+    below_need = 0.0
+    mass = (1.0 - chance) ** unseen
+    for hits in range(need):
+        below_need += mass
+        mass *= odds * (unseen - hits) / (hits + 1)
+    return max(0.0, 1.0 - below_need)
+
+
+@kernel
+def chance_bid_holds(params, state, seat):
+    """The chance that the last bid holds, as the seat sees it with the others' dice thrown fairly; 1 with no bid."""
+    bid = state["bid"]
+    if bid == NO_BID:
+        return 1.0
+    face = face_of(params, bid)
+    own = matching(params, state["counts"][seat], face)
+    unseen = state["in_play"] - state["dice"][seat]
+    return chance_at_least(params, quantity_of(params, bid) + 1, own, unseen, face)
+
+
+@kernel
+def play(params, state, action):
+    """Bid or call, and all that follows up to the next decision. Modified in place."""
+    for seat in range(MAX_SEATS):
+        state["rewards"][seat] = 0
+    if action == params.call:
+        _call(params, state)
+    else:
+        state["bids"][state["num_bids"]] = action
+        state["num_bids"] += 1
+        state["bid"] = action
+        state["seat"] = _next_seat(params, state["in_round"], state["seat"])
+
+
+@kernel
+def _next_seat(params, counts, seat):
+    """The next seat in order whose entry of `counts` is not 0."""
+    seat = np.int64(seat)
+    for _ in range(params.num_players):
+        seat = seat + 1 if seat + 1 < params.num_players else 0
+        if counts[seat] > 0:
+            break
+    return seat
+
+
+@kernel
+def _last_bidder(params, state):
+    seat = np.int64(state["seat"])
+    for _ in range(params.num_players):
+        seat = seat - 1 if seat > 0 else params.num_players - 1
+        if state["in_round"][seat] > 0:
+            break
+    return seat
+
+
+@kernel
+def _call(params, state):
+    bid = state["bid"]
+    face_bid = face_of(params, bid)
+    total = 0
+    for seat in range(params.num_players):
+        total += matching(params, state["counts"][seat], face_bid)
+    for seat in range(MAX_SEATS):
+        for face in range(MAX_FACES):
+            state["shown"][seat, face] = state["counts"][seat, face]
+    caller = state["seat"]
+    loser = caller if total >= quantity_of(params, bid) + 1 else _last_bidder(params, state)
+    state["shown_bid"] = bid
+    state["caller"] = caller
+    state["loser"] = loser
+    _remember_bids(params, state)
+    state["dice"][loser] -= 1
+    if params.pay_dice:
+        state["rewards"][loser] = -1
+    if params.single:
+        _end(params, state, loser, -1.0, 1.0 / (params.num_players - 1))
+        return
+    if state["dice"][loser] == 0:
+        state["out"][loser] = 1
+        winner = _next_seat(params, state["dice"], loser)
+        if not params.pay_dice:
+            state["rewards"][loser] = -1.0 / (params.num_players - 1)
+        if state["dice"][winner] == state["in_play"] - 1:
+            if not params.pay_dice:
+                state["rewards"][winner] = 1
+            _end(params, state, loser, 0.0, 0.0)
+            return
+        state["seat"] = winner
+    else:
+        state["seat"] = loser
+    _start_round(params, state)
+
+
+@kernel
+def _end(params, state, loser, loss, gain):
+    """Close the game; the last round stays on the table to be looked at."""
+    state["seat"] = OVER
+    for seat in range(params.num_players):
+        state["out"][seat] = 1
+        if not params.pay_dice:
+            state["rewards"][seat] += loss if seat == loser else gain
+
+
+@kernel
+def _remember_bids(params, state):
+    """Add the round's bids to what is known of each bidder."""
+    who = state["starter"]
+    for i in range(state["num_bids"]):
+        held = state["counts"][who]
+        most = held[0]
+        for face in range(1, MAX_FACES):
+            most = max(most, held[face])
+        state["bids_shown"][who] += 1
+        state["bids_honest"][who] += held[face_of(params, state["bids"][i])] == most
+        who = _next_seat(params, state["in_round"], who)
+
+
+@kernel
+def observe(params, state, seat, out):
+    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    n = params.num_players
+    faces = params.num_faces
+    bids = params.call
+    most = np.float32(params.most_dice)
+    dice_at = faces
+    bids_at = dice_at + n
+    mover_at = bids_at + n * bids
+    last_at = mover_at + n
+    past_at = last_at + faces + 2
+    for face in range(faces):
+        out[face] = state["counts"][seat, face] / most
+    for other in range(n):
+        relative = other - seat if other >= seat else other - seat + n
+        out[dice_at + relative] = state["dice"][other] / most
+        if state["seat"] == other:
+            out[mover_at + relative] = 1
+        shown = np.float32(state["bids_shown"][other])
+        out[past_at + 2 * relative] = (state["bids_honest"][other] + np.float32(1)) / (shown + np.float32(2))
+        out[past_at + 2 * relative + 1] = shown / (shown + np.float32(MANY_BIDS))
+    who = np.int64(state["starter"])
+    for i in range(state["num_bids"]):
+        out[bids_at + (who - seat if who >= seat else who - seat + n) * bids + state["bids"][i]] = 1
+        who = np.int64(_next_seat(params, state["in_round"], who))
+    bid = state["bid"]
+    if bid != NO_BID:
+        out[last_at + face_of(params, bid)] = 1
+        out[last_at + faces] = np.float32(quantity_of(params, bid) + 1) / np.float32(_divide(bids, faces))
+    out[last_at + faces + 1] = chance_bid_holds(params, state, seat)
+
+
+@kernel
+def reroll_hidden(params, state, seat):
+    """Throw the others' dice again. Modified in place."""
+    for other in range(params.num_players):
+        if other != seat:
+            _throw(params, state, other)
+
+
+# --- words, pictures, positions -----------------------------------------------------------------------------------
+
+
+def _describe_action(options: Options, action: int) -> str:
+    quantity, face = divmod(action, options.num_faces)
+    if quantity == sum(options.dice_per_seat):
+        return "call"
+    return f"{quantity + 1} x {face + 1}"
+
+
+def _faces(counts: Any) -> tuple[int, ...]:
+    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
+
+
+def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
+    over = state["seat"] == OVER
+    made: list[list[str]] = [[] for _ in range(options.num_players)]
+    playing = [seat for seat in range(options.num_players) if state["in_round"][seat]]
+    for i in range(state["num_bids"]):
+        who = playing[(playing.index(state["starter"]) + i) % len(playing)]
+        made[who].append(_describe_action(options, int(state["bids"][i])))
+    rows = []
+    for seat in range(options.num_players):
+        dice = _faces(state["counts"][seat])
+        whose = "you" if seat == viewer else f"player {seat}"
+        if state["out"][seat] and not over:
+            rows.append(Row(f"{whose}: out"))
+            continue
+        bids = ", ".join(made[seat])
+        turn = " <- to move" if seat == state["seat"] else ""
+        seen = over or viewer is None or seat == viewer
+        rows.append(Row(f"{whose}{': bid ' + bids if bids else ''}{turn}", dice if seen else (None,) * len(dice)))
+    notes = []
+    if state["shown_bid"] != NO_BID:
+        called = _describe_action(options, int(state["shown_bid"]))
+        hands = "; ".join(
+            f"player {seat}: {' '.join(map(str, _faces(state['shown'][seat]))) or '-'}" for seat in range(options.num_players)
+        )
+        notes.append(f"player {state['caller']} called {called}; shown: {hands}; player {state['loser']} loses a die")
+    if over:
+        notes.append("the game is over")
+    elif state["bid"] != NO_BID:
+        notes.append(f"the bid is {_describe_action(options, int(state['bid']))}")
+    return Picture("Liar's Dice", tuple(rows), tuple(notes))
+
+
+def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
+    """`{"dice": [[faces of seat 0], ...]}` sets the first round's dice; other keys are not for this game."""
+    if "dice" not in wanted:
+        return
+    hands = wanted["dice"]
+    expected = f"one list of face values for each of the {options.num_players} seats"
+    if not isinstance(hands, (list, tuple, np.ndarray)) or len(hands) != options.num_players:
+        raise ValueError(f"dice must be {expected}, not {hands!r}")
+    counts = np.zeros_like(state["counts"])
+    for seat, (hand, number) in enumerate(zip(hands, options.dice_per_seat, strict=True)):
+        if not isinstance(hand, (list, tuple, np.ndarray)) or len(hand) != number:
+            raise ValueError(f"dice of seat {seat} must be {number} face values, not {hand!r}")
+        for value in hand:
+            check_range(f"dice of seat {seat}", value, 1, options.num_faces)
+            counts[seat, value - 1] += 1
+    state["counts"][:] = counts
+
+
+GAME = Game(
+    name="liars_dice",
+    env_name="LiarsDice",
+    title="Liar's Dice",
+    options=Options,
+    state=STATE,
+    params=_params,
+    facts=_facts,
+    deal=deal,
+    legal=legal,
+    play=play,
+    observe=observe,
+    reroll_hidden=reroll_hidden,
+    describe_action=_describe_action,
+    picture=_picture,
+    random_action=random_action,
+    arrange=_arrange,
+)

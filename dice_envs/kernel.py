@@ -1,0 +1,158 @@
+"""The decorator that compiles kernels and caches the machine code on disk.
+
+`numba.njit(cache=True)` notices a change only in the function's own file, and never finds closures again.
+Here one stamp covers every source file of the package a kernel lives in and of `dice_envs`, so any edit
+recompiles, and a kernel built inside a function is told apart from its siblings by a tag.
+
+This file alone leans on numba's internals. Where they have changed, kernels still compile and run; they are
+only not cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+__all__ = ["kernel", "package_stamp"]
+
+_OWN_PACKAGE = Path(__file__).resolve().parent
+
+# Every state begins with its stream, so a helper compiled for one record serves the others: numba remarks on it.
+warnings.filterwarnings("ignore", message=r"Record\(rng", category=numba.NumbaExperimentalFeatureWarning)
+
+try:
+    from numba.core.caching import CompileResultCacheImpl, _Cache, dumps
+    from numba.core.serialize import pickle as _pickle
+except ImportError:  # pragma: no cover - another numba
+    _Cache = object
+    CompileResultCacheImpl = None
+
+
+@functools.cache
+def _digest_of_sources(folder: Path) -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.digest()
+
+
+def package_stamp(source_file: str | os.PathLike[str]) -> str:
+    """A short hash of every source file that a kernel in `source_file` may call.
+
+    That is all of `dice_envs` and all of the top-level package the file belongs to (a lone script counts
+    as itself). The sources are read once per process.
+    """
+    digest = hashlib.sha256(_digest_of_sources(_OWN_PACKAGE))
+    path = Path(source_file).resolve()
+    package = path.parent
+    while (package.parent / "__init__.py").exists():
+        package = package.parent
+    if not (package / "__init__.py").exists():
+        digest.update(path.read_bytes() if path.exists() else b"")
+    elif package != _OWN_PACKAGE:
+        digest.update(_digest_of_sources(package))
+    return digest.hexdigest()[:16]
+
+
+class _KernelCache(_Cache):
+    """Machine code on disk, one file per kernel, tag, stamp and argument types.
+
+    File names carry the whole key, so processes that compile at the same time never mix up their files.
+    """
+
+    def __init__(self, function: Callable[..., Any], tag: str) -> None:
+        self._impl = CompileResultCacheImpl(function)
+        self._folder = Path(self._impl.locator.get_cache_path())
+        # One hash of the name and the tag keeps the file name short.
+        name = f"{function.__module__}.{function.__qualname__}:{tag}"
+        self._prefix = f"{function.__name__}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+        self._stamp = package_stamp(function.__code__.co_filename)
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        return str(self._folder)
+
+    def _file(self, signature: Any, codegen: Any) -> Path:
+        key = (str(signature), codegen.magic_tuple(), numba.__version__, sys.version, np.__version__)
+        return self._folder / f"{self._prefix}-{self._stamp}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        if not self._enabled:
+            return None
+        try:
+            payload = _pickle.loads(self._file(sig, target_context.codegen()).read_bytes())
+            loaded = self._impl.rebuild(target_context, payload)
+        except FileNotFoundError:
+            return None
+        except Exception:  # a damaged file is as good as none
+            return None
+        # A class of __main__ comes back from a pickle as another class: such code would never be called.
+        return loaded if loaded.signature.args == tuple(getattr(sig, "args", sig)) else None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if not self._enabled or not self._impl.check_cachable(data):
+            return
+        target = self._file(sig, data.codegen)
+        try:
+            payload = dumps(self._impl.reduce(data))
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=self._prefix, suffix=".tmp")
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(payload)
+            os.replace(temporary, target)
+            for old in self._folder.glob(f"{self._prefix}-*.nbc"):
+                if not old.name.startswith(f"{self._prefix}-{self._stamp}-"):
+                    old.unlink(missing_ok=True)
+        except OSError:  # a read-only or full disk costs the cache, not the game
+            self._enabled = False
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        for path in self._folder.glob(f"{self._prefix}-*.nbc"):
+            path.unlink(missing_ok=True)
+
+
+@functools.cache
+def _warn_uncached(reason: str) -> None:
+    warnings.warn(f"dice_envs compiles its kernels anew in every process: {reason}", RuntimeWarning, stacklevel=4)
+
+
+def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: bool = True) -> Any:
+    """Compile a function with numba in nopython mode, without the GIL, and cache it on disk.
+
+    Args:
+        function: the function, when used as a bare decorator.
+        tag: what tells this kernel from others of the same qualified name; needed for kernels built inside a
+            function, whose machine code depends on what they close over (say, the name of the game).
+        cache: False for kernels whose closure no tag can describe.
+
+    Returns:
+        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself.
+    """
+    if function is None:
+        return functools.partial(kernel, tag=tag, cache=cache)
+    compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    if compiled is function or not cache:
+        return compiled
+    try:
+        compiled._cache = _KernelCache(function, tag)
+    except Exception as problem:  # numba's internals differ, or the source is not a file
+        _warn_uncached(f"{type(problem).__name__}: {problem}")
+    return compiled

@@ -1,0 +1,135 @@
+"""Any game as a Stable-Baselines3 VecEnv with action masks, for MaskablePPO of SB3-contrib."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+
+from dice_envs.game import Game, Variant
+from dice_envs.render import render
+from dice_envs.seat import SeatGames, _gym_variant, _spaces
+
+__all__ = ["SeatVecEnv", "make_vec_env"]
+
+
+class SeatVecEnv(VecEnv):
+    """Many games of one seat each. An ended game is dealt anew at once: its last observation is in
+    `info["terminal_observation"]`, its return and length in `info["episode"]`, as SB3's Monitor has them.
+
+    Arguments as for `dice_envs.seat.SeatVectorEnv`.
+    """
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        num_envs: int = 1,
+        opponents: Any = "random",
+        seat: int | str = "random",
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.variant = _gym_variant(game, options)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat)
+        self.render_mode = render_mode
+        self.metadata = {"render_modes": ["ansi", "rgb_array"]}
+        super().__init__(num_envs, *_spaces(self.variant))
+        self._all = np.arange(num_envs)
+        self._returns = np.zeros(num_envs)
+        self._lengths = np.zeros(num_envs, np.int64)
+        self._start_time = time.time()
+
+    def reset(self) -> np.ndarray:
+        """Deal all games; seeds given to `seed` since the last reset apply."""
+        for i, seed in enumerate(self._seeds):
+            if seed is not None:
+                self.games.seed_games(self._all[i : i + 1], [seed])
+        options = self._options[0] if self._options and all(o == self._options[0] for o in self._options) else None
+        self.games.start(self._all, options)
+        self._reset_seeds()
+        self._reset_options()
+        self._returns[:] = 0
+        self._lengths[:] = 0
+        observations, self._masks = self.games.view(self._all)
+        self.reset_infos = [{} for _ in self._all]
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        rewards, ended = self.games.step(self._all, self._actions)
+        self._returns += rewards
+        self._lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in self._all]
+        if ended.any():
+            index = self._all[ended]
+            final, _ = self.games.view(index)
+            elapsed = time.time() - self._start_time
+            for row, i in enumerate(index):
+                infos[i] = {
+                    "terminal_observation": final[row],
+                    "TimeLimit.truncated": False,
+                    "episode": {"r": float(self._returns[i]), "l": int(self._lengths[i]), "t": elapsed},
+                    "players": self.games.players[i].copy(),
+                }
+            self._returns[index] = 0
+            self._lengths[index] = 0
+            self.games.start(index)
+        observations, self._masks = self.games.view(self._all)
+        return observations, rewards.astype(np.float32), ended, infos
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions, (num_envs, actions) bool."""
+        return self._masks.astype(bool)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def has_attr(self, attr_name: str) -> bool:
+        return hasattr(self, attr_name)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the whole: the games of a SeatVecEnv have none of their own."""
+        if len(list(self._get_indices(indices))) != self.num_envs:
+            raise ValueError(f"{attr_name} can be set for all games only, not for {indices}")
+        setattr(self, attr_name, value)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """`action_masks` and `render` game by game, as SB3 asks for them."""
+        if method_name == "action_masks":
+            masks = self.action_masks()
+            return list(masks) if indices is None else [masks[i] for i in self._get_indices(indices)]
+        if method_name == "render":
+            return [self._draw(i) for i in self._get_indices(indices)]
+        raise AttributeError(f"SeatVecEnv has no method {method_name!r} for single games; it has action_masks and render")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False for _ in self._get_indices(indices)]
+
+    def _draw(self, i: int) -> Any:
+        return render(self.variant.picture(self.games.states[i], int(self.games.learners[i])), self.render_mode)
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        return [self._draw(int(i)) for i in self._all] if self.render_mode == "rgb_array" else [None] * self.num_envs
+
+
+def make_vec_env(
+    game: str | Game | Variant,
+    num_envs: int = 1,
+    opponents: Any = "random",
+    seat: int | str = "random",
+    seed: int | None = None,
+    render_mode: str | None = None,
+    **options: Any,
+) -> SeatVecEnv:
+    """A SeatVecEnv; game i is seeded with seed + i."""
+    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, **options)
+    env.seed(seed)
+    return env

@@ -1,0 +1,448 @@
+"""One seat of any game against opponents: `gymnasium.Env` and `gymnasium.vector.VectorEnv`.
+
+The learner sees the game at its own turns only. Opponents answer inside `step`, many games at a time; rewards
+are the learner's own, summed up to its next turn or to the end of its game.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from dice_envs.agent import Agent, ask, resolve
+from dice_envs.batch import IllegalActionError, play_checked
+from dice_envs.dice import STREAM, below, mix, uniform
+from dice_envs.game import OVER, Game, Variant, check_choice, check_range, configure
+from dice_envs.kernel import kernel
+from dice_envs.render import RENDER_MODES, check_mode, render
+
+__all__ = ["Opponents", "Pool", "SeatEnv", "SeatGames", "SeatVectorEnv"]
+
+LEARNER = -1  # stands for the learner where the players of the seats are listed
+_ASIDE = np.uint64(0xD1CE5EED0DD5)  # keeps the opponents' streams apart from the game's own
+
+Opponents = "str | Agent | Sequence[str | Agent] | Pool"
+
+
+@dataclasses.dataclass
+class Pool:
+    """Opponents drawn anew, for each of the learner's opponents, when a game starts.
+
+    Attributes:
+        agents: agents or their specs.
+        weights: how often each is drawn, positive; None for equally often. Both may be changed between games.
+    """
+
+    agents: list[Any]
+    weights: list[float] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.agents:
+            raise ValueError("a pool needs at least one agent")
+        self.agents = [resolve(agent) for agent in self.agents]
+        self.cumulative()
+
+    def cumulative(self) -> np.ndarray:
+        """Weights summed up to 1, (agents,) float64."""
+        weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
+        if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
+            raise ValueError(f"weights must be {len(self.agents)} numbers from 0 on, not all 0, not {self.weights!r}")
+        return np.cumsum(weights) / weights.sum()
+
+
+@kernel
+def _draw_seats(states, index, num_seats, fixed, learners):
+    for i in index:
+        learners[i] = below(states[i], num_seats) if fixed < 0 else fixed
+
+
+@kernel
+def _draw_players(states, index, learners, cumulative, players):
+    for i in index:
+        for seat in range(players.shape[1]):
+            players[i, seat] = LEARNER
+            if seat != learners[i]:
+                at = uniform(states[i])
+                players[i, seat] = len(cumulative) - 1
+                for k in range(len(cumulative)):
+                    if at < cumulative[k]:
+                        players[i, seat] = k
+                        break
+
+
+@kernel
+def _mix_all(streams, aside):
+    for i in range(len(streams)):
+        streams[i]["rng"] = mix(streams[i]["rng"] ^ aside)
+
+
+class SeatGames:
+    """n games in which one seat of each is the learner's: what the Gymnasium and SB3 environments stand on.
+
+    Game i depends on its own seed, the learner's actions in it and, through opponents that are not deterministic,
+    on its own opponents' stream: never on the other games, as long as agents draw from `Turn.streams`.
+
+    Args:
+        variant: the game.
+        num_games: how many.
+        opponents: an agent or spec for all other seats; a sequence, one for each other seat in turn order after
+            the learner's; or a Pool.
+        seat: the learner's seat, or "random" to draw it for each game.
+    """
+
+    def __init__(self, variant: Variant, num_games: int, opponents: Any = "random", seat: int | str = "random") -> None:
+        facts = variant.facts
+        check_range("num_envs", num_games, 1, 2**31)
+        if seat != "random":
+            if isinstance(seat, str):
+                raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {seat!r}")
+            check_range("seat", seat, 0, facts.num_seats - 1)
+        self.variant = variant
+        self.num_games = num_games
+        self.fixed_seat = -1 if seat == "random" else int(seat)
+        self.pool: Pool | None = None
+        if isinstance(opponents, Pool):
+            self.pool = opponents
+        elif isinstance(opponents, (list, tuple)):
+            if len(opponents) != facts.num_seats - 1:
+                raise ValueError(
+                    f"opponents must be one agent, a Pool, or {facts.num_seats - 1} agents, one for each other seat, "
+                    f"not {len(opponents)}"
+                )
+            self._agents = [resolve(agent) for agent in opponents]
+        else:
+            self._agents = [resolve(opponents)]
+        self.states = np.zeros(num_games, variant.game.state)
+        self.learners = np.zeros(num_games, np.int64)
+        self.players = np.full((num_games, facts.num_seats), LEARNER, np.int64)  # number of each seat's agent
+        self.streams = np.zeros(num_games, STREAM)
+        self._earned = np.zeros(num_games)  # rewards since the learner's last turn
+        self.seed_games(np.arange(num_games), [None] * num_games)
+
+    @property
+    def agents(self) -> list[Agent]:
+        """The opponents, in the order that `players` numbers them."""
+        return self.pool.agents if self.pool else self._agents
+
+    def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
+        """Seed games one by one (None: fresh entropy). They start from there at their next `start`."""
+        for i, seed in zip(index, seeds, strict=True):
+            self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        self.streams[index] = self.states["rng"][index].view(STREAM)
+        chosen = self.streams[index]
+        _mix_all(chosen, _ASIDE)
+        self.streams[index] = chosen
+
+    def start(self, index: np.ndarray, arrange: Any = None) -> None:
+        """Deal these games anew and play up to the learner's first turn. Their streams go on.
+
+        A game that ends before the learner's first turn is dealt again: there is nothing to decide in it.
+        `arrange` are reset options of the game; ValueError for wrong ones, nothing changed.
+        """
+        variant, index = self.variant, np.asarray(index, np.int64)
+        arranged = bool(arrange) and variant.game.arrange is not None
+        before = self.states[index].copy() if arranged else None
+        while len(index):
+            _draw_seats(self.states, index, variant.facts.num_seats, self.fixed_seat, self.learners)
+            self._seat_players(index)
+            variant.kernels.deal(variant.params, self.states, index)
+            if arranged:
+                try:
+                    for i in index:
+                        variant.game.arrange(variant.options, self.states[i], arrange)  # type: ignore[misc]
+                except Exception:
+                    self.states[index] = before
+                    raise
+            self._earned[index] = 0
+            self._answer(index)
+            index = index[self.ended(index)]
+            if arranged and len(index):
+                raise ValueError("the arranged game ends before the learner's turn")
+
+    def _seat_players(self, index: np.ndarray) -> None:
+        if self.pool:
+            _draw_players(self.states, index, self.learners, self.pool.cumulative(), self.players)
+            return
+        seats = self.players.shape[1]
+        self.players[index] = 0
+        if len(self._agents) > 1:
+            offset = (np.arange(seats) - self.learners[index, None]) % seats
+            self.players[index] = offset - 1
+        self.players[index, self.learners[index]] = LEARNER
+
+    def ended(self, index: np.ndarray) -> np.ndarray:
+        """Where the learner's game has ended, (m,) bool: the game is over, or the learner is out."""
+        return (self.states["seat"][index] == OVER) | (self.states["out"][index, self.learners[index]] != 0)
+
+    def _answer(self, index: np.ndarray) -> None:
+        """Let opponents play in the games of `index` until the learner's turn or end comes."""
+        variant = self.variant
+        while True:
+            seats = self.states["seat"][index].astype(np.int64)
+            learners = self.learners[index]
+            waits = (seats == OVER) | (seats == learners)
+            if not waits.all() or (seats == OVER).any():
+                waits |= self.states["out"][index, learners] != 0
+            if waits.all():
+                return
+            index, seats = index[~waits], seats[~waits]
+            players = self.players[index, seats]
+            for number, agent in enumerate(self.agents):
+                mine = index if len(self.agents) == 1 else index[players == number]
+                if len(mine):
+                    actions = ask(agent, variant, self.states, mine, self.streams)
+                    # An opponent's illegal action is a fault of the program: it must not corrupt the game.
+                    play_checked(variant, self.states, mine, actions)
+                    self._earned[mine] += self.states["rewards"][mine, self.learners[mine]]
+
+    def step(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The learner's actions in the games of `index`, and the opponents' answers.
+
+        Returns:
+            rewards (m,) float64 earned up to the next turn, and where the learner's game has ended, (m,) bool.
+
+        Raises:
+            IllegalActionError: an action is malformed or not legal; nothing has changed.
+        """
+        play_checked(self.variant, self.states, index, actions)
+        self._earned[index] += self.states["rewards"][index, self.learners[index]]
+        self._answer(index)
+        rewards = self._earned[index]
+        self._earned[index] = 0
+        return rewards, self.ended(index)
+
+    def view(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Fresh observations (m, size) float32 and masks (m, actions) int8 of the learners."""
+        facts = self.variant.facts
+        observations = np.empty((len(index), facts.observation_size), np.float32)
+        masks = np.empty((len(index), facts.num_actions), np.int8)
+        self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], observations, masks)
+        return observations, masks
+
+
+def _gym_variant(game: str | Game | Variant, options: dict[str, Any]) -> Variant:
+    if isinstance(game, Variant):
+        return configure(game, **options)
+    plain = configure(game).game
+    return plain.configure(**{**plain.gym_options, **options})
+
+
+def _spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
+    facts = variant.facts
+    return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)
+
+
+class SeatEnv(gymnasium.Env[np.ndarray, Any]):
+    """One seat of a game as a single-agent environment.
+
+    Observations are float32 in [0, 1]; `info["action_mask"]` (int8) and `action_masks()` (bool) tell what is legal.
+
+    Args:
+        game: name, Game or Variant.
+        opponents: see `SeatGames`.
+        seat: the learner's seat, or "random" to draw it for each game.
+        render_mode: "human", "ansi", "rgb_array" or None.
+        illegal_action: "lose": an illegal action ends the game with the least possible return and a warning, so
+            that learners without masks can be used; "raise": it raises IllegalActionError and changes nothing.
+        options: the game's options.
+    """
+
+    metadata = {"render_modes": RENDER_MODES, "render_fps": 2}
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        opponents: Any = "random",
+        seat: int | str = "random",
+        render_mode: str | None = None,
+        illegal_action: Literal["lose", "raise"] = "lose",
+        **options: Any,
+    ) -> None:
+        check_mode(render_mode)
+        check_choice("illegal_action", illegal_action, ("lose", "raise"))
+        self.variant = _gym_variant(game, options)
+        self.games = SeatGames(self.variant, 1, opponents, seat)
+        self.render_mode = render_mode
+        self.illegal_action = illegal_action
+        self.observation_space, self.action_space = _spaces(self.variant)
+        self._index = np.zeros(1, np.int64)
+        self._started = False
+        self._returned = 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Deal a game up to the learner's turn. A seed fixes this game and those after it; without one the stream
+        goes on. `options` are the game's own reset options."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self.games.seed_games(self._index, [seed])
+        self.games.start(self._index, options)
+        self._started = True
+        self._returned = 0.0
+        return self._show()
+
+    def _show(self) -> tuple[np.ndarray, dict[str, Any]]:
+        observations, masks = self.games.view(self._index)
+        self._mask = masks[0]
+        if self.render_mode == "human":
+            self.render()
+        return observations[0], {"action_mask": masks[0].copy(), "seat": int(self.games.learners[0])}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        if not self._started:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        try:
+            rewards, ended = self.games.step(self._index, np.asarray(action).reshape(-1))
+        except IllegalActionError as problem:
+            if self.illegal_action == "raise" or self.games.states["seat"][0] == OVER:
+                raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
+            return self._lose(str(problem).removeprefix("game 0: "))
+        self._returned += float(rewards[0])
+        observation, info = self._show()
+        return observation, float(rewards[0]), bool(ended[0]), False, info
+
+    def _lose(self, reason: str) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        warnings.warn(f"the game is lost by an illegal action: {reason}", stacklevel=3)
+        self.games.states["seat"][0] = OVER
+        observation, info = self._show()
+        reward = self.variant.facts.min_return - self._returned
+        return observation, reward, True, False, {**info, "illegal_action": reason}
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions as MaskablePPO asks for them, (actions,) bool."""
+        return self._mask.astype(bool)
+
+    def render(self) -> Any:
+        """The table as the learner sees it."""
+        if self.render_mode is None:
+            warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
+            return None
+        return render(self.variant.picture(self.games.states[0], int(self.games.learners[0])), self.render_mode)
+
+
+class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """Many games of one seat each, stepped together. Game i seeded with s + i runs as `SeatEnv` seeded with s + i.
+
+    `infos["action_mask"]` is (num_envs, actions) int8. An illegal action raises IllegalActionError and no game
+    moves.
+
+    Args:
+        num_envs: how many games.
+        autoreset_mode: "NextStep" (the step after an end deals anew and ignores the action), "SameStep" (an ended
+            game is dealt anew at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
+            `options={"reset_mask": ...}`).
+        others: as for `SeatEnv`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        num_envs: int = 1,
+        opponents: Any = "random",
+        seat: int | str = "random",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        check_mode(render_mode)
+        modes = [mode.value for mode in AutoresetMode]
+        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
+            raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {autoreset_mode!r}")
+        self.variant = _gym_variant(game, options)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat)
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        self.single_observation_space, self.single_action_space = _spaces(self.variant)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._all = np.arange(num_envs)
+        self._ended = np.zeros(num_envs, bool)
+        self._started = False
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Deal all games, or those of `options["reset_mask"]` (num_envs,) bool. An int seed s seeds game i with s + i."""
+        arrange = dict(options or {})
+        index = self._all
+        if "reset_mask" in arrange:
+            mask = np.asarray(arrange.pop("reset_mask"))
+            if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
+                raise ValueError(f"reset_mask must be ({self.num_envs},) bool with some True, not {mask.dtype} {mask.shape}")
+            index = self._all[mask]
+        if seed is not None:
+            seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, (int, np.integer)) else list(seed)
+            if len(seeds) != self.num_envs:
+                raise ValueError(f"seed must be a number or {self.num_envs} of them, not {len(seeds)}")
+            given = [i for i in index if seeds[i] is not None]
+            self.games.seed_games(np.asarray(given, np.int64), [seeds[i] for i in given])
+        self.games.start(index, arrange)
+        self._started = True
+        self._ended[index] = False
+        return self._show({})
+
+    def _show(self, infos: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
+        observations, self._masks = self.games.view(self._all)
+        everywhere = np.ones(self.num_envs, bool)
+        infos.update(
+            action_mask=self._masks.copy(),
+            _action_mask=everywhere,
+            seat=self.games.learners.copy(),
+            _seat=everywhere.copy(),
+        )
+        return observations, infos
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        if not self._started:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,):
+            raise IllegalActionError(f"actions must be {self.num_envs} integers, one for each game, not shape {actions.shape}")
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
+            raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
+        rewards = np.zeros(self.num_envs)
+        ended = np.zeros(self.num_envs, bool)
+        infos: dict[str, Any] = {}
+        playing = self._all[~self._ended] if self._ended.any() else self._all
+        if len(playing):
+            rewards[playing], ended[playing] = self.games.step(playing, actions[playing])
+        if self._ended.any():  # next-step reset: games that ended last time begin now
+            self.games.start(self._all[self._ended])
+        self._ended = ended.copy()
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            self._ended[:] = False
+            if ended.any():
+                index = self._all[ended]
+                final, masks = self.games.view(index)
+                final_obs = np.full(self.num_envs, None, object)
+                final_masks = np.zeros((self.num_envs, masks.shape[1]), np.int8)
+                for row, i in enumerate(index):
+                    final_obs[i] = final[row]
+                final_masks[index] = masks
+                infos.update(final_obs=final_obs, _final_obs=ended.copy())
+                infos.update(final_info={"action_mask": final_masks, "_action_mask": ended.copy()}, _final_info=ended.copy())
+                self.games.start(index)
+        observations, infos = self._show(infos)
+        return observations, rewards, ended, np.zeros(self.num_envs, bool), infos
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions, (num_envs, actions) bool."""
+        return self._masks.astype(bool)
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Each game as its learner sees it; None without a render_mode."""
+        if self.render_mode is None:
+            return None
+        pictures = (self.variant.picture(self.games.states[i], int(self.games.learners[i])) for i in self._all)
+        return tuple(render(picture, self.render_mode) for picture in pictures)

@@ -1,0 +1,1 @@
+"""Programs that train, evaluate, solve and reproduce: `python -m experiments COMMAND`."""

@@ -1,0 +1,214 @@
+"""The command line: `python -m experiments COMMAND`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+import experiments.reproduce
+import experiments.solve
+from experiments.output import (
+    check_folder,
+    check_writable,
+    console,
+    figure,
+    one_line_errors,
+    progress,
+    seed_or_fresh,
+    write_json,
+)
+from experiments.plugins import add_commands
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Train, evaluate, solve and play the dice games. Start with: train liars_dice --preset quick",
+)
+reproduce_app = typer.Typer(no_args_is_help=True, help="Every figure of a source, published beside computed.")
+solve_app = typer.Typer(no_args_is_help=True, help="Exact values of a game.")
+
+GameArgument = Annotated[str, typer.Argument(help="The game, say liars_dice; `games` lists them.")]
+AgentsArgument = Annotated[list[str], typer.Argument(help="Agents, say random numbers:bluff=0.25; `agents` lists them.")]
+OptionOption = Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it for more.")]
+SeedOption = Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")]
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")]
+ReportOption = Annotated[Path | None, typer.Option(help="Write plots into this folder.")]
+
+
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with bad input turned into one line."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with one_line_errors():
+            return command(*args, **kwargs)
+
+    return run
+
+
+@app.command()
+@guarded
+def games() -> None:
+    """List the games and their options."""
+    from dice_envs import load, names
+
+    for name in names():
+        game = load(name)
+        console.print(f"\n[bold]{name}[/]  {game.title}", highlight=False)
+        doc = (game.options.__doc__ or "").partition("Attributes:")[2]
+        console.print(doc.strip("\n"), highlight=False, markup=False)
+
+
+@app.command("agents")
+@guarded
+def list_agents() -> None:
+    """List the agents and their parameters."""
+    import agents
+
+    for name, factory in agents.factories().items():
+        console.print(f"\n[bold]{name}[/]", highlight=False)
+        console.print(f"    {(factory.__doc__ or '').strip()}", highlight=False, markup=False)
+
+
+@app.command()
+@guarded
+def arena(
+    game: GameArgument,
+    agents: AgentsArgument,
+    option: OptionOption = None,
+    games: Annotated[int, typer.Option(help="Games for each pair, or at the one table.")] = 10_000,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    log: Annotated[Path | None, typer.Option(help="Write the games as a log, for games that have a log format.")] = None,
+) -> None:
+    """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
+
+    Seats rotate from game to game. Win rates come with 95 % intervals; a draw counts as half a win.
+
+    Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
+    """
+    import agents as known_agents
+    from dice_envs import configure
+    from dice_envs.game import parse_options
+    from experiments.arena import show, tournament
+
+    variant = configure(game, **parse_options(option or []))
+    players = [known_agents.make(spec) for spec in agents]
+    check_writable(json)
+    check_writable(log)
+    check_folder(report)
+    seed = seed_or_fresh(seed)
+    meetings = len(agents) * (len(agents) - 1) // 2 if variant.facts.num_seats == 2 else 1
+    with progress(f"{meetings} × {games:,} games", meetings * games) as done:
+        result = tournament(variant, agents, games, seed, done, players, log)
+    show(result)
+    write_json(json, result)
+    if report is not None:
+        size = 2 + 1.1 * len(agents)
+        with figure(report, f"arena_{variant.game.name}", figsize=(size + 2, size)) as (_, axes):
+            draw_win_rates(axes, result)
+
+
+def draw_win_rates(axes: Any, result: Any) -> None:
+    """The cross table as coloured cells."""
+    import numpy as np
+
+    rates = np.array([[np.nan if rate is None else rate for rate in row] for row in result.win_rate], float)
+    axes.imshow(rates, cmap="RdYlGn", vmin=0, vmax=1)
+    for (i, j), rate in np.ndenumerate(rates):
+        if not np.isnan(rate):
+            axes.text(j, i, f"{100 * rate:.1f}\n±{100 * result.ci95[i][j]:.1f}", ha="center", va="center", fontsize=8)
+    axes.set_xticks(range(len(result.agents)), result.agents, rotation=30, ha="right", fontsize=8)
+    rows = result.agents if len(rates) > 1 else ["all at one table"]
+    axes.set_yticks(range(len(rates)), rows, fontsize=8)
+    axes.set_title(f"{result.game}: % won by the row's agent ({result.games:,} games each, seed {result.seed})", fontsize=10)
+
+
+@app.command()
+@guarded
+def play(
+    game: GameArgument,
+    agents: Annotated[
+        list[str] | None, typer.Argument(help="Opponents in seat order after you; one of them plays all.")
+    ] = None,
+    option: OptionOption = None,
+    seat: Annotated[int | None, typer.Option(help="Your seat; drawn if left out.")] = None,
+    people: Annotated[int, typer.Option(help="How many people play at this terminal; agents take the other seats.")] = 1,
+    seed: SeedOption = None,
+) -> None:
+    """Play at the terminal against any agents, dice drawn."""
+    from experiments.play import play_game
+
+    play_game(game, agents or ["random"], option or [], seat, people, seed_or_fresh(seed))
+
+
+@app.command()
+@guarded
+def train(
+    game: GameArgument,
+    preset: Annotated[str, typer.Option(help="How much: quick (about 10 minutes on 2 cores) or full.")] = "quick",
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GAME_PRESET if left out.")] = None,
+    option: OptionOption = None,
+    opponents: Annotated[list[str] | None, typer.Option("--opponent", help="A fixed opponent of the pool; repeat it.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Learner steps, instead of the preset's.")] = None,
+    seed: SeedOption = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the folder.")] = False,
+    evaluation_games: Annotated[int, typer.Option(help="Games for each pair of the final cross table.")] = 20_000,
+    json: JsonOption = None,
+) -> None:
+    """Train a MaskablePPO agent against a pool of opponents and past selves, measure it and save it.
+
+    The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named.
+    """
+    from experiments.train import train as run_training
+
+    run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json)
+
+
+@app.command()
+@guarded
+def bench(
+    only: Annotated[list[str] | None, typer.Argument(help="Parts to run, say liars_dice; all if left out.")] = None,
+    quick: Annotated[bool, typer.Option(help="Smaller sizes: a look, not a measurement.")] = False,
+    json: JsonOption = None,
+) -> None:
+    """Measure speed beside peers in the same run, on one core unless a row says otherwise."""
+    import experiments.bench
+    from experiments.plugins import modules
+
+    check_writable(json)
+    parts = modules(experiments.bench)
+    wanted = [name.replace("-", "_") for name in only or parts]
+    for name in wanted:
+        if name not in parts:
+            raise ValueError(f"unknown part {name!r}; parts are: {', '.join(parts)}")
+    table = Table(title="bench", title_justify="left")
+    for heading in ("what", "ours", "aim", "peer", "peer's name", "ratio", "note"):
+        table.add_column(heading, justify="right" if heading in ("ours", "aim", "peer", "ratio") else "left")
+    rows = []
+    for name in wanted:
+        for row in parts[name].rows(quick):
+            rows.append({**vars(row), "ratio": row.ratio})
+            shown = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
+            ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
+            console.print(f"{row.name}: {shown[0]} {ratio}", highlight=False)
+            table.add_row(row.name, *shown, row.peer_name, ratio, row.note)
+    console.print(table)
+    write_json(json, {"rows": rows})
+
+
+add_commands(reproduce_app, experiments.reproduce, guarded)
+add_commands(solve_app, experiments.solve, guarded)
+app.add_typer(reproduce_app, name="reproduce")
+app.add_typer(solve_app, name="solve")
+
+if __name__ == "__main__":
+    app(prog_name="python -m experiments")

@@ -1,0 +1,204 @@
+"""Agents against each other: every pair, or one table of N; win rates with intervals, and Elo."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from dice_envs.agent import Agent, ask, resolve
+from dice_envs.dice import new_streams
+from dice_envs.game import OVER, Variant
+from experiments.output import Z95, console
+
+__all__ = ["Result", "elo", "play_table", "show", "tournament"]
+
+GAMES_AT_ONCE = 2048  # states of so many games stay in the processor's cache
+
+
+@dataclasses.dataclass
+class Result:
+    """A tournament. `win_rate[i][j]` is row agent i's share of wins against column agent j (a draw counts half);
+    with more than two seats there is one row, each agent's share at the one table. NaN-free: None where not played."""
+
+    game: str
+    options: dict[str, Any]
+    agents: list[str]
+    games: int
+    seed: int
+    win_rate: list[list[float | None]]
+    ci95: list[list[float | None]]  # half-widths
+    draws: list[list[float | None]]
+    mean_return: list[list[float | None]]
+    elo: list[float] | None = None
+
+
+def play_table(
+    variant: Variant,
+    agents: Sequence[Agent],
+    games: int,
+    seed: int | np.random.SeedSequence,
+    done: Callable[[int], Any] = lambda amount: None,
+    record: Callable[[np.ndarray, np.ndarray], Any] | None = None,
+) -> np.ndarray:
+    """Play games with one agent a seat, seats rotating from game to game.
+
+    Args:
+        variant: the game.
+        agents: as many as there are seats; in game g agent a sits at seat (a + g) mod seats.
+        games: how many.
+        seed: fixes every game.
+        done: told how many games have ended, as they end.
+        record: called as (states, index) before each turn with the games in which a seat is to move.
+
+    Returns:
+        Returns of each agent, (games, agents) float64.
+    """
+    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    seats = variant.facts.num_seats
+    kernels, params = variant.kernels, variant.params
+    returns = np.zeros((games, seats))
+    chunks = range(0, games, GAMES_AT_ONCE)
+    for first, chunk_seed in zip(chunks, sequence.spawn(len(chunks)), strict=True):
+        count = min(GAMES_AT_ONCE, games - first)
+        game_seed, *agent_seeds = chunk_seed.spawn(1 + seats)
+        states = np.zeros(count, variant.game.state)
+        states["rng"] = new_streams(game_seed, count)["rng"]
+        streams = [new_streams(s, count) for s in agent_seeds]
+        index = np.arange(count)
+        kernels.deal(params, states, index)
+        earned = np.zeros((count, seats))
+        shift = (first + index) % seats
+        while True:
+            to_move = states["seat"][index]
+            index = index[to_move != OVER]
+            if not len(index):
+                break
+            if record is not None:
+                record(states, index)
+            # Each game's mover is decided once: an agent that has just moved waits for the next round.
+            who = (states["seat"][index] - shift[index]) % seats
+            for number, agent in enumerate(agents):
+                mine = index[who == number]
+                if len(mine):
+                    kernels.play(params, states, mine, ask(agent, variant, states, mine, streams[number]))
+                    earned[mine] += states["rewards"][mine, :seats]
+        done(count)
+        # Column a: what agent a earned, wherever it sat.
+        returns[first : first + count] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
+    return returns
+
+
+def _shares(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each agent's share of each game, (games, agents): 1 for the single best return, equal shares among the best;
+    and whether all shared, (games,) bool."""
+    best = returns >= returns.max(axis=1, keepdims=True) - 1e-6
+    return best / best.sum(axis=1, keepdims=True), best.all(axis=1)
+
+
+def _half_width(shares: np.ndarray) -> float:
+    """95 % half-width of a mean share; Wilson's for plain wins and losses, so that 0 and 1 get a real one."""
+    n = len(shares)
+    mean, spread = float(shares.mean()), float(shares.var())
+    z2 = Z95 * Z95
+    return Z95 / (1 + z2 / n) * math.sqrt(spread / n + z2 / (4 * n * n)) if n and 0 <= mean <= 1 else 1.0
+
+
+def tournament(
+    variant: Variant,
+    specs: Sequence[str],
+    games: int,
+    seed: int,
+    done: Callable[[int], Any] = lambda amount: None,
+    agents: Sequence[Agent] | None = None,
+    log: Path | None = None,
+) -> Result:
+    """Every pair of agents (two seats), or one table with one agent a seat (more).
+
+    `log` names a file for the games in the game's own log format (its `Game.log`).
+
+    Raises:
+        ValueError: too few agents, not one for each seat, or a log for a game without a format.
+    """
+    if log is not None:
+        raise ValueError(f"{variant.game.name} has no log format")
+    seats = variant.facts.num_seats
+    players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
+    n = len(players)
+    if games < 1:
+        raise ValueError(f"games must be at least 1, not {games}")
+    if seats == 1:
+        raise ValueError(f"{variant.game.name} with these options has one seat: there is nobody to play against")
+    if seats == 2 and n < 2:
+        raise ValueError(f"an arena needs at least 2 agents, not {n}")
+    if seats > 2 and n != seats:
+        raise ValueError(f"{variant.game.name} has {seats} seats here, so name {seats} agents, not {n}")
+    result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, [], [], [], [])
+    tables = [(result.win_rate), result.ci95, result.draws, result.mean_return]
+    rows = n if seats == 2 else 1
+    for table in tables:
+        table.extend([None] * n for _ in range(rows))
+    meetings = list(itertools.combinations(range(n), 2)) if seats == 2 else [tuple(range(n))]
+    for members, meeting_seed in zip(meetings, np.random.SeedSequence(seed).spawn(len(meetings)), strict=True):
+        returns = play_table(variant, [players[m] for m in members], games, meeting_seed, done)
+        shares, drawn = _shares(returns)
+        for place, member in enumerate(members):
+            row, column = (member, members[1 - place]) if seats == 2 else (0, member)
+            result.win_rate[row][column] = float(shares[:, place].mean())
+            result.ci95[row][column] = _half_width(shares[:, place])
+            result.draws[row][column] = float(drawn.mean())
+            result.mean_return[row][column] = float(returns[:, place].mean())
+    if seats == 2:
+        result.elo = elo(result.win_rate, games)
+    return result
+
+
+def elo(win_rate: list[list[float | None]], games: int) -> list[float]:
+    """Elo ratings that fit all pairs at once (Bradley–Terry, Hunter's MM algorithm), mean 1500.
+
+    Half a win each way is added to every pair, so that a clean sweep has a finite rating.
+    """
+    n = len(win_rate)
+    wins = np.zeros((n, n))
+    for i, j in itertools.permutations(range(n), 2):
+        share = win_rate[i][j]
+        wins[i, j] = 0.5 + (0.0 if share is None else share) * games
+    strength = np.ones(n)
+    met = wins + wins.T
+    for _ in range(10_000):
+        new = wins.sum(1) / (met / (strength[:, None] + strength)).sum(1)
+        new /= np.exp(np.log(new).mean())
+        if np.abs(np.log(new / strength)).max() < 1e-10:
+            break
+        strength = new
+    return (1500 + 400 * np.log10(strength)).tolist()
+
+
+def show(result: Result) -> None:
+    """The cross table on the terminal: % of games that the row's agent wins."""
+    title = f"{result.game} {result.options or ''}: % won ± 95 % interval, {result.games:,} games each, seed {result.seed}"
+    table = Table(title=title, title_justify="left")
+    one_table = len(result.win_rate) == 1
+    table.add_column("agent")
+    if result.elo is not None:
+        table.add_column("Elo", justify="right")
+    for name in [""] if one_table else result.agents:
+        table.add_column(f"v {name}" if name else "share of wins", justify="right")
+    for i, name in enumerate(result.agents):
+        row, columns = (0, [i]) if one_table else (i, range(len(result.agents)))
+        cells = []
+        for j in columns:
+            rate, half = result.win_rate[row][j], result.ci95[row][j]
+            cells.append("" if rate is None or half is None else f"{100 * rate:.2f} ± {100 * half:.2f}")
+        table.add_row(name, *([] if result.elo is None else [f"{result.elo[i]:.0f}"]), *cells)
+    console.print(table)
+    if result.elo is None or any(draw for line in result.draws for draw in line):
+        shared = [f"{100 * draw:.2f}" for line in result.draws for draw in line if draw]
+        if shared:
+            console.print(f"drawn: {', '.join(shared)} %")

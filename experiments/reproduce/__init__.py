@@ -1,0 +1,1 @@
+"""Every figure of a source beside ours: `reproduce SOURCE`. A module here offers `main`, a typer command."""

@@ -1,0 +1,1 @@
+"""Exact values: `solve GAME`. A module here, named after the game, offers `main`, a typer command."""
