@@ -78,14 +78,14 @@ def compile_kernels(game: Game) -> Kernels:
     def observe_all(params, states, index, seats, out):
         out[:] = 0
         for k in range(len(index)):
-            observe(params, states[index[k]], seats[k], out[k])
+            observe(params, states[index[k]], np.int64(seats[k]), out[k])
 
     @compiled
     def reroll_all(params, states, index, seats, streams, out):
         for k in range(len(index)):
             out[k] = states[index[k]]
             out[k]["rng"] = next_u64(streams[k])
-            reroll_hidden(params, out[k], seats[k])
+            reroll_hidden(params, out[k], np.int64(seats[k]))
 
     @compiled
     def view_all(params, states, index, seats, out, masks):
@@ -93,7 +93,7 @@ def compile_kernels(game: Game) -> Kernels:
         masks[:] = 0
         for k in range(len(index)):
             state = states[index[k]]
-            observe(params, state, seats[k], out[k])
+            observe(params, state, np.int64(seats[k]), out[k])
             if state["seat"] == seats[k]:
                 legal(params, state, masks[k])
 

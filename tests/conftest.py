@@ -1,0 +1,30 @@
+"""What the tests share."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Machines are shared and noisy, and the first example compiles kernels: no test is judged by its time.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+settings.load_profile("default")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """Run Python code in a fresh process; returns what it printed, fails when it fails."""
+    import subprocess
+
+    def run(code: str, path: Path = ROOT, **env: str) -> str:
+        variables = {**os.environ, "PYTHONPATH": str(path), **env}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

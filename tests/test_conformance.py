@@ -1,0 +1,354 @@
+"""Every game keeps every promise of the contract. A new game is tested here without a change to this file."""
+
+import contextlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env as gymnasium_check_env
+from hypothesis import given
+from hypothesis import strategies as st
+from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
+
+import dice_envs
+from dice_envs import aec
+from dice_envs.agent import Turn, Uniform, ask
+from dice_envs.batch import Batch, IllegalActionError
+from dice_envs.dice import new_streams
+from dice_envs.game import OVER, configure, load, names
+from dice_envs.seat import SeatEnv, SeatVectorEnv
+from tests.conftest import ROOT
+from tests.variants import MORE_OPTIONS
+
+VARIANTS = [(name, options) for name in names() for options in [{}, *MORE_OPTIONS.get(name, [])]]
+IDS = [f"{name}-{i}" for name in names() for i in range(1 + len(MORE_OPTIONS.get(name, [])))]
+every_variant = pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+every_game = pytest.mark.parametrize("name", names())
+
+
+def gym_options(name, options):
+    return {**load(name).gym_options, **options}
+
+
+def random_course(variant, seed, length):
+    """A state some random actions into a game, and the stream that chose them."""
+    batch = Batch(variant, 1, seed=seed)
+    streams = new_streams(seed + 1, 1)
+    for _ in range(length):
+        if batch.seats[0] == OVER:
+            break
+        batch.play(ask(Uniform(), variant, batch.states, np.arange(1), streams))
+    return batch
+
+
+def same(one, other):
+    """Whether two arrays of states are equal, field by field: the bytes between fields mean nothing."""
+    return all(np.array_equal(one[field], other[field]) for field in one.dtype.names)
+
+
+# --- facts ------------------------------------------------------------------------------------------------------
+
+
+@every_variant
+def test_facts_hold_over_random_games(name, options):
+    variant = configure(name, **options)
+    facts = variant.facts
+    games = 300
+    batch = Batch(variant, games, seed=1)
+    streams = new_streams(2, games)
+    returns = np.zeros((games, facts.num_seats))
+    steps = np.zeros(games, int)
+    while True:
+        playing = np.flatnonzero(batch.seats != OVER)
+        observations = batch.observe()
+        assert observations.min() >= 0, "observations must not fall below 0"
+        assert observations.max() <= 1, "observations must not exceed 1"
+        if not len(playing):
+            break
+        assert (batch.seats[playing] < facts.num_seats).all()
+        assert batch.legal()[playing].any(axis=1).all(), "a seat to move must have a legal action"
+        batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
+        steps[playing] += 1
+        returns[playing] += batch.rewards[playing]
+    assert steps.max() <= facts.max_steps, "a game outlasted Facts.max_steps"
+    assert returns.min() >= facts.min_return - 1e-5, "a return fell below Facts.min_return"
+    assert returns.max() <= facts.max_return + 1e-5, "a return exceeded Facts.max_return"
+    if facts.zero_sum:
+        np.testing.assert_allclose(returns.sum(axis=1), 0, atol=1e-5, err_msg="returns must sum to 0")
+    assert not batch.legal().any(), "nothing is legal once the game is over"
+
+
+@every_variant
+def test_every_legal_action_is_playable_and_every_illegal_one_refused(name, options):
+    variant = configure(name, **options)
+    batch = random_course(variant, 3, 2)
+    if batch.seats[0] == OVER:
+        batch.deal()
+    before = batch.states.copy()
+    mask = batch.legal()[0]
+    for action in range(-2, variant.facts.num_actions + 2):
+        batch.states[:] = before
+        if 0 <= action < len(mask) and mask[action]:
+            batch.play(np.array([action]))
+            assert not same(batch.states, before), "a legal action must change the state"
+        else:
+            with pytest.raises(IllegalActionError, match="action"):
+                batch.play(np.array([action]))
+            assert same(batch.states, before), "a refused action must change nothing"
+
+
+@every_variant
+def test_random_action_is_uniform_over_the_legal_ones(name, options):
+    variant = configure(name, **options)
+    if variant.game.random_action is None:
+        pytest.skip("the game leaves it to the mask")
+    for seed in range(4):
+        batch = random_course(variant, seed, seed)
+        if batch.seats[0] == OVER:
+            continue
+        mask = batch.legal()[0].astype(bool)
+        state = batch.states.copy()
+        draws = 400 * mask.sum()
+        counts = np.bincount([variant.game.random_action(variant.params, state[0]) for _ in range(draws)], minlength=len(mask))
+        assert not counts[~mask].any(), "random_action drew an illegal action"
+        # Chi-square with a bound far out: mean k-1, standard deviation sqrt(2(k-1)).
+        k = mask.sum()
+        chi2 = ((counts[mask] - 400) ** 2 / 400).sum()
+        assert chi2 <= (k - 1) + 6 * np.sqrt(2 * max(k - 1, 1)) + 1
+
+
+@every_variant
+@given(seed=st.integers(0, 10**6), length=st.integers(0, 40), reroll=st.integers(0, 10**6))
+def test_rerolling_what_is_hidden_changes_nothing_that_the_seat_sees(name, options, seed, length, reroll):
+    variant = configure(name, **options)
+    batch = random_course(variant, seed, length)
+    for seat in range(variant.facts.num_seats):
+        view = batch.observe(np.array([seat]))
+        again = np.empty_like(batch.states)
+        kernels = variant.kernels
+        kernels.reroll(variant.params, batch.states, np.arange(1), np.array([seat]), new_streams(reroll, 1), again)
+        seen = np.empty_like(view)
+        kernels.observe(variant.params, again, np.arange(1), np.array([seat]), seen)
+        np.testing.assert_array_equal(view, seen, err_msg=f"seat {seat} saw the reroll")
+        assert again["seat"] == batch.states["seat"]
+        if batch.seats[0] == seat:
+            masks = np.empty((1, variant.facts.num_actions), np.int8)
+            kernels.legal(variant.params, again, np.arange(1), masks)
+            np.testing.assert_array_equal(masks, batch.legal(), err_msg="the mover's legal actions changed")
+
+
+@every_variant
+def test_asking_an_agent_changes_no_game_and_shows_no_dice_to_come(name, options):
+    variant = configure(name, **options)
+    batch = Batch(variant, 5, seed=4)
+    before = batch.states.copy()
+    turn = Turn(variant, batch.states, np.arange(5), new_streams(5, 5))
+    assert not (turn.states["rng"] == batch.states["rng"]).any(), "the agent sees the game's own stream"
+    _ = turn.observations, turn.legal, turn.rng.random()
+    assert same(batch.states, before)
+
+
+@every_variant
+def test_words_and_pictures(name, options):
+    variant = configure(name, **options)
+    words = [variant.describe_action(a) for a in range(variant.facts.num_actions)]
+    assert len(set(words)) == len(words), "two actions have the same description"
+    for length in (0, 1, 3, 1000):
+        batch = random_course(variant, 6, length)
+        for viewer in (None, *range(variant.facts.num_seats)):
+            assert dice_envs.render.ansi(variant.picture(batch.states[0], viewer))
+
+
+# --- batch = single, compiled = interpreted ------------------------------------------------------------------------
+
+
+@every_variant
+def test_a_games_course_depends_on_its_seed_alone(name, options):
+    variant = configure(name, **options)
+    many, few = Batch(variant, 17, seed=9), Batch(variant, 5, seed=9)
+    assert same(many.states[:5], few.states)
+    streams = new_streams(10, 17)
+    for _ in range(60):
+        playing = np.flatnonzero(few.seats != OVER)
+        if not len(playing):
+            break
+        own = streams.copy()
+        actions = ask(Uniform(), variant, many.states, playing, streams)
+        np.testing.assert_array_equal(actions, ask(Uniform(), variant, few.states, playing, own))
+        many.play(actions, playing)
+        few.play(actions, playing)
+        assert same(many.states[:5], few.states)
+
+
+@every_variant
+def test_vector_env_is_so_many_single_envs(name, options):
+    options = gym_options(name, options)
+    vector = SeatVectorEnv(name, 3, autoreset_mode="SameStep", **options)
+    singles = [SeatEnv(name, illegal_action="raise", **options) for _ in range(3)]
+    observations, infos = vector.reset(seed=20)
+    firsts = [env.reset(seed=20 + i) for i, env in enumerate(singles)]
+    rng = np.random.default_rng(0)
+    for i, (observation, info) in enumerate(firsts):
+        np.testing.assert_array_equal(observations[i], observation)
+        np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
+    for _ in range(150):
+        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in infos["action_mask"]])
+        observations, rewards, terminated, truncated, infos = vector.step(actions)
+        assert not truncated.any()
+        for i, env in enumerate(singles):
+            observation, reward, ended, _, info = env.step(actions[i])
+            assert reward == pytest.approx(rewards[i])
+            assert ended == terminated[i]
+            if ended:
+                np.testing.assert_array_equal(infos["final_obs"][i], observation)
+                observation, info = env.reset()
+            np.testing.assert_array_equal(observations[i], observation)
+            np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
+
+
+INTERPRETED = """
+import json, sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from dice_envs.batch import Batch
+from dice_envs.game import OVER
+name, options, plays = json.loads(sys.argv[1])
+options = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+out = []
+with np.errstate(over="ignore"):
+    batch = Batch(name, 2, seed=31, **options)
+    for _ in range(plays):
+        playing = np.flatnonzero(batch.seats != OVER)
+        if not len(playing):
+            break
+        masks = batch.legal()
+        out.append([batch.observe().tolist(), masks.tolist(), batch.rewards.tolist(), batch.states["rng"].tolist()])
+        batch.play(np.array([np.flatnonzero(m)[len(out) % m.sum()] for m in masks[playing]]), playing)
+print(json.dumps(out))
+"""
+
+
+@every_variant
+def test_compiled_equals_interpreted(name, options):
+    def run(disable):
+        argument = json.dumps([name, options, 25])
+        env = {**os.environ, "NUMBA_DISABLE_JIT": disable, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", INTERPRETED, argument]
+        return json.loads(subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout)
+
+    compiled, interpreted = run("0"), run("1")
+    assert len(compiled) == len(interpreted) >= 1
+    for one, other in zip(compiled, interpreted, strict=True):
+        np.testing.assert_allclose(one[0], other[0], atol=1e-6)
+        assert one[1:] == other[1:]
+
+
+# --- the ecosystem's own checks -------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def quiet():
+    with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@every_variant
+def test_pettingzoo_api_and_seeds(name, options):
+    if configure(name, **options).facts.num_seats == 1:
+        pytest.skip("one seat")
+    with quiet():
+        api_test(aec.env(name, **options), num_cycles=200)
+        api_test(aec.raw_env(name, **options), num_cycles=200)
+        seed_test(lambda: aec.env(name, **options), num_cycles=100)
+
+
+@every_game
+def test_pettingzoo_render(name):
+    if configure(name).facts.num_seats == 1:
+        pytest.skip("one seat")
+    with quiet():
+        render_test(lambda render_mode=None: aec.env(name, render_mode=render_mode))
+
+
+@every_game
+def test_parallel_env(name):
+    if not configure(name).facts.simultaneous:
+        with pytest.raises(ValueError, match="not simultaneous"):
+            aec.parallel_env(name)
+        return
+    with quiet():
+        parallel_api_test(aec.parallel_env(name), num_cycles=200)
+    # The parallel environment plays the very game that the AEC environment plays.
+    parallel, turns = aec.parallel_env(name), aec.raw_env(name)
+    rng = np.random.default_rng(1)
+    for seed in range(20):
+        observations, infos = parallel.reset(seed=seed)
+        turns.reset(seed=seed)
+        while parallel.agents:
+            actions = {a: int(rng.choice(np.flatnonzero(info["action_mask"]))) for a, info in infos.items()}
+            before = dict.fromkeys(actions, 0.0)
+            for _ in actions:
+                agent = turns.agent_selection
+                mask = turns.observe(agent)["action_mask"]
+                np.testing.assert_array_equal(mask, infos[agent]["action_mask"])
+                turns.step(actions[agent])
+                before = {a: before[a] + turns.rewards[a] for a in before}
+            observations, rewards, terminations, _, infos = parallel.step(actions)
+            assert rewards == pytest.approx(before)
+            assert terminations == {a: turns.terminations[a] for a in actions}
+            for agent in actions:
+                np.testing.assert_array_equal(observations[agent]["observation"], turns.observe(agent)["observation"])
+
+
+@every_variant
+def test_gymnasium_and_sb3_check_env(name, options):
+    from stable_baselines3.common.env_checker import check_env as sb3_check_env
+
+    options = gym_options(name, options)
+    with quiet():
+        gymnasium_check_env(SeatEnv(name, **options), skip_render_check=False)
+        sb3_check_env(SeatEnv(name, **options))
+
+
+@every_game
+def test_torchrl_check_env_specs(name):
+    pytest.importorskip("torchrl")
+    from torchrl.envs import PettingZooWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    if configure(name).facts.num_seats == 1:
+        pytest.skip("one seat")
+    with quiet():
+        check_env_specs(PettingZooWrapper(aec.env(name), use_mask=True))
+
+
+@every_game
+def test_registered_ids(name):
+    game = load(name)
+    env = gymnasium.make(f"dice_envs:dice_envs/{game.env_name}-v0")
+    env.reset(seed=0)
+    assert env.unwrapped.variant.game is game
+    vector = gymnasium.make_vec(f"dice_envs/{game.env_name}-v0", num_envs=4)
+    assert isinstance(vector.unwrapped, SeatVectorEnv)
+    assert vector.reset(seed=0)[0].shape == vector.observation_space.shape
+    module = getattr(dice_envs, f"{name}_v0")
+    assert str(module.raw_env()) == f"{name}_v0"
+    if hasattr(pettingzoo, "make"):
+        assert str(pettingzoo.make("aec", f"dice_envs/{name}-v0").unwrapped) == f"{name}_v0"
+
+
+@every_game
+def test_environments_can_be_pickled(name):
+    env = pickle.loads(pickle.dumps(aec.raw_env(name, max_cycles=50)))
+    env.reset(seed=1)
+    assert env.max_cycles == 50
+    variant = configure(name)
+    assert pickle.loads(pickle.dumps(variant)).options == variant.options

@@ -1,0 +1,13 @@
+"""Which variants of each game the conformance tests run. A game that is not listed is tested with its defaults."""
+
+from typing import Any
+
+# The first entry is always the default; these come on top of it.
+MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "liars_dice": [
+        {"num_players": 4, "num_dice": (3, 1, 2, 2), "num_faces": 4, "raise_rule": "either", "wild": "ones"},
+        {"rules": "openspiel", "num_dice": 2},
+        {"num_players": 3, "num_dice": 2, "reward": "dice"},
+        {"num_players": 3, "num_dice": 1, "rounds": "single", "wild": "highest"},
+    ],
+}
