@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import zipfile
 from collections.abc import Mapping
@@ -126,7 +127,7 @@ def load_policy(path: str | Path) -> NetworkPolicy:
     facts = policy._variant.facts
     sizes = [facts.observation_size, *(len(biases) for _, biases in layers)]
     shapes = [weights.shape for weights, _ in layers]
-    if sizes[-1] != facts.num_actions or shapes != [(after, before) for before, after in zip(sizes, sizes[1:])]:
+    if sizes[-1] != facts.num_actions or shapes != [(after, before) for before, after in itertools.pairwise(sizes)]:
         raise ValueError(f"{str(path)!r} does not fit {policy.game}: layers {shapes} for {facts.observation_size} inputs")
     return policy
 

@@ -34,8 +34,8 @@ try:
     from numba.core.caching import CompileResultCacheImpl, _Cache, dumps
     from numba.core.serialize import pickle as _pickle
 except ImportError:  # pragma: no cover - another numba
-    _Cache = object
-    CompileResultCacheImpl = None
+    _Cache = object  # type: ignore[assignment,misc]
+    CompileResultCacheImpl = None  # type: ignore[assignment,misc]
 
 
 @functools.cache
@@ -148,7 +148,7 @@ def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: 
     """
     if function is None:
         return functools.partial(kernel, tag=tag, cache=cache)
-    compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)  # type: ignore[call-overload]
     if compiled is function or not cache:
         return compiled
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import gymnasium
 import numpy as np
@@ -255,7 +255,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         options: the game's options.
     """
 
-    metadata = {"render_modes": RENDER_MODES, "render_fps": 2}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 2}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -341,7 +341,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         others: as for `SeatEnv`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}  # noqa: RUF012 - as VectorEnv has it
 
     def __init__(
         self,

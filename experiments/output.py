@@ -8,6 +8,7 @@ import json
 import math
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +35,8 @@ __all__ = [
     "write_text",
 ]
 
-console = Console()
+# Logs and pipes have no width of their own: give tables room.
+console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140)
 Z95 = 1.959963984540054  # the normal distribution's 97.5 % point
 
 

@@ -182,7 +182,15 @@ class _Run:
                 arrays = [(weights.numpy(), biases.numpy()) for weights, biases in layers]
                 self.add_self(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), arrays))
             self.selves = int(state["num_selves"])
-        except (RuntimeError, KeyError, TypeError, EOFError, AttributeError, pickle.UnpicklingError, zipfile.BadZipFile) as problem:
+        except (
+            RuntimeError,
+            KeyError,
+            TypeError,
+            EOFError,
+            AttributeError,
+            pickle.UnpicklingError,
+            zipfile.BadZipFile,
+        ) as problem:
             reason = str(problem).partition("\n")[0][:120]
             raise ValueError(
                 f"{str(path)!r} is damaged or of another run ({reason}); remove it to start anew, or choose another --out"
@@ -247,8 +255,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{str(path)!r} is damaged ({problem}); remove the folder to start anew") from None
 
 
-def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON knows no tuples: lists become them again."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
 
 
 def train(
@@ -294,10 +303,12 @@ def train(
         if not resume:
             raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
         config = _read_config(folder)
-        if {"game": config["game"], "options": _plain_options(config["options"])} != wanted:
-            raise ValueError(f"{folder} holds a run of {config['game']} {config['options']}, not of {plain.name} {wanted['options']}")
+        if {"game": config["game"], "options": _tuples(config["options"])} != wanted:
+            raise ValueError(
+                f"{folder} holds a run of {config['game']} {config['options']}, not of {plain.name} {wanted['options']}"
+            )
         seed = int(config["seed"])
-        kept = {key: tuple(value) if isinstance(value, list) else value for key, value in config["preset"].items()}
+        kept: dict[str, Any] = _tuples(config["preset"])
         plan = Preset(**{**kept, "steps": steps or kept["steps"]})
     check_folder(folder)
     run = _Run(folder, variant, plan, seed)
@@ -305,7 +316,9 @@ def train(
     if going_on:
         run.load(model)
     write_json(folder / "config.json", {**wanted, "preset": dataclasses.asdict(plan), "seed": seed})
-    console.print(f"training {plain.name} {wanted['options'] or ''} for {plan.steps:,} steps in {folder}, seed {seed}", highlight=False)
+    console.print(
+        f"training {plain.name} {wanted['options'] or ''} for {plan.steps:,} steps in {folder}, seed {seed}", highlight=False
+    )
     left, start = plan.steps - model.num_timesteps, time.perf_counter()
     first = model.num_timesteps
     if left > 0:
@@ -346,7 +359,11 @@ def _measure(run: _Run, games: int, result: dict[str, Any]) -> None:
     seats = run.variant.facts.num_seats
     if seats == 1:
         return
-    specs = [spec, spec + ",greedy=true", *run.preset.opponents] if seats == 2 else [spec, *([run.preset.opponents[0]] * (seats - 1))]
+    specs = (
+        [spec, spec + ",greedy=true", *run.preset.opponents]
+        if seats == 2
+        else [spec, *([run.preset.opponents[0]] * (seats - 1))]
+    )
     meetings = len(specs) * (len(specs) - 1) // 2 if seats == 2 else 1
     with progress("cross table", meetings * games) as done:
         table = tournament(run.variant, specs, games, run.seed, done)
@@ -370,5 +387,3 @@ def _plot_curve(run: _Run) -> None:
         axes.set_title(f"{run.variant.game.title}: MaskablePPO, seed {run.seed}")
         axes.grid(alpha=0.3)
         axes.legend()
-
-

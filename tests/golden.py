@@ -33,7 +33,9 @@ def playthrough(name: str) -> str:
             break
         observation = batch.observe()[0].astype(float)
         weights = np.arange(1, len(observation) + 1)
-        lines.append(f"turn {turn}: player {seat}; observation sum {observation.sum():.4f}, weighted {observation @ weights:.3f}")
+        lines.append(
+            f"turn {turn}: player {seat}; observation sum {observation.sum():.4f}, weighted {observation @ weights:.3f}"
+        )
         action = ask(Uniform(), variant, batch.states, np.arange(1), streams)
         lines.append(f"legal {int(batch.legal().sum())}; plays {action[0]}: {variant.describe_action(int(action[0]))}")
         batch.play(action)

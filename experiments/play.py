@@ -1,0 +1,131 @@
+"""A person, or several, against agents in the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import typer
+
+import agents as known_agents
+from dice_envs import Variant, configure
+from dice_envs.agent import Agent, ask
+from dice_envs.batch import Batch
+from dice_envs.dice import new_streams
+from dice_envs.game import OVER, check_range, parse_options
+from dice_envs.render import ansi
+from experiments.output import console
+
+__all__ = ["choose", "play_game"]
+
+MOST_SHOWN = 12  # legal actions that are listed one by one
+
+
+def _plain(words: str) -> str:
+    """Words without case, blanks and signs: "3 x 5", "3x5" and "3 5" are the same."""
+    return " ".join(re.findall(r"[a-wyz]+|\d+", words.lower()))
+
+
+def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
+    """The legal action that a person means: its words, the first letters of them, or `#` and its number."""
+    said = words.strip()
+    if re.fullmatch(r"#\s*\d+", said):
+        number = int(said.lstrip("# "))
+        return number if number in legal else None
+    wanted = _plain(said)
+    if not wanted:
+        return None
+    meanings = {action: _plain(variant.describe_action(action)) for action in legal}
+    exact = [action for action, meaning in meanings.items() if meaning == wanted]
+    starts = [action for action, meaning in meanings.items() if meaning.startswith(wanted)]
+    found = exact or starts
+    return found[0] if len(found) == 1 else None
+
+
+def _ask_person(variant: Variant, legal: list[int]) -> int:
+    shown = [variant.describe_action(action) for action in legal]
+    if len(shown) > MOST_SHOWN:
+        half = MOST_SHOWN // 2
+        shown = [*shown[:half], "…", *shown[-half:]]
+    while True:
+        typer.echo(f"you can play: {', '.join(shown)}   (q quits)")
+        words = typer.prompt("your move", prompt_suffix="> ")
+        if words.strip().lower() in ("q", "quit", "exit"):
+            raise KeyboardInterrupt
+        action = choose(variant, legal, words)
+        if action is not None:
+            return action
+        typer.echo(f"{words!r} is not one of them")
+
+
+def play_game(
+    game: str, opponents: Sequence[str], options: Sequence[str], seat: int | None, people: int, seed: int
+) -> np.ndarray:
+    """Play one game at the terminal.
+
+    Args:
+        game: its name.
+        opponents: specs in seat order after the first person; one alone takes every seat that is left.
+        options: game options, KEY=VALUE.
+        seat: the first person's seat; None draws it. The others sit next to it.
+        people: how many people play here.
+        seed: fixes the dice and the opponents.
+
+    Returns:
+        Each seat's return, (seats,) float64.
+    """
+    variant = configure(game, **parse_options(list(options)))
+    seats = variant.facts.num_seats
+    check_range("people", people, 1, seats)
+    if seat is not None:
+        check_range("seat", seat, 0, seats - 1)
+    rng = np.random.default_rng(seed)
+    first = int(rng.integers(seats)) if seat is None else seat
+    persons = [(first + i) % seats for i in range(people)]
+    others = [(first + people + i) % seats for i in range(seats - people)]
+    if len(opponents) not in (1, len(others)):
+        raise ValueError(f"name 1 opponent or {len(others)}, one for each other seat, not {len(opponents)}")
+    specs = list(opponents) * len(others) if len(opponents) == 1 else list(opponents)
+    players: dict[int, Agent] = {place: known_agents.make(spec) for place, spec in zip(others, specs, strict=True)}
+    batch = Batch(variant, 1, seed=seed)
+    streams = new_streams(seed + 1, 1)
+    index = np.arange(1)
+    console.print(f"[bold]{variant.game.title}[/], seed {seed}", highlight=False)
+    for place, spec in zip(others, specs, strict=True):
+        console.print(f"player {place}: {spec}", highlight=False)
+    returns = np.zeros(seats)
+    looking = None
+    while True:
+        mover = int(batch.seats[0])
+        if mover == OVER:
+            break
+        legal = [int(action) for action in np.flatnonzero(batch.legal()[0])]
+        if mover in players:
+            action = int(ask(players[mover], variant, batch.states, index, streams)[0])
+        else:
+            if len(persons) > 1 and looking != mover and seats > 1:
+                typer.prompt(f"player {mover}, press Enter when nobody else is looking", default="", show_default=False)
+                console.clear()
+            looking = mover
+            typer.echo(ansi(variant.picture(batch.states[0], mover)))
+            action = _ask_person(variant, legal)
+        # What a seat commits unseen stays unseen until all have committed.
+        secret = variant.facts.simultaneous and mover != persons[-1]
+        who = "you" if [mover] == persons else f"player {mover}"
+        words = variant.describe_action(action)
+        typer.echo(f"{who}: {'(has chosen)' if secret else words}")
+        before = variant.picture(batch.states[0]).notes
+        batch.play(np.array([action]))
+        returns += batch.rewards[0]
+        for note in variant.picture(batch.states[0], persons[0]).notes:
+            if note not in before and not note.endswith(words):  # what was just said need not be said again
+                typer.echo(f"  {note}")
+    typer.echo(ansi(variant.picture(batch.states[0], persons[0] if people == 1 else None)))
+    for place in persons:
+        who = "you" if people == 1 else f"player {place}"
+        typer.echo(f"{who}: {returns[place]:+g}")
+    best = [place for place in range(seats) if returns[place] == returns.max()]
+    if people == 1 and seats > 1:
+        typer.echo("a draw" if len(best) == seats else "you win" if persons[0] in best else "you lose")
+    return returns

@@ -1,0 +1,102 @@
+"""D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018): its two simulations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
+PUBLISHED_GAMES = 10_000
+# Wins printed by the article: agents' bluffing → counts.
+PUBLISHED = {(1.0, 0.0): (4934, 5066), (1.0, 0.75, 0.25, 0.0): (2379, 2465, 2540, 2616)}
+
+# The two ways in which the program differs from the text, and each of them alone.
+STYLES = {
+    "its program": "preset=article",
+    "its text": "preset=text",
+    "text, but calls as its program": "preset=text,chance=more",
+    "text, but bluffs as its program": "preset=text,bluff_faces=own",
+}
+
+EXPLANATION = (
+    "Why the article saw a coin flip: its program is not the agent that its text describes. The program calls as if "
+    "one more die were needed than was bid, and draws a bluffed face in proportion to the agent's own dice, so that a "
+    "bluff mostly names a face it holds. The rows between show what each of the two does alone: played as the text "
+    "says, with the same opening, the agent that always bluffs clearly loses to the one that never does."
+)
+
+
+def main(
+    games: Annotated[int, typer.Option(help="Games for each of our four figures.")] = 1_000_000,
+    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn if left out.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the plot into this folder.")] = None,
+) -> None:
+    """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says."""
+    import agents
+    from dice_envs import configure
+    from dice_envs.game import check_range
+    from experiments.arena import play_table
+    from experiments.output import (
+        Row,
+        check_folder,
+        check_writable,
+        console,
+        figure,
+        print_rows,
+        progress,
+        seed_or_fresh,
+        wilson_half_width,
+        write_json,
+    )
+
+    check_range("games", games, 1, 10**9)
+    check_writable(json)
+    check_folder(report)
+    seed = seed_or_fresh(seed)
+    rows: list[Row] = []
+    with progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
+        for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
+            variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
+            for (style, parameters), style_seed in zip(STYLES.items(), table_seed.spawn(len(STYLES)), strict=True):
+                players = [agents.make(f"numbers:{parameters},bluff={bluff}") for bluff in bluffs]
+                wins = (play_table(variant, players, games, style_seed, done) > 0).mean(axis=0)
+                for bluff, share, count in zip(bluffs, wins, counts, strict=True):
+                    published = 100 * count / PUBLISHED_GAMES
+                    ours, error = 100 * float(share), 100 * wilson_half_width(float(share), games)
+                    # The article's own sampling error is much the larger: both intervals together must reach.
+                    reach = (error**2 + (100 * wilson_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
+                    article = style == "its program"
+                    rows.append(
+                        Row(
+                            SOURCE,
+                            f"{len(bluffs)} players, {style}: % won by bluff {bluff:g}",
+                            published if article else None,
+                            ours,
+                            error,
+                            abs(ours - published) <= reach if article else None,
+                            f"{count} of {PUBLISHED_GAMES:,}" if article else "",
+                        )
+                    )
+    print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
+    console.print(EXPLANATION, highlight=False)
+    write_json(json, {"seed": seed, "games": games, "rows": rows})
+    if report is not None:
+        with figure(report, "liars_dice_bluffing", ncols=2, figsize=(10, 4.5)) as (_, panels):
+            for panel, bluffs in zip(panels, PUBLISHED, strict=True):
+                mine = [row for row in rows if row.figure.startswith(f"{len(bluffs)} ")]
+                at = np.arange(len(bluffs))
+                panel.bar(at - 0.27, [row.published for row in mine[: len(bluffs)]], 0.25, label="article's 10,000 games")
+                for place, style in enumerate(("its program", "its text")):
+                    part = [row for row in mine if f", {style}:" in row.figure]
+                    panel.bar(
+                        at + 0.27 * place, [row.ours for row in part], 0.25, yerr=[row.error for row in part], label=style
+                    )
+                panel.axhline(100 / len(bluffs), color="black", linewidth=0.8, linestyle="--")
+                panel.set_xticks(at, [f"bluff {bluff:g}" for bluff in bluffs])
+                panel.set_ylabel("% of games won")
+                panel.set_title(f"{len(bluffs)} players, 6 dice")
+            panels[0].legend(loc="lower right")

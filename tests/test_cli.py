@@ -1,0 +1,167 @@
+"""The command line as a person uses it: results, JSON forms, and one line for whatever is wrong."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.__main__ import app
+from experiments.play import choose
+from tests.conftest import ROOT
+
+runner = CliRunner()
+
+
+def run(*arguments, **kwargs):
+    return runner.invoke(app, [str(a) for a in arguments], **kwargs)
+
+
+def test_help_names_every_command():
+    result = run("--help")
+    assert result.exit_code == 0
+    for command in ("agents", "arena", "bench", "games", "play", "reproduce", "solve", "train"):
+        assert command in result.output
+        assert run(command, "--help").exit_code == 0
+
+
+def test_games_and_agents_explain_their_options():
+    assert "raise_rule" in run("games").output
+    assert "threshold" in run("agents").output
+
+
+def test_arena_json_and_plot(tmp_path):
+    out = tmp_path / "arena.json"
+    result = run("arena", "liars-dice", "random", "numbers", "-o", "num_dice=2,1", "--games", 300, "--seed", 4, "--json", out,
+                 "--report", tmp_path / "report")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    data = json.loads(out.read_text())
+    assert data["game"] == "liars_dice"
+    assert data["agents"] == ["random", "numbers"]
+    assert data["games"] == 300
+    assert data["seed"] == 4
+    assert data["options"] == {"num_dice": [2, 1]}
+    assert data["win_rate"][0][0] is None
+    assert data["win_rate"][0][1] + data["win_rate"][1][0] == pytest.approx(1)
+    assert 0 < data["ci95"][0][1] < 0.1
+    assert (tmp_path / "report" / "arena_liars_dice.png").read_bytes().startswith(b"\x89PNG")
+    again = tmp_path / "again.json"
+    run("arena", "liars_dice", "random", "numbers", "-o", "num_dice=2,1", "--games", 300, "--seed", 4, "--json", again)
+    assert json.loads(again.read_text()) == data, "the seed repeats the result"
+
+
+def test_arena_table_of_four(tmp_path):
+    out = tmp_path / "arena.json"
+    four = ["random", "numbers", "numbers:bluff=1", "random"]
+    result = run("arena", "liars_dice", *four, "-o", "num_players=4", "-o", "num_dice=2", "--games", 200, "--json", out)
+    assert result.exit_code == 0, result.output
+    data = json.loads(out.read_text())
+    assert sum(data["win_rate"][0]) == pytest.approx(1)
+    assert "seed" in result.output
+
+
+def test_reproduce_liars_dice(tmp_path):
+    out = tmp_path / "rows.json"
+    result = run("reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--json", out, "--report", tmp_path)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(out.read_text())["rows"]
+    assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
+    assert [row["published"] for row in rows if row["published"]] == [49.34, 50.66, 23.79, 24.65, 25.4, 26.16]
+    assert (tmp_path / "liars_dice_bluffing.png").exists()
+
+
+def test_play_to_the_end():
+    """A person who always calls, or bids the least when there is nothing to call, gets through a game."""
+    moves = "\n".join(["call", "1 x 1"] * 60)
+    result = run("play", "liars_dice", "random", "-o", "num_dice=1", "--seed", 3, "--seat", 0, input=moves)
+    assert result.exit_code == 0, result.output
+    assert "╭───────╮" in result.output
+    assert ("you win" in result.output) != ("you lose" in result.output)
+    assert "shown:" in result.output, "a call shows the dice"
+
+
+def test_play_hides_the_others_dice():
+    result = run("play", "liars_dice", "random", "--seed", 3, "--seat", 0, input="q\n")
+    assert "?" in result.output
+    assert result.exit_code == 130
+
+
+def test_play_two_people_at_one_terminal():
+    moves = "\n".join(["", "call", "1 x 1"] * 200)
+    result = run("play", "liars_dice", "-o", "num_dice=1", "--seed", 3, "--people", 2, input=moves)
+    assert result.exit_code == 0, result.output
+    assert "press Enter when nobody else is looking" in result.output
+
+
+def test_choose_understands_words():
+    from dice_envs import configure
+
+    variant = configure("liars_dice")
+    legal = [6, 7, 8, 60]
+    for words in ("2 x 1", "2x1", "2 1", " 2 X 1 ", "#6"):
+        assert choose(variant, legal, words) == 6
+    assert choose(variant, legal, "call") == choose(variant, legal, "c") == 60
+    for words in ("2", "3 x 1", "", "bluff", "#9"):
+        assert choose(variant, legal, words) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["arena", "chess", "random", "random"], "unknown game 'chess'; the games are: "),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dices=3"], "liars_dice has no option 'num_dices'"),
+        (
+            ["arena", "liars_dice", "random", "random", "-o", "num_players=7"],
+            "num_players must be a whole number from 2 to 6, not 7",
+        ),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice=0"], "num_dice must be a whole number from 1 to 6, not 0"),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
+        (["arena", "liars_dice", "random", "wizard"], "unknown agent 'wizard'; known: "),
+        (["arena", "liars_dice", "random"], "an arena needs at least 2 agents, not 1"),
+        (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be at least 1, not 0"),
+        (["arena", "liars_dice", "random", "random", "--seed", "-1"], "seed must be a whole number from 0 on, not -1"),
+        (["arena", "liars_dice", "random", "numbers:bluff=7"], "bluff must be a number from 0 to 1, not 7"),
+        (["arena", "liars_dice", "random", "random", "--log", "x.csv"], "liars_dice has no log format"),
+        (["play", "liars_dice", "--seat", "5"], "seat must be a whole number from 0 to 1, not 5"),
+        (["play", "liars_dice", "random", "random"], "name 1 opponent"),
+        (["train", "liars_dice", "--preset", "huge"], "unknown preset 'huge'; presets are: quick, full"),
+        (["train", "liars_dice", "--steps", "0"], "steps must be a whole number from 1"),
+        (["train", "liars_dice", "--opponent", "wizard"], "unknown agent 'wizard'"),
+        (["bench", "chess"], "unknown part 'chess'; parts are: "),
+        (["reproduce", "liars-dice", "--games", "0"], "games must be a whole number from 1"),
+    ],
+)
+def test_wrong_input_gets_one_line(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("error: ")
+    assert words in lines[0]
+    assert list(tmp_path.iterdir()) == [], "nothing was written"
+
+
+def test_unwritable_output_is_found_before_the_work(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    for arguments in (
+        ["arena", "liars_dice", "random", "random", "--json", blocked / "out.json"],
+        ["arena", "liars_dice", "random", "random", "--report", blocked / "report"],
+        ["arena", "liars_dice", "random", "random", "--json", tmp_path],
+        ["train", "liars_dice", "--out", blocked / "run"],
+        ["reproduce", "liars-dice", "--json", blocked / "x.json"],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert len(result.stderr.strip().splitlines()) == 1
+        assert result.stderr.startswith("error: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_real_process_prints_no_traceback():
+    command = [sys.executable, "-m", "experiments", "arena", "liars_dice", "random", "random", "-o", "wild=2"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert done.stderr == "error: wild must be one of None, 'ones', 'highest', not 2\n"

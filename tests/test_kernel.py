@@ -1,0 +1,164 @@
+"""Compiled kernels are cached, and never run old rules."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from dice_envs.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
+from dice_envs.kernel import kernel, package_stamp
+from tests.conftest import ROOT
+
+FIRST_BID = """
+import numpy as np
+from dice_envs.batch import Batch
+batch = Batch("liars_dice", 1, seed=0, rounds="single", num_dice=1, starter="first")
+batch.play(np.array([0]))
+batch.play(batch.legal().argmax(axis=1) * 0 + 12)
+print(batch.rewards.tolist(), sum(len(k.stats.cache_hits) for k in batch.variant.kernels if hasattr(k, "stats")))
+"""
+
+
+@pytest.fixture
+def copy_of_package(tmp_path):
+    target = tmp_path / "copy"
+    shutil.copytree(ROOT / "dice_envs", target / "dice_envs", ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
+    """batch.py's loops are cached; the rules they call stand in another file. Editing that file must be noticed."""
+    run_python(FIRST_BID, copy_of_package)
+    before = run_python(FIRST_BID, copy_of_package)
+    rewards, hits = before.rsplit(" ", 1)
+    assert int(hits) > 0, "the second process should have found its kernels in the cache"
+    rules = copy_of_package / "dice_envs" / "games" / "liars_dice.py"
+    text = rules.read_text()
+    line = "caller if total >= quantity_of(params, bid) + 1 else _last_bidder(params, state)"
+    assert line in text
+    rules.write_text(text.replace(line, "caller if total < quantity_of(params, bid) + 1 else _last_bidder(params, state)"))
+    after, hits = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)
+    assert eval(after) == [[-r for r in eval(rewards)[0]]], "the edited rule must be the one that runs"
+    assert int(hits) == 0
+
+
+def test_kernels_of_main_compile_anew_and_run(tmp_path):
+    """A NamedTuple of __main__ is another class in each process; its cached code would never match a call."""
+    import subprocess
+    import sys
+
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from typing import NamedTuple\nfrom dice_envs.kernel import kernel\n"
+        "class P(NamedTuple):\n    a: int\n"
+        "@kernel\ndef f(p):\n    return p.a + 1\n"
+        "print(f(P(1)))\n"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, cwd=ROOT, env=_env())
+        assert done.stdout == "2\n", done.stderr
+
+
+def _env():
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
+    expected = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)[0]
+    files = list(copy_of_package.rglob("*.nbc"))
+    assert files
+    for path in files:
+        path.write_bytes(b"garbage")
+    assert run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)[0] == expected
+
+
+def test_stale_files_are_removed(copy_of_package, run_python):
+    run_python(FIRST_BID, copy_of_package)
+    count = len(list(copy_of_package.rglob("*.nbc")))
+    dice = copy_of_package / "dice_envs" / "dice.py"
+    dice.write_text(dice.read_text() + "\n# an edit\n")
+    run_python(FIRST_BID, copy_of_package)
+    assert len(list(copy_of_package.rglob("*.nbc"))) == count
+
+
+def test_without_numbas_internals_kernels_still_run(run_python):
+    code = (
+        "import warnings\nimport dice_envs.kernel as k\nk.CompileResultCacheImpl = None\n"
+        "with warnings.catch_warnings(record=True) as seen:\n"
+        "    warnings.simplefilter('always')\n"
+        "    f = k.kernel(lambda x: x + 1)\n    g = k.kernel(lambda x: x + 2)\n"
+        "print(f(1), g(1), len([w for w in seen if 'compiles its kernels anew' in str(w.message)]))"
+    )
+    assert run_python(code) == "2 3 1\n"
+
+
+def test_closures_are_told_apart_by_their_tag():
+    def build(number):
+        @kernel(tag=f"test {number}")
+        def add(x):
+            return x + number
+
+        return add
+
+    assert (build(1)(1), build(2)(1)) == (2, 3)
+
+
+def test_stamp_covers_all_rules_and_the_own_package():
+    assert package_stamp(ROOT / "dice_envs" / "batch.py") == package_stamp(ROOT / "dice_envs" / "games" / "liars_dice.py")
+    assert package_stamp(ROOT / "agents" / "liars_dice.py") != package_stamp(ROOT / "dice_envs" / "batch.py")
+
+
+# --- the random stream --------------------------------------------------------------------------------------------
+
+
+def test_stream_is_splitmix64():
+    """Against splitmix64 written with Python's integers."""
+    mask = 2**64 - 1
+
+    def splitmix(state):
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        z = state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        return state, z ^ (z >> 31)
+
+    streams = new_streams(1, 1)
+    state = int(streams["rng"][0])
+    for _ in range(100):
+        state, expected = splitmix(state)
+        assert next_u64(streams[0]) == expected
+        assert streams["rng"][0] == state
+
+
+@pytest.mark.parametrize("faces", range(2, 9))
+def test_roll_counts_is_multinomial(faces):
+    streams = new_streams(faces, 1)
+    counts = np.zeros(8, np.int8)
+    total = np.zeros(8)
+    pairs = np.zeros((8, 8))
+    for _ in range(4000):
+        roll_counts(streams[0], 20, faces, counts)
+        assert counts.sum() == 20
+        total += counts
+        pairs += np.outer(counts, counts)
+    expected = 80_000 / faces
+    chi2 = ((total[:faces] - expected) ** 2 / expected).sum()
+    assert chi2 < 45
+    assert not total[faces:].any()
+    # Covariance of two faces' counts is -n/faces^2.
+    covariance = pairs[0, 1] / 4000 - (total[0] / 4000) * (total[1] / 4000)
+    assert covariance == pytest.approx(-20 / faces**2, abs=0.35 + 2 / faces)
+
+
+def test_uniform_and_choice():
+    streams = new_streams(3, 1)
+    draws = np.array([uniform(streams[0]) for _ in range(20_000)])
+    assert 0 <= draws.min() < draws.max() < 1
+    assert abs(draws.mean() - 0.5) < 0.01
+    mask = np.array([0, 1, 0, 1, 1], np.int8)
+    counts = np.bincount([choose_from_mask(streams[0], mask) for _ in range(9000)], minlength=5)
+    assert not counts[[0, 2]].any()
+    assert ((counts[mask == 1] - 3000) ** 2 / 3000).sum() < 25
+    assert choose_from_mask(streams[0], np.zeros(5, np.int8)) == -1

@@ -1,0 +1,104 @@
+"""The project as a package: what the wheel holds, what depends on what, a sixth game from one file."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+def test_the_wheel_holds_one_package(tmp_path):
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    top = {name.split("/")[0] for name in names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"dice_envs"}
+    assert "dice_envs/py.typed" in names
+    assert "dice_envs/games/liars_dice.py" in names
+    assert not [name for name in names if name.endswith((".nbc", ".nbi", ".pyc"))]
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_packages_depend_one_way():
+    for path in (ROOT / "dice_envs").rglob("*.py"):
+        for module in imports_of(path):
+            assert module.split(".")[0] not in ("agents", "experiments"), f"{path.name} imports {module}"
+    for path in (ROOT / "agents").rglob("*.py"):
+        for module in imports_of(path):
+            assert module.split(".")[0] != "experiments", f"{path.name} imports {module}"
+    for path in (ROOT / "dice_envs" / "games").glob("*.py"):
+        for module in imports_of(path):
+            if module.startswith("dice_envs"):
+                assert module in ("dice_envs.dice", "dice_envs.game", "dice_envs.kernel"), f"{path.name} imports {module}"
+
+
+def test_import_leaves_heavy_libraries_alone(run_python):
+    code = (
+        "import sys, dice_envs; print([m for m in ('torch', 'stable_baselines3', 'matplotlib', 'agents') if m in sys.modules])"
+    )
+    assert run_python(code) == "[]\n"
+
+
+def test_readme_and_contributing_speak_of_what_is_there():
+    """Every command in a `sh` block of the README is one the command line knows."""
+    from typer.main import get_command
+
+    from experiments.__main__ import app
+
+    known = set(get_command(app).commands)
+    text = (ROOT / "README.md").read_text()
+    used = re.findall(r"python -m experiments ([a-z]+)", text)
+    assert used
+    assert set(used) <= known
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert set(re.findall(r"^make ([a-z-]+)", text + (ROOT / "CONTRIBUTING.md").read_text(), re.M)) <= targets
+
+
+def test_readme_python_blocks_run(run_python):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert blocks
+    for block in blocks:
+        run_python(block)
+
+
+def test_a_sixth_game_from_one_file(tmp_path, run_python):
+    """The file of CONTRIBUTING's "how to add a game" gets every interface by being there."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (source,) = re.findall(r"```python\n(\"\"\"Pig.*?)```", text, re.S)
+    for package in ("dice_envs", "agents", "experiments", "tests"):
+        shutil.copytree(ROOT / package, tmp_path / "copy" / package, ignore=shutil.ignore_patterns("__pycache__", "golden"))
+    (tmp_path / "copy" / "dice_envs" / "games" / "pig.py").write_text(source)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / "copy")
+    run_python(
+        "import gymnasium, dice_envs\nfrom dice_envs import pig_v0\nimport dice_envs.sb3\n"
+        "gymnasium.make('dice_envs/Pig-v0').reset(seed=1)\n"
+        "gymnasium.make_vec('dice_envs/Pig-v0', num_envs=3).reset(seed=1)\n"
+        "dice_envs.sb3.make_vec_env('pig', 2).reset()\n"
+        "from experiments.arena import tournament\n"
+        "print(tournament(dice_envs.configure('pig'), ['random', 'random'], 50, 1).win_rate)",
+        tmp_path / "copy",
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "tests/test_conformance.py", "-k", "pig and not torchrl"]
+    environment = {**__import__("os").environ, "PYTHONPATH": str(tmp_path / "copy")}
+    done = subprocess.run(command, cwd=tmp_path / "copy", capture_output=True, text=True, timeout=500, env=environment)
+    assert done.returncode == 0, done.stdout[-3000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed
+    assert int(passed.group(1)) >= 14
+
+
+test_a_sixth_game_from_one_file = pytest.mark.slow(test_a_sixth_game_from_one_file)
