@@ -47,8 +47,9 @@ def compile_kernels(game: Game) -> Kernels:
 
     @compiled
     def legal_all(params, states, index, masks):
-        masks[:] = 0
         for k in range(len(index)):
+            for a in range(masks.shape[1]):
+                masks[k, a] = 0
             state = states[index[k]]
             if state["seat"] != OVER:
                 legal(params, state, masks[k])
@@ -89,9 +90,11 @@ def compile_kernels(game: Game) -> Kernels:
 
     @compiled
     def view_all(params, states, index, seats, out, masks):
-        out[:] = 0
-        masks[:] = 0
         for k in range(len(index)):
+            for j in range(out.shape[1]):  # row by row: it is then still at hand when it is filled
+                out[k, j] = 0
+            for a in range(masks.shape[1]):
+                masks[k, a] = 0
             state = states[index[k]]
             observe(params, state, np.int64(seats[k]), out[k])
             if state["seat"] == seats[k]:

@@ -182,7 +182,6 @@ STATE = state_dtype(
         ("in_play", np.int16),  # dice in this round, all seats together
         ("starter", np.int8),  # who made, or makes, this round's first bid; the others follow in seat order
         ("num_bids", np.int16),  # how many bids this round has seen
-        ("bids", np.int16, (MAX_BIDS,)),  # those bids, in order; what stands beyond num_bids means nothing
         ("bid", np.int16),  # the last of them, or NO_BID
         ("bids_shown", np.int16, (MAX_SEATS,)),  # bids of past rounds, all checked at a call
         ("bids_honest", np.int16, (MAX_SEATS,)),  # those that named a face the bidder held most of
@@ -190,6 +189,8 @@ STATE = state_dtype(
         ("shown_bid", np.int16),  # the bid then called, or NO_BID
         ("caller", np.int8),  # who called it
         ("loser", np.int8),  # who lost the die
+        # Last, so that all that is always used lies close together.
+        ("bids", np.int16, (MAX_BIDS,)),  # this round's bids, in order; what stands beyond num_bids means nothing
     ]
 )
 
@@ -253,7 +254,7 @@ def face_of(params, bid):
 
 @kernel
 def count_raises(params, state):
-    """How many bids are legal: all of `nth_raise(params, state, 0 … count - 1)`."""
+    """How many bids are legal. `legal` marks them, `nth_raise` counts through them without a mask."""
     faces = params.num_faces
     dice = np.int64(state["in_play"])
     bid = np.int64(state["bid"])
@@ -289,10 +290,20 @@ def nth_raise(params, state, k):
 @kernel
 def legal(params, state, mask):
     """Mark the legal actions. Modified in place."""
-    for k in range(count_raises(params, state)):
-        mask[nth_raise(params, state, k)] = 1
-    if state["bid"] != NO_BID:
+    faces = params.num_faces
+    bid = np.int64(state["bid"])
+    end = np.int64(state["in_play"]) * faces
+    if bid != NO_BID:
         mask[params.call] = 1
+    if not params.quantity_rule or bid == NO_BID:
+        mask[bid + 1 : end] = 1
+        return
+    face = face_of(params, bid)
+    for quantity in range((quantity_of(params, bid) + 1) * faces, end, faces):  # that many bids have less dice
+        for higher in range(quantity + face, quantity + faces):
+            mask[higher] = 1
+        if face == faces - 1:
+            mask[quantity] = 1
 
 
 @kernel
@@ -324,7 +335,9 @@ def chance_at_least(params, quantity, own, unseen, face):
     if odds == 0.0:
         return 1.0
     below_need = 0.0
-    mass = (1.0 - chance) ** unseen
+    mass = 1.0  # the chance of no hit at all; this product is faster than a power
+    for _ in range(unseen):
+        mass *= 1.0 - chance
     for hits in range(need):
         below_need += mass
         mass *= odds * (unseen - hits) / (hits + 1)
