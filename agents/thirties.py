@@ -98,7 +98,7 @@ def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
     required = [p for p in inspect.signature(choose).parameters.values() if p.default is p.empty]
     if not 1 <= len(required) <= 2:
         raise ValueError(f"a strategy must take the throw, or throw and aside, not {len(required)} arguments")
-    return Strategy(name or getattr(choose, "__name__", "custom"), choose, "throw" if len(required) == 1 else "aside")
+    return Strategy(str(name or getattr(choose, "__name__", "custom")), choose, "throw" if len(required) == 1 else "aside")
 
 
 class _Table:
