@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from experiments.output import check_writable, console, write_json
+from experiments.output import Row, check_writable, console, write_json
 
 if TYPE_CHECKING:
     from agents.thirties_exact import Analysis, Dice, Distribution, Player, Rules, Strategy
+    from dice_envs import Agent, Variant
 
 
 def main(
@@ -68,8 +69,11 @@ def main(
     value = analysis.value(goal)
     if verbose:
         print_advice(player)
-    title = f"{chosen.name} ({'simple' if chosen.simple else 'full'}): {rules.num_dice} dice, {rules.num_faces} faces, "
-    table = Table(title=f"{title}target {rules.target}", title_justify="left", show_header=False)
+    kind = "a simple strategy" if chosen.simple else "a full strategy"
+    console.print(
+        f"{chosen.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}", highlight=False
+    )
+    table = Table(show_header=False)
     rows = figures(analysis)
     for label, figure in rows.items():
         table.add_row(label, "infinite" if figure is None else f"{float(figure):.6f}")
@@ -79,7 +83,7 @@ def main(
     if strategy or agent:
         most = analyse(rules, named(rules, goal)).value(goal)
         console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}", highlight=False)
-    console.print(cases_line(analysis.distribution), highlight=False)
+    typer.echo(cases_line(analysis.distribution))
     given = expected_given(rules)
     result = {
         "game": "thirties",
@@ -100,6 +104,22 @@ def main(
             for throw, aside, again, score in advice(player)
         ]
     write_json(json, result)
+
+
+def evaluate(variant: Variant, agent: Agent) -> list[Row]:
+    """What a deterministic agent is worth in the one-player game, exactly, beside the best; `train` prints it.
+
+    No rows for the table game, which is not solved. ValueError for an agent that plays at random.
+    """
+    from agents.thirties_exact import Rules, analyse, solve, strategy_of
+
+    if variant.facts.num_seats > 1:
+        return []
+    rules, goal = Rules.of(variant.options), variant.options.goal
+    best = solve(rules, goal)[1]
+    value = analyse(rules, strategy_of(agent, variant.options)).value(goal)
+    values = {f"{goal}: this policy": value, f"{goal}: the best strategy": best, "short of the best by": best - value}
+    return [Row("solve thirties", name, None, float(figure)) for name, figure in values.items()]
 
 
 def figures(analysis: Analysis) -> dict[str, Fraction | None]:
