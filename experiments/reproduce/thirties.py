@@ -13,7 +13,7 @@ import typer
 from experiments.output import Row, check_folder, check_writable, console, figure, print_rows, write_json
 
 if TYPE_CHECKING:
-    from agents.thirties_exact import Analysis, Distribution, Player
+    from agents.thirties_exact import Analysis, Dice, Distribution, Player
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)
@@ -122,11 +122,12 @@ def _program_output(computed: Computed) -> Iterator[Row]:
     best, cautious, reaching = (players[name] for name in ("maximize", "minimize_loss", "thirty_or_over"))
     yield printed_by_program("4", "expected score, maximize", "30.151976", best.expected_score())
     yield from _cases("4", "maximize", 1, CASES, ALL_CASES, computed.analyses["maximize"].distribution)
-    for player, throw, aside, again, score in (
+    lines: list[tuple[Player, Dice, Dice, int, str]] = [
         (best, (3, 5, 5, 5, 6, 6), (), 4, "30.843641"),
         (cautious, (5, 6, 6, 6), (5, 5), 0, "33.000000"),
         (cautious, (6, 6, 6, 6), (5, 5), 0, "34.000000"),
-    ):
+    ]
+    for player, throw, aside, again, score in lines:
         chosen, expected = player.advice(throw, aside)
         position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip(" |")
         yield printed_by_program("4", f"{player.strategy.name}, {position}: expected score", score, expected)
@@ -135,7 +136,8 @@ def _program_output(computed: Computed) -> Iterator[Row]:
     yield printed_by_program("4", "minimize_loss, 5 5 aside: expected score", "28.785912", after)
     yield compared("4", "the same in the text", "29.79", after, "a slip of the paper: the program's output above it says 28.79")
     yield from _cases("4", "minimize_loss, 5 5 aside", 10, CASES_AFTER_5_5, ALL_CASES_AFTER_5_5, cautious.distribution((5, 5)))
-    for throw, aside, published in (((5, 5, 6, 6, 6), (1,), "0 / 2"), ((1, 1, 5, 6, 6, 6), (), "2 / 3")):
+    compared_lines: list[tuple[Dice, Dice, str]] = [((5, 5, 6, 6, 6), (1,), "0 / 2"), ((1, 1, 5, 6, 6, 6), (), "2 / 3")]
+    for throw, aside, published in compared_lines:
         ours = f"{cautious.strategy(throw, aside)} / {reaching.strategy(throw, aside)}"
         position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip()
         yield same("4", f"minimize_loss / thirty_or_over, {position}", published, ours)
@@ -159,12 +161,16 @@ def _optimal_strategy(computed: Computed) -> Iterator[Row]:
     again, score = computed.players["maximize"].advice((4, 5, 5, 5, 5, 6))
     yield same("1.4", "maximize, 4 5 5 5 5 6: dice to throw again", 5, again)
     yield compared("1.4", "maximize, 4 5 5 5 5 6: expected score", "30.44", score)
-    for throw, aside, published in (((4, 5, 5, 5, 5, 6), (), 0), ((3, 6), (5, 5, 5, 6), 0), ((3, 6), (6, 6, 6, 6), 1)):
+    examples: list[tuple[str, Dice, Dice, int]] = [
+        ("1.3", (3, 6), (5, 5, 5, 6), 0),
+        ("1.3", (3, 6), (6, 6, 6, 6), 1),
+        ("1.4", (4, 5, 5, 5, 5, 6), (), 0),
+    ]
+    for section, throw, aside, wanted in examples:
         position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip(" |")
-        section = "1.3" if aside else "1.4"
-        yield same(section, f"thirty_or_over, {position}: dice to throw again", published, reaching(throw, aside))
+        yield same(section, f"thirty_or_over, {position}: dice to throw again", wanted, reaching(throw, aside))
     ours = {throw: f"{one} / {other}" for throw, _, one, other in differences(Rules(), best, thumb)}
-    listed = []
+    listed: list[Dice] = []
     for entry in EXCEPTIONS.split(", "):
         digits, one, other = entry.split()
         throw = tuple(map(int, digits))
