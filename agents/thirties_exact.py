@@ -42,6 +42,7 @@ __all__ = [
     "solve",
     "strategy_of",
     "throws",
+    "worths",
 ]
 
 Dice = tuple[int, ...]  # face values in rising order

@@ -13,6 +13,8 @@ Source
 Readings
     - As the paper assumes (section 1.3), no lower die is kept while a higher one is thrown again, so a choice is a
       number of dice.
+    - The paper's text gives "the number of x's aside + x" points, but 7x when all six come aside and its program count
+      pips: so do we.
     - With other dice or another target, x may exceed the highest face: then the highest face is put aside.
     - The second stage has no end that is certain. Here it starts again at most MAX_RESTARTS times, so that points
       are bounded; with six dice that cuts off a chance of 1e-71.

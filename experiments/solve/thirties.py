@@ -23,14 +23,17 @@ def main(
     option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
     strategy: Annotated[
         str | None,
-        typer.Option(help="Measure this instead of the best: sixes, fives_and_sixes, beginner, heuristic, MODULE.FUNCTION."),
+        typer.Option(
+            help="Measure this instead of the best: sixes, fives_and_sixes, beginner, heuristic, another goal, "
+            "MODULE.FUNCTION, or an agent that does not play at random, say ppo:FILE,greedy=true."
+        ),
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="Measure this agent instead, say ppo:FILE; it must not draw lots.")] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Print the advice for every throw, or every throw | dice aside.")
     ] = False,
     compare: Annotated[
-        tuple[str, str] | None, typer.Option(help="List every position in which two strategies differ, and their choices.")
+        tuple[str, str] | None,
+        typer.Option(help="List every position in which two strategies (as for --strategy) differ, and their choices."),
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
 ) -> None:
@@ -42,14 +45,13 @@ def main(
 
     Example: solve thirties --goal optimal -o num_dice=5 -o target=25
     """
-    from agents import make
     from agents.thirties import named
-    from agents.thirties_exact import Player, Rules, analyse, expected_given, strategy_of
+    from agents.thirties_exact import Player, Rules, analyse, expected_given
     from dice_envs import configure
     from dice_envs.game import parse_options
 
-    if sum(choice is not None for choice in (strategy, agent, compare)) > 1:
-        raise ValueError("give only one of --strategy, --agent and --compare")
+    if strategy is not None and compare is not None:
+        raise ValueError("give only one of --strategy and --compare")
     parsed = parse_options(option or [])
     for name, flag in (("goal", "--goal"), ("num_players", "nothing: one turn is solved")):
         if name in parsed:
@@ -58,12 +60,9 @@ def main(
     rules = Rules.of(variant.options)
     check_writable(json)
     if compare is not None:
-        print_differences(rules, named(rules, compare[0]), named(rules, compare[1]), json)
+        print_differences(rules, find(variant, compare[0]), find(variant, compare[1]), json)
         return
-    if agent is not None:
-        chosen = strategy_of(make(agent), variant.options, agent)
-    else:
-        chosen = named(rules, strategy or goal)
+    chosen = find(variant, strategy or goal)
     player = Player(rules, chosen)
     analysis = analyse(rules, player)
     value = analysis.value(goal)
@@ -78,9 +77,9 @@ def main(
     for label, figure in rows.items():
         table.add_row(label, "infinite" if figure is None else f"{float(figure):.6f}")
     console.print(table)
-    best = "value" if strategy or agent else "best value"
+    best = "value" if strategy else "best value"
     console.print(f"{best} for {goal}: {float(value):.6f}", highlight=False)
-    if strategy or agent:
+    if strategy:
         most = analyse(rules, named(rules, goal)).value(goal)
         console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}", highlight=False)
     typer.echo(cases_line(analysis.distribution))
@@ -104,6 +103,17 @@ def main(
             for throw, aside, again, score in advice(player)
         ]
     write_json(json, result)
+
+
+def find(variant: Variant, name: str) -> Strategy:
+    """The strategy of that name, or that of the agent which the spec names. ValueError if there is none."""
+    from agents import make
+    from agents.thirties import named
+    from agents.thirties_exact import Rules, strategy_of
+
+    if ":" in name:
+        return strategy_of(make(name), variant.options, name)
+    return named(Rules.of(variant.options), name)
 
 
 def evaluate(variant: Variant, agent: Agent) -> list[Row]:
