@@ -53,9 +53,9 @@ def main(
     if strategy is not None and compare is not None:
         raise ValueError("give only one of --strategy and --compare")
     parsed = parse_options(option or [])
-    for name, flag in (("goal", "--goal"), ("num_players", "nothing: one turn is solved")):
+    for name, reason in (("goal", "use --goal"), ("num_players", "the turn of one player is solved")):
         if name in parsed:
-            raise ValueError(f"option {name} cannot be set with -o; use {flag}")
+            raise ValueError(f"option {name} cannot be set with -o: {reason}")
     variant = configure("thirties", **{**parsed, "num_players": 1, "goal": goal})
     rules = Rules.of(variant.options)
     check_writable(json)
