@@ -1,0 +1,187 @@
+"""Strategies of the game of 30s, and the agent that plays any of them.
+
+Source: M. Veeningen, "The game of 30s: an analysis" (2008), sections 1.3, 5.1 and 6. With other dice a "six" stands
+for the highest face, a "five" for the one below it, and so on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from agents.thirties_exact import Dice, Rules, Strategy, solve
+from dice_envs.agent import Turn
+from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES
+
+__all__ = ["AGENTS", "NAMES", "Thirties", "beginner", "custom", "fives_and_sixes", "heuristic", "named", "sixes"]
+
+
+def _below(throw: Dice, face: int) -> int:
+    return sum(die < face for die in throw)
+
+
+def sixes(rules: Rules) -> Strategy:
+    """Keep the sixes; the highest die if there is none."""
+    return Strategy("sixes", lambda throw: min(_below(throw, rules.num_faces), len(throw) - 1))
+
+
+def fives_and_sixes(rules: Rules) -> Strategy:
+    """Keep the fives and sixes; the highest die if there is none."""
+    return Strategy("fives_and_sixes", lambda throw: min(_below(throw, rules.num_faces - 1), len(throw) - 1))
+
+
+def beginner(rules: Rules) -> Strategy:
+    """As fives and sixes; but if one die would be left and it is a four or more, keep it too."""
+    five, four = rules.num_faces - 1, rules.num_faces - 2
+
+    def choose(throw: Dice) -> int:
+        again = min(_below(throw, five), len(throw) - 1)
+        return 0 if again == 1 and throw[0] >= four else again
+
+    return Strategy("beginner", choose)
+
+
+def heuristic(rules: Rules) -> Strategy:
+    """The paper's rule of thumb, nearly as good as `maximize`.
+
+    If at most one die below the highest is less than a five, keep all the others, and that one if it is a four.
+    Otherwise keep the sixes; the highest die if there is none.
+    """
+    six, five, four = rules.num_faces, rules.num_faces - 1, rules.num_faces - 2
+
+    def choose(throw: Dice) -> int:
+        low = _below(throw[:-1], five)
+        if low <= 1:
+            return 0 if low == 0 or throw[0] >= four else 1
+        return min(_below(throw, six), len(throw) - 1)
+
+    return Strategy("heuristic", choose)
+
+
+_RULES_OF_THUMB = {"sixes": sixes, "fives_and_sixes": fives_and_sixes, "beginner": beginner, "heuristic": heuristic}
+NAMES = (*_RULES_OF_THUMB, *GOALS)
+
+
+@functools.lru_cache(maxsize=64)
+def named(rules: Rules, name: str) -> Strategy:
+    """A strategy by name: one of NAMES, where a goal stands for the best strategy for it, or "MODULE.FUNCTION".
+
+    Raises:
+        ValueError: unknown, or not to be had with these rules.
+    """
+    if name in _RULES_OF_THUMB:
+        return _RULES_OF_THUMB[name](rules)
+    if name in GOALS:
+        return solve(rules, name)[0]
+    module, dot, function = name.rpartition(".")
+    if not dot:
+        raise ValueError(f"strategy must be one of {', '.join(NAMES)}, or MODULE.FUNCTION, not {name!r}")
+    try:
+        return custom(getattr(importlib.import_module(module), function), name)
+    except (ImportError, AttributeError) as problem:
+        raise ValueError(f"strategy {name!r} cannot be imported: {problem}") from None
+
+
+def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
+    """A strategy from a function: of the throw (a simple one), or of the throw and the dice aside (a full one).
+
+    Both are tuples of face values in rising order; the function returns how many of the lowest to throw again.
+    """
+    if not callable(choose):
+        raise ValueError(f"a strategy must be a function of the throw, or of throw and aside, not {choose!r}")
+    required = [p for p in inspect.signature(choose).parameters.values() if p.default is p.empty]
+    if not 1 <= len(required) <= 2:
+        raise ValueError(f"a strategy must take the throw, or throw and aside, not {len(required)} arguments")
+    return Strategy(str(name or getattr(choose, "__name__", "custom")), choose, "throw" if len(required) == 1 else "aside")
+
+
+class _Table:
+    """A strategy's choices so far, by a code of the position; the agent looks them up for many games at once."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self.codes = np.zeros(0, np.int64)  # rising
+        self.choices = np.zeros(0, np.int64)
+
+    def choose(self, states: np.ndarray) -> np.ndarray:
+        codes = states["counts"] @ _PLACES
+        if self.strategy.sees == "aside":
+            codes += states["aside"] @ (_PLACES * (MAX_DICE + 1) ** MAX_FACES)
+        elif self.strategy.sees == "total":
+            codes += states["score"].astype(np.int64) * (MAX_DICE + 1) ** MAX_FACES
+        at = self._find(codes)
+        fresh = self.codes[at] != codes if len(self.codes) else np.ones(len(codes), bool)
+        if fresh.any():
+            new, first = np.unique(codes[fresh], return_index=True)
+            chosen = [self._ask(state) for state in states[fresh][first]]
+            where = np.searchsorted(self.codes, new)
+            self.codes = np.insert(self.codes, where, new)
+            self.choices = np.insert(self.choices, where, chosen)
+            at = self._find(codes)
+        return self.choices[at]
+
+    def _find(self, codes: np.ndarray) -> np.ndarray:
+        return np.minimum(np.searchsorted(self.codes, codes), max(0, len(self.codes) - 1))
+
+    def _ask(self, state: Any) -> int:
+        return self.strategy(_dice(state["counts"]), _dice(state["aside"]))
+
+
+_PLACES = (MAX_DICE + 1) ** np.arange(MAX_FACES, dtype=np.int64)  # counts as digits
+
+
+def _dice(counts: np.ndarray) -> Dice:
+    return tuple(np.repeat(np.arange(1, MAX_FACES + 1), counts).tolist())
+
+
+@functools.lru_cache(maxsize=64)
+def _table(rules: Rules, strategy: str | Strategy | Callable[..., int]) -> _Table:
+    if isinstance(strategy, str):
+        return _Table(named(rules, strategy))
+    return _Table(strategy if isinstance(strategy, Strategy) else custom(strategy))
+
+
+@dataclasses.dataclass(frozen=True)
+class Thirties:
+    """Plays the game of 30s by a strategy: how many of the lowest dice to throw again.
+
+    Attributes:
+        strategy: "sixes", "fives_and_sixes", "beginner", "heuristic"; the best strategy for a goal: "maximize",
+            "minimize_loss", "thirty_or_over", "optimal"; "goal": the best for the environment's own goal, at a table
+            "optimal"; or MODULE.FUNCTION, a function of the throw or of throw and dice aside. From Python also the
+            function itself or a `Strategy`.
+    """
+
+    strategy: str | Strategy | Callable[..., int] = "goal"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.strategy, str):
+            if self.strategy not in (*NAMES, "goal") and "." not in self.strategy:
+                raise ValueError(f"strategy must be one of goal, {', '.join(NAMES)}, or MODULE.FUNCTION, not {self.strategy!r}")
+        elif not isinstance(self.strategy, Strategy):
+            custom(self.strategy)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        if turn.game.name != "thirties":
+            raise ValueError(f"thirties plays thirties only, not {turn.game.name}")
+        options = turn.variant.options
+        strategy = self.strategy
+        if strategy == "goal":
+            strategy = options.goal if options.num_players == 1 else "optimal"
+        return _table(Rules.of(options), strategy).choose(turn.states)
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """1 for the action it plays, (n, num_actions) float64."""
+        chances = np.zeros((len(turn), turn.variant.facts.num_actions))
+        chances[np.arange(len(turn)), self.act(turn)] = 1
+        return chances
+
+
+AGENTS = {"thirties": Thirties}

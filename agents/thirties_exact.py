@@ -1,0 +1,495 @@
+"""The game of 30s solved: any strategy's score distribution, the best strategy for a goal, the second stage, in integers.
+
+With k dice on the table all that can come is a whole number of cases out of faces**k, and after them fewer dice are
+thrown. So every chance is counted in units of faces ** -(1 + 2 + ... + k), and nothing is rounded before it is
+printed. Python's integers have no largest value: eight dice of eight faces (8**36 cases) are as exact as one.
+
+Source: M. Veeningen, "The game of 30s: an analysis" (2008), sections 2, 3 and 6.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dice_envs.agent import Agent, Turn
+from dice_envs.dice import new_streams
+from dice_envs.game import check_choice
+from dice_envs.games.thirties import GAME, GOALS, Options
+
+__all__ = [
+    "Analysis",
+    "Distribution",
+    "Player",
+    "Rules",
+    "Strategy",
+    "analyse",
+    "asides",
+    "differences",
+    "expected_given",
+    "foreknowledge",
+    "relative_skill",
+    "second_stage",
+    "second_stage_points",
+    "solve",
+    "strategy_of",
+    "throws",
+    "worths",
+]
+
+Dice = tuple[int, ...]  # face values in rising order
+
+
+class Rules(NamedTuple):
+    """What the analysis needs to know of the game's options."""
+
+    num_dice: int = 6
+    num_faces: int = 6
+    target: int = 30
+
+    @classmethod
+    def of(cls, options: Options) -> Rules:
+        """The rules that the game's options ask for."""
+        return cls(options.num_dice, options.num_faces, options.target)
+
+    @property
+    def most(self) -> int:
+        """The highest score."""
+        return self.num_dice * self.num_faces
+
+    def cases(self, num_dice: int) -> int:
+        """In how many equally likely cases chances with so many dice on the table are counted."""
+        return self.num_faces ** (num_dice * (num_dice + 1) // 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Strategy:
+    """How many of the lowest dice are thrown again.
+
+    Attributes:
+        name: as tables show it.
+        choose: the choice, 0 … len(throw) - 1, for a throw (face values in rising order) and, unless the strategy is
+            simple, for what lies aside.
+        sees: "throw": choose(throw), a simple strategy; the others are full ones, "total": choose(throw, pips aside),
+            "aside": choose(throw, dice aside in rising order).
+    """
+
+    name: str
+    choose: Callable[..., int]
+    sees: Literal["throw", "total", "aside"] = "throw"
+
+    def __post_init__(self) -> None:
+        check_choice("sees", self.sees, ("throw", "total", "aside"))
+
+    @property
+    def simple(self) -> bool:
+        """Whether the choice depends on the throw alone."""
+        return self.sees == "throw"
+
+    def __call__(self, throw: Dice, aside: Dice = ()) -> int:
+        """The choice, checked. ValueError for one that is not legal."""
+        return self.given(throw, self.key(aside))
+
+    def key(self, aside: Dice) -> Any:
+        """What the analysis must know of the dice aside: themselves, or their sum."""
+        return tuple(aside) if self.sees == "aside" else sum(aside)
+
+    def given(self, throw: Dice, key: Any) -> int:
+        """The choice for a throw and a key as `key` makes it."""
+        chosen = self.choose(throw) if self.sees == "throw" else self.choose(throw, key)
+        if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 0 <= chosen < len(throw):
+            shown = " ".join(map(str, throw))
+            raise ValueError(f"{self.name} must throw 0 to {len(throw) - 1} dice of {shown} again, not {chosen!r}")
+        return int(chosen)
+
+
+@functools.cache
+def throws(num_dice: int, num_faces: int) -> tuple[tuple[Dice, int], ...]:
+    """Every throw in rising order of its dice, and how many of the faces**dice cases show it."""
+    found = []
+    for throw in itertools.combinations_with_replacement(range(1, num_faces + 1), num_dice):
+        ways = math.factorial(num_dice)
+        for count in Counter(throw).values():
+            ways //= math.factorial(count)
+        found.append((throw, ways))
+    return tuple(found)
+
+
+def asides(rules: Rules) -> Iterator[Dice]:
+    """Everything that can lie aside before a throw, fewest dice first."""
+    for aside in range(rules.num_dice):
+        yield from itertools.combinations_with_replacement(range(1, rules.num_faces + 1), aside)
+
+
+class Distribution(NamedTuple):
+    """Scores `first`, `first` + 1, … with the chances `weights` / `total`."""
+
+    first: int
+    weights: tuple[int, ...]
+    total: int
+
+    def mean_of(self, worth: Callable[[int], Fraction | int]) -> Fraction:
+        """The expectation of a function of the score."""
+        summed = sum((weight * worth(self.first + i) for i, weight in enumerate(self.weights) if weight), Fraction(0))
+        return Fraction(summed) / self.total
+
+    @property
+    def mean(self) -> Fraction:
+        """The expected score."""
+        return Fraction(sum((self.first + i) * weight for i, weight in enumerate(self.weights)), self.total)
+
+
+# --- any strategy ---------------------------------------------------------------------------------------------------
+
+
+class Player:
+    """A strategy with its rules: where it leads from any position. Results are kept, so asking again is cheap."""
+
+    def __init__(self, rules: Rules, strategy: Strategy) -> None:
+        self.rules = rules
+        self.strategy = strategy
+        self._moves: dict[Any, dict[tuple[int, Any], int]] = {}
+        self._to_come: dict[Any, int] = {}
+
+    def _moves_from(self, num_dice: int, key: Any) -> dict[tuple[int, Any], int]:
+        """(dice thrown again, what goes aside: dice or their sum) → in how many cases."""
+        at = (num_dice, None if self.strategy.simple else key)
+        moves = self._moves.get(at)
+        if moves is None:
+            moves = self._moves[at] = Counter()
+            for throw, ways in throws(num_dice, self.rules.num_faces):
+                again = self.strategy.given(throw, key)
+                kept = throw[again:]
+                moves[again, kept if self.strategy.sees == "aside" else sum(kept)] += ways
+        return moves
+
+    def _add(self, key: Any, kept: Any) -> Any:
+        return tuple(sorted(key + kept)) if self.strategy.sees == "aside" else key + kept
+
+    def distribution(self, aside: Dice = ()) -> Distribution:
+        """The score's distribution before the throw that follows these dice aside (the first throw, by default)."""
+        rules = self.rules
+        dice = rules.num_dice - len(aside)
+        reached: list[dict[Any, int]] = [{} for _ in range(dice + 1)]
+        reached[dice][self.strategy.key(tuple(aside))] = 1
+        for k in range(dice, 0, -1):
+            for key, weight in reached[k].items():
+                for (again, kept), ways in self._moves_from(k, key).items():
+                    after = self._add(key, kept)
+                    # Dice numbers that are passed over count their cases too, so that all add up to one total.
+                    cases = weight * ways * (rules.cases(k - 1) // rules.cases(again))
+                    reached[again][after] = reached[again].get(after, 0) + cases
+        weights = Counter[int]()
+        for key, weight in reached[0].items():
+            weights[sum(key) if isinstance(key, tuple) else key] += weight
+        first = sum(aside) + dice
+        most = sum(aside) + dice * rules.num_faces
+        return Distribution(first, tuple(weights[score] for score in range(first, most + 1)), rules.cases(dice))
+
+    def _score_to_come(self, num_dice: int, key: Any) -> int:
+        """The expected pips to come, in units of 1 / cases(num_dice)."""
+        if num_dice == 0:
+            return 0
+        at = (num_dice, None if self.strategy.simple else key)
+        total = self._to_come.get(at)
+        if total is None:
+            total = 0
+            cases = self.rules.cases
+            for (again, kept), ways in self._moves_from(num_dice, key).items():
+                later = self._score_to_come(again, self._add(key, kept)) * (cases(num_dice - 1) // cases(again))
+                total += ways * ((sum(kept) if isinstance(kept, tuple) else kept) * cases(num_dice - 1) + later)
+            self._to_come[at] = total
+        return total
+
+    def expected_score(self, aside: Dice = ()) -> Fraction:
+        """The expected score before the throw that follows these dice aside."""
+        dice = self.rules.num_dice - len(aside)
+        return sum(aside) + Fraction(self._score_to_come(dice, self.strategy.key(tuple(aside))), self.rules.cases(dice))
+
+    def expected_with(self, num_dice: int) -> Fraction:
+        """The expected score of that many dice on their own, for simple strategies."""
+        if not self.strategy.simple:
+            raise ValueError(f"{self.strategy.name} is not simple: its choices depend on what lies aside")
+        return Fraction(self._score_to_come(num_dice, 0), self.rules.cases(num_dice))
+
+    def advice(self, throw: Dice, aside: Dice = ()) -> tuple[int, Fraction]:
+        """How many dice to throw again, and the score then to be expected, dice aside included."""
+        again = self.strategy(throw, tuple(aside))
+        kept = tuple(sorted((*aside, *throw[again:])))
+        if again == 0:
+            return 0, Fraction(sum(kept))
+        return again, sum(kept) + Fraction(self._score_to_come(again, self.strategy.key(kept)), self.rules.cases(again))
+
+
+def differences(rules: Rules, first: Strategy, second: Strategy) -> Iterator[tuple[Dice, Dice, int, int]]:
+    """(throw, aside, first's choice, second's choice) wherever they differ, reachable or not.
+
+    Two simple strategies are compared for every throw with nothing said of what lies aside: aside is ().
+    """
+    if first.simple and second.simple:
+        positions: Any = (((), k) for k in range(1, rules.num_dice + 1))
+    else:
+        positions = ((aside, rules.num_dice - len(aside)) for aside in asides(rules))
+    for aside, dice in positions:
+        for throw, _ in throws(dice, rules.num_faces):
+            choices = first(throw, aside), second(throw, aside)
+            if choices[0] != choices[1]:
+                yield throw, aside, *choices
+
+
+# --- the second stage -------------------------------------------------------------------------------------------------
+
+
+def second_stage(rules: Rules) -> tuple[Fraction, ...]:
+    """The chances that 0, 1, … num_dice dice are put aside in one go of the second stage (section 2)."""
+    hit = Fraction(1, rules.num_faces)
+
+    @functools.cache
+    def chance(dice: int, aside: int) -> Fraction:
+        if dice == 0:
+            return Fraction(1)
+        if aside == 0:
+            return (1 - hit) ** dice
+        return sum(
+            (
+                math.comb(dice, new) * hit**new * (1 - hit) ** (dice - new) * chance(dice - new, aside - new)
+                for new in range(1, aside + 1)
+            ),
+            Fraction(0),
+        )
+
+    return tuple(chance(rules.num_dice, aside) for aside in range(rules.num_dice + 1))
+
+
+def expected_given(rules: Rules) -> tuple[Fraction, ...] | None:
+    """The second stage's expected points for x = 0, 1, … most - target (0 for x = 0), without a bound on restarts.
+
+    With points P so far and face f they are A P + B(f), where b is the chance that all dice come aside and m the mean
+    pips / f of a go that does not: A = (1 - b) / (1 - 2b), B(f) = m f + b (2 dice f A + B(f + 1)), and B(f + 1) is
+    B(f) for the highest face.
+
+    Returns:
+        None where it is infinite: with two faces half of all goes double the points.
+    """
+    chances = second_stage(rules)
+    again = chances[-1]
+    if rules.most <= rules.target:
+        return (Fraction(0),)
+    if 2 * again >= 1:
+        return None
+    mean = sum((count * chance for count, chance in enumerate(chances[:-1])), Fraction(0))
+    of_points = (1 - again) / (1 - 2 * again)
+    faces = rules.num_faces
+    of_face = [Fraction(0)] * (faces + 1)
+    of_face[faces] = (mean * faces + again * 2 * rules.num_dice * faces * of_points) / (1 - again)
+    for face in range(faces - 1, 0, -1):
+        of_face[face] = mean * face + again * (2 * rules.num_dice * face * of_points + of_face[face + 1])
+    excesses = range(1, rules.most - rules.target + 1)
+    return (Fraction(0), *(of_points * x + of_face[min(x, faces)] for x in excesses))
+
+
+def second_stage_points(rules: Rules, excess: int, restarts: int) -> dict[int, Fraction]:
+    """The chance of each number of points a second stage from `excess` gives with at most that many restarts.
+
+    What is left of 1 is the chance of more restarts.
+    """
+    chances = second_stage(rules)
+    found: dict[int, Fraction] = {}
+    reached, points, face = Fraction(1), excess, min(excess, rules.num_faces)
+    for _ in range(restarts + 1):
+        for count, chance in enumerate(chances[:-1]):
+            value = points + count * face
+            found[value] = found.get(value, Fraction(0)) + reached * chance
+        reached *= chances[-1]
+        points = 2 * (points + rules.num_dice * face)
+        face = min(face + 1, rules.num_faces)
+    return found
+
+
+# --- goals --------------------------------------------------------------------------------------------------------------
+
+
+def worths(rules: Rules, goal: str) -> list[Fraction]:
+    """What each score 0, 1, … most is worth for a goal: the environment's expected reward.
+
+    Raises:
+        ValueError: an unknown goal, or "optimal" where the second stage's expected points are infinite.
+    """
+    check_choice("goal", goal, GOALS)
+    scores = range(rules.most + 1)
+    if goal == "maximize":
+        return [Fraction(score) for score in scores]
+    if goal == "minimize_loss":
+        return [Fraction(min(0, score - rules.target)) for score in scores]
+    if goal == "thirty_or_over":
+        return [Fraction(score >= rules.target) for score in scores]
+    given = expected_given(rules)
+    if given is None:
+        raise ValueError(
+            f"goal must not be 'optimal' with num_faces={rules.num_faces}: the second stage's expected points are infinite"
+        )
+    return [given[score - rules.target] if score > rules.target else Fraction(score - rules.target) for score in scores]
+
+
+def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
+    """The best strategy for a goal, and what it is worth: the expected reward of the environment with that goal.
+
+    A choice depends on the dice aside through their sum only (for "maximize" not at all). Equal values go to the
+    higher expected score (section 3.1), then to the fewer dice thrown again.
+
+    Raises:
+        ValueError: see `worths`.
+    """
+    worth = worths(rules, goal)
+    unit = math.lcm(*(value.denominator for value in worth))
+    # One integer holds value and expected score: `value * above + score`, where `above` exceeds every score, so that
+    # comparing it compares values first. Both are sums over cases, so this one can be summed over them as well.
+    above = (rules.most + 1) * rules.cases(rules.num_dice)
+    ends = [int(value * unit) * above + score for score, value in enumerate(worth)]
+    values = [np.array(ends, object)]  # by dice on the table, then by pips aside, in units of 1 / (cases * unit)
+    choices: list[dict[int, list[int]]] = [{}]  # by dice on the table, then by pips aside, then by throw
+    for dice in range(1, rules.num_dice + 1):
+        possible = throws(dice, rules.num_faces)
+        ways = np.array([count for _, count in possible], object)
+        shown = np.array([throw for throw, _ in possible])
+        kept = shown[:, ::-1].cumsum(axis=1)[:, ::-1]  # (throws, dice): pips kept if so many are thrown again
+        fewest = rules.num_dice - dice
+        totals = np.arange(fewest, fewest * rules.num_faces + 1)
+        options = np.empty((len(totals), len(possible), dice), object)
+        for again in range(dice):
+            scale = rules.cases(dice - 1) // rules.cases(again)
+            options[:, :, again] = (values[again] * scale)[totals[:, None] + kept[:, again]]
+        chosen = options.argmax(axis=2)
+        best = np.take_along_axis(options, chosen[:, :, None], axis=2)[:, :, 0]
+        value = np.zeros(rules.most + 1, object)
+        value[totals] = best.dot(ways)
+        values.append(value)
+        choices.append(dict(zip(totals.tolist(), chosen.tolist(), strict=True)))
+    number = {throw: i for dice in range(1, rules.num_dice + 1) for i, (throw, _) in enumerate(throws(dice, rules.num_faces))}
+
+    def choose(throw: Dice, total: int) -> int:
+        return choices[len(throw)][total][number[throw]]
+
+    def choose_simply(throw: Dice) -> int:
+        return choices[len(throw)][rules.num_dice - len(throw)][number[throw]]
+
+    simple = goal == "maximize"
+    strategy = Strategy(goal, choose_simply if simple else choose, "throw" if simple else "total")
+    return strategy, Fraction(values[-1][0] // above, rules.cases(rules.num_dice) * unit)
+
+
+class Analysis(NamedTuple):
+    """A strategy in the paper's figures (section 5.2), exact."""
+
+    name: str
+    distribution: Distribution
+    score: Fraction  # expected
+    reached: Fraction  # P(score >= target)
+    below: Fraction  # expected points below the target: its own
+    above: Fraction  # expected points above it
+    given: Fraction | None  # expected points for the next player; None: infinite
+
+    def value(self, goal: str) -> Fraction:
+        """What the strategy is worth for a goal. ValueError for "optimal" where that is infinite."""
+        check_choice("goal", goal, GOALS)
+        if goal == "optimal":
+            if self.given is None:
+                raise ValueError("goal must not be 'optimal' here: the second stage's expected points are infinite")
+            return self.given - self.below
+        return {"maximize": self.score, "minimize_loss": -self.below, "thirty_or_over": self.reached}[goal]
+
+
+def analyse(rules: Rules, strategy: Strategy | Player) -> Analysis:
+    """All figures of a strategy from its distribution of scores."""
+    player = strategy if isinstance(strategy, Player) else Player(rules, strategy)
+    found = player.distribution()
+    given = expected_given(rules)
+
+    def passed_on(score: int) -> Fraction:
+        return given[score - rules.target] if given and score > rules.target else Fraction(0)
+
+    unbounded = given is None and any(found.weights[i] for i in range(len(found.weights)) if found.first + i > rules.target)
+    return Analysis(
+        player.strategy.name,
+        found,
+        found.mean,
+        found.mean_of(lambda score: int(score >= rules.target)),
+        found.mean_of(lambda score: max(0, rules.target - score)),
+        found.mean_of(lambda score: max(0, score - rules.target)),
+        None if unbounded else found.mean_of(passed_on),
+    )
+
+
+# --- how much is skill ----------------------------------------------------------------------------------------------------
+
+
+def foreknowledge(rules: Rules) -> Distribution:
+    """The score of a player who knows every throw to come, when what follows different choices is independent.
+
+    The best score with k dice is, over the number j thrown again, the best of what is kept plus an independent best
+    with j dice: the chance that it is at most s is a product. Counted in faces ** (2**k - 1) cases (section 6 of the
+    paper simulated it).
+    """
+    faces, most = rules.num_faces, rules.most
+    at_most = [[1] * (most + 1)]  # by number of dice, then by score s: in how many cases the best is at most s
+    for dice in range(1, rules.num_dice + 1):
+        cumulative = [0] * (most + 1)
+        for throw, ways in throws(dice, faces):
+            total = sum(throw)
+            kept = [sum(throw[again:]) for again in range(1, dice)]
+            # No less than the throw itself; beyond dice * faces nothing changes.
+            for score in range(total, dice * faces + 1):
+                cases = ways
+                for again, pips in enumerate(kept, start=1):
+                    cases *= at_most[again][score - pips]
+                cumulative[score] += cases
+        cumulative[dice * faces :] = [faces ** (2**dice - 1)] * (most + 1 - dice * faces)
+        at_most.append(cumulative)
+    final = at_most[-1]
+    weights = tuple(final[score] - (final[score - 1] if score else 0) for score in range(rules.num_dice, most + 1))
+    return Distribution(rules.num_dice, weights, faces ** (2**rules.num_dice - 1))
+
+
+def relative_skill(beginner: Fraction, best: Fraction, knowing: Fraction) -> Fraction:
+    """LE / (LE + RE): the learning effect (best - beginner) in the whole gap up to a player who knows (section 6)."""
+    return (best - beginner) / (knowing - beginner)
+
+
+# --- agents as strategies ---------------------------------------------------------------------------------------------------
+
+
+def strategy_of(agent: Agent, options: Options, name: str = "agent") -> Strategy:
+    """The strategy that a deterministic agent plays in the one-player game, asked once in every position.
+
+    So a trained policy is measured exactly, not by sampling.
+
+    Raises:
+        ValueError: the agent's choices are random: asked twice, it does not answer alike.
+    """
+    variant = GAME.configure(**{**dataclasses.asdict(options), "num_players": 1})
+    rules = Rules.of(variant.options)
+    positions = [(throw, aside) for aside in asides(rules) for throw, _ in throws(rules.num_dice - len(aside), rules.num_faces)]
+    state = np.zeros(1, GAME.state)
+    variant.kernels.deal(variant.params, state, np.zeros(1, np.int64))
+    states = np.repeat(state, len(positions))
+    for k, dice in enumerate(("counts", "aside")):
+        values = [position[k] for position in positions]
+        row = np.repeat(np.arange(len(positions)), [len(value) for value in values])
+        states[dice] = 0
+        np.add.at(states[dice], (row, np.fromiter(itertools.chain(*values), int) - 1), 1)
+    states["thrown"] = states["counts"].sum(axis=1)
+    states["score"] = states["aside"] @ np.arange(1, states["aside"].shape[1] + 1)
+    index = np.arange(len(states))
+    answers = [np.asarray(agent.act(Turn(variant, states, index, new_streams(seed, len(states))))) for seed in (0, 1)]
+    if (answers[0] != answers[1]).any():
+        raise ValueError(f"{name} plays at random: exact figures need one choice for each position")
+    choices = dict(zip(positions, answers[0].tolist(), strict=True))
+    return Strategy(name, lambda throw, aside: choices[throw, aside], "aside")

@@ -1,0 +1,440 @@
+"""The game of 30s: put dice aside for a high score; what is missing to 30 is yours, what is above may hit your neighbour.
+
+Play
+    First stage: throw six dice, put at least one aside, throw the rest, and so on until none is left. The score is
+    the sum. Below 30 the player gets 30 - score points. Above it, with x = score - 30, the second stage gives points
+    to the next player: throw six dice, put aside every x, and go on with the rest as long as new x's come; the points
+    are x plus the pips put aside. If all six come aside the points double and it starts again with x + 1 (a 6 stays
+    a 6). Points are bad: after a fixed number of rounds the fewest win.
+
+Source
+    M. Veeningen, "The game of 30s: an analysis" (2008), sections 1.2 and 2.
+
+Readings
+    - As the paper assumes (section 1.3), no lower die is kept while a higher one is thrown again, so a choice is a
+      number of dice.
+    - The paper's text gives "the number of x's aside + x" points, but 7x when all six come aside and its program count
+      pips: so do we.
+    - With other dice or another target, x may exceed the highest face: then the highest face is put aside.
+    - The second stage has no end that is certain. Here it starts again at most MAX_RESTARTS times, so that points
+      are bounded; with six dice that cuts off a chance of 1e-71.
+    - The winners share +1 and the others share -1; when all have the same points everybody gets 0. Seat 0 begins
+      every round.
+
+Environments
+    With `num_players=1`, the default of `gymnasium.make`, one turn is played and `goal` says what is rewarded, when
+    the turn ends. With 2 to 6 players it is the table game.
+
+Actions
+    k = 0 … num_dice - 1    throw the k lowest dice again and put the others aside; 0 ends the turn
+
+Observation, float32 in [0, 1]; nothing is hidden; seats relative to the observer (it is seat 0, the next is seat 1)
+    num_faces               dice on the table that show each face / num_dice
+    num_faces               dice aside that show each face / num_dice
+    num_dice * num_faces    the dice on the table in rising order, one-hot; zeros where there are fewer
+    2                       dice on the table / num_dice; pips aside / the most possible
+    the table game only:
+    num_players             1 for the seat to move
+    num_players             1 for the observer's own place in the order of a round
+    num_players             points p of each seat as p / (p + target)
+    1                       rounds completed / rounds
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dice_envs.dice import below, roll_counts
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.kernel import kernel
+
+MAX_DICE = 8
+MAX_FACES = 8
+MAX_ROUNDS = 1000
+MAX_RESTARTS = 40  # of one second stage; points stay below 2**50
+NO_SCORE = -1  # value of `scores` before a seat's first turn has ended
+GOALS = ("maximize", "minimize_loss", "thirty_or_over", "optimal")
+MAXIMIZE, MINIMIZE_LOSS, THIRTY_OR_OVER, OPTIMAL = range(4)  # values of `Params.goal`
+
+
+# --- options ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of the game of 30s; ValueError names the option, the value and what is allowed.
+
+    Attributes:
+        num_players: 1 (one turn, rewarded by `goal`) or 2 to 6 (the table game).
+        rounds: turns of each player in the table game, 1 to 1000; one player plays one turn.
+        num_dice: 1 to 8.
+        num_faces: faces of every die, 2 to 8.
+        target: the score from which on no points are got, 1 to 64.
+        goal: what one player is rewarded for: "maximize": the score; "minimize_loss": minus the points below the
+            target; "thirty_or_over": 1 for the target or more; "optimal": minus its own points, plus the points
+            that its second stage gives. The table game knows points only, so there it stays at its default.
+    """
+
+    num_players: int = 2
+    rounds: int = 3
+    num_dice: int = 6
+    num_faces: int = 6
+    target: int = 30
+    goal: Literal["maximize", "minimize_loss", "thirty_or_over", "optimal"] = "maximize"
+
+    def __post_init__(self) -> None:
+        check_range("num_players", self.num_players, 1, MAX_SEATS)
+        check_range("rounds", self.rounds, 1, MAX_ROUNDS)
+        check_range("num_dice", self.num_dice, 1, MAX_DICE)
+        check_range("num_faces", self.num_faces, 2, MAX_FACES)
+        check_range("target", self.target, 1, MAX_DICE * MAX_FACES)
+        check_choice("goal", self.goal, GOALS)
+        if self.num_players > 1 and self.goal != "maximize":
+            raise ValueError(f"goal must be left at 'maximize' with num_players={self.num_players}, not {self.goal!r}")
+        if self.goal == "optimal" and self.num_faces == 2 and 2 * self.num_dice > self.target:
+            # Half of all second stages start again with doubled points.
+            raise ValueError("goal must not be 'optimal' with num_faces=2: the second stage's expected points are infinite")
+
+
+class Params(NamedTuple):
+    """What the kernels receive."""
+
+    num_players: int
+    rounds: int
+    num_dice: int
+    num_faces: int
+    num_actions: int
+    target: int
+    goal: int  # index into GOALS
+
+
+def _params(options: Options) -> Params:
+    return Params(
+        num_players=options.num_players,
+        rounds=options.rounds,
+        num_dice=options.num_dice,
+        num_faces=options.num_faces,
+        num_actions=options.num_dice,
+        target=options.target,
+        goal=GOALS.index(options.goal),
+    )
+
+
+def _most_given(options: Options) -> int:
+    """The most points one second stage can give."""
+    excess = options.num_dice * options.num_faces - options.target
+    if excess <= 0:
+        return 0
+    points = excess
+    for _ in range(MAX_RESTARTS):
+        points = 2 * (points + options.num_dice * options.num_faces)
+    return points + options.num_dice * options.num_faces
+
+
+def _facts(options: Options) -> Facts:
+    n, dice, faces = options.num_players, options.num_dice, options.num_faces
+    most_lost = float(max(0, options.target - dice))
+    least_lost = float(max(0, options.target - dice * faces))
+    bounds = {
+        "maximize": (float(dice), float(dice * faces)),
+        "minimize_loss": (-most_lost, -least_lost),
+        "thirty_or_over": (0.0, 1.0),
+        "optimal": (-most_lost, float(np.float32(_most_given(options))) - least_lost),
+    }
+    low, high = bounds[options.goal] if n == 1 else (-1.0, 1.0)
+    return Facts(
+        num_seats=n,
+        num_actions=dice,
+        observation_size=(2 + dice) * faces + 2 + (3 * n + 1 if n > 1 else 0),
+        min_return=low,
+        max_return=high,
+        zero_sum=n > 1,
+        simultaneous=False,
+        max_steps=dice * (1 if n == 1 else n * options.rounds),
+    )
+
+
+# --- state ------------------------------------------------------------------------------------------------------
+
+STATE = state_dtype(
+    [
+        ("counts", np.int8, (MAX_FACES,)),  # dice on the table that show each face
+        ("aside", np.int8, (MAX_FACES,)),  # dice put aside in this turn, likewise
+        ("thrown", np.int8),  # dice on the table, 1 … num_dice; 0 once the game is over
+        ("score", np.int16),  # pips aside
+        ("round", np.int16),  # rounds completed
+        ("points", np.int64, (MAX_SEATS,)),  # points got so far
+        ("scores", np.int16, (MAX_SEATS,)),  # score of each seat's last turn, or NO_SCORE
+        ("given", np.int64, (MAX_SEATS,)),  # points that turn's second stage gave, 0 if there was none
+    ]
+)
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal(params, state):
+    """Start a game. Modified in place."""
+    for seat in range(MAX_SEATS):
+        state["rewards"][seat] = 0
+        state["out"][seat] = 0
+        state["points"][seat] = 0
+        state["scores"][seat] = NO_SCORE
+        state["given"][seat] = 0
+    state["round"] = 0
+    state["seat"] = 0
+    _start_turn(params, state)
+
+
+@kernel
+def _start_turn(params, state):
+    state["score"] = 0
+    for face in range(MAX_FACES):
+        state["aside"][face] = 0
+    _throw(params, state, params.num_dice)
+
+
+@kernel
+def _throw(params, state, num_dice):
+    state["thrown"] = num_dice
+    roll_counts(state, num_dice, params.num_faces, state["counts"])
+
+
+@kernel
+def legal(params, state, mask):
+    """Mark the legal actions: at least one die goes aside. Modified in place."""
+    for action in range(state["thrown"]):
+        mask[action] = 1
+
+
+@kernel
+def random_action(params, state):
+    """A uniformly random legal action. The state's stream is modified in place."""
+    return below(state, state["thrown"])
+
+
+@kernel
+def play(params, state, action):
+    """Put all but the `action` lowest dice aside and throw those again; end the turn when none is left. In place."""
+    for seat in range(MAX_SEATS):
+        state["rewards"][seat] = 0
+    keep = np.int64(state["thrown"]) - action
+    for k in range(MAX_FACES):
+        face = MAX_FACES - 1 - k
+        moved = min(np.int64(state["counts"][face]), keep)
+        keep -= moved
+        state["counts"][face] -= moved
+        state["aside"][face] += moved
+        state["score"] += moved * (face + 1)
+    if action > 0:
+        _throw(params, state, action)
+    else:
+        _end_turn(params, state)
+
+
+@kernel
+def _end_turn(params, state):
+    seat = np.int64(state["seat"])
+    score = np.int64(state["score"])
+    lost = max(np.int64(0), params.target - score)
+    given = np.int64(0)
+    if score > params.target and (params.num_players > 1 or params.goal == OPTIMAL):
+        given = second_stage(params, state, score - params.target)
+    following = seat + 1 if seat + 1 < params.num_players else 0
+    state["scores"][seat] = score
+    state["given"][seat] = given
+    state["points"][seat] += lost
+    if params.num_players == 1:
+        if params.goal == MAXIMIZE:
+            state["rewards"][0] = score
+        elif params.goal == THIRTY_OR_OVER:
+            state["rewards"][0] = score >= params.target
+        else:
+            state["rewards"][0] = given - lost
+        _end(params, state)
+        return
+    state["points"][following] += given
+    state["seat"] = following
+    if following == 0:
+        state["round"] += 1
+        if state["round"] == params.rounds:
+            _share_out(params, state)
+            _end(params, state)
+            return
+    _start_turn(params, state)
+
+
+@kernel
+def second_stage(params, state, excess):
+    """Throw the second stage of a score that exceeds the target by `excess` >= 1.
+
+    Returns the points for the next player, int64. The state's stream is modified in place.
+    """
+    points = np.int64(excess)
+    face = min(points, np.int64(params.num_faces))
+    for _ in range(MAX_RESTARTS):
+        aside = _chase(params, state, face)
+        points += aside * face
+        if aside < params.num_dice:
+            return points
+        points *= 2
+        face = min(face + 1, np.int64(params.num_faces))
+    return points + _chase(params, state, face) * face
+
+
+@kernel
+def _chase(params, state, face):
+    """Throw all dice, put every `face` aside and go on as long as new ones come; how many came, int64."""
+    left = np.int64(params.num_dice)
+    hits = np.int64(1)
+    while left > 0 and hits > 0:
+        hits = np.int64(0)
+        for _ in range(left):
+            hits += below(state, params.num_faces) + 1 == face
+        left -= hits
+    return params.num_dice - left
+
+
+@kernel
+def _share_out(params, state):
+    """The fewest points win: +1 for them and -1 for the others, shared; 0 when all are equal."""
+    fewest = state["points"][0]
+    for seat in range(1, params.num_players):
+        fewest = min(fewest, state["points"][seat])
+    winners = 0
+    for seat in range(params.num_players):
+        winners += state["points"][seat] == fewest
+    if winners < params.num_players:
+        for seat in range(params.num_players):
+            won = state["points"][seat] == fewest
+            state["rewards"][seat] = 1.0 / winners if won else -1.0 / (params.num_players - winners)
+
+
+@kernel
+def _end(params, state):
+    """Close the game; the last dice stay aside to be looked at."""
+    state["seat"] = OVER
+    state["thrown"] = 0
+    for seat in range(params.num_players):
+        state["out"][seat] = 1
+
+
+@kernel
+def observe(params, state, seat, out):
+    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    faces = params.num_faces
+    dice = np.float32(params.num_dice)
+    at = 2 * faces
+    for face in range(faces):
+        out[face] = state["counts"][face] / dice
+        out[faces + face] = state["aside"][face] / dice
+        for _ in range(state["counts"][face]):
+            out[at + face] = 1
+            at += faces
+    at = (2 + params.num_dice) * faces
+    out[at] = state["thrown"] / dice
+    out[at + 1] = state["score"] / (dice * np.float32(faces))
+    n = params.num_players
+    if n == 1:
+        return
+    at += 2
+    for other in range(n):
+        relative = other - seat if other >= seat else other - seat + n
+        if state["seat"] == other:
+            out[at + relative] = 1
+        points = np.float64(state["points"][other])
+        out[at + 2 * n + relative] = points / (points + params.target)
+    out[at + n + seat] = 1
+    out[at + 3 * n] = state["round"] / np.float32(params.rounds)
+
+
+@kernel
+def reroll_hidden(params, state, seat):
+    """All dice are open: there is nothing to draw again but the dice to come, which are the stream's."""
+
+
+# --- words, pictures, positions -----------------------------------------------------------------------------------
+
+
+def _describe_action(options: Options, action: int) -> str:
+    if action == 0:
+        return "keep all"
+    return "throw the lowest again" if action == 1 else f"throw the {action} lowest again"
+
+
+def _faces(counts: Any) -> tuple[int, ...]:
+    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
+
+
+def _last_turn(options: Options, score: int, given: int) -> str:
+    if score == NO_SCORE:
+        return ""
+    given_text = f", gave {given}" if given else ""
+    return f", last score {score}{given_text}"
+
+
+def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
+    over = state["seat"] == OVER
+    table = options.num_players > 1
+    rows = []
+    for seat in range(options.num_players if table else 0):
+        whose = "you" if seat == viewer else f"player {seat}"
+        last = _last_turn(options, int(state["scores"][seat]), int(state["given"][seat]))
+        turn = " <- to move" if seat == state["seat"] else ""
+        rows.append(Row(f"{whose}: {int(state['points'][seat])} points{last}{turn}"))
+    if not over:
+        rows.append(Row("on the table", _faces(state["counts"])))
+    if state["score"]:
+        rows.append(Row(f"aside: {int(state['score'])}", _faces(state["aside"])))
+    if over:
+        rewards = ", ".join(f"{reward:+g}" for reward in state["rewards"][: options.num_players])
+        notes = ["the game is over", f"rewards: {rewards}" if table else f"goal {options.goal}: {rewards}"]
+    elif table:
+        notes = [f"round {int(state['round']) + 1} of {options.rounds}; the fewest points win"]
+    else:
+        notes = [f"target {options.target}, goal {options.goal}"]
+    return Picture("Thirties", tuple(rows), tuple(notes))
+
+
+def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
+    """`{"dice": [faces], "aside": [faces]}` sets the first turn's dice; other keys are not for this game."""
+    if "dice" not in wanted and "aside" not in wanted:
+        return
+    dice, aside = wanted.get("dice", ()), wanted.get("aside", ())
+    for name, values in (("dice", dice), ("aside", aside)):
+        if not isinstance(values, (list, tuple, np.ndarray)):
+            raise ValueError(f"{name} must be a list of face values, not {values!r}")
+        for value in values:
+            check_range(name, value, 1, options.num_faces)
+    if len(dice) < 1 or len(dice) + len(aside) != options.num_dice:
+        raise ValueError(f"dice must be at least one face value, and {options.num_dice} with those of aside, not {dice!r}")
+    state["counts"][:] = np.bincount(dice, minlength=MAX_FACES + 1)[1:]
+    state["aside"][:] = np.bincount(np.asarray(aside, np.int64), minlength=MAX_FACES + 1)[1:]
+    state["thrown"] = len(dice)
+    state["score"] = sum(aside)
+
+
+GAME = Game(
+    name="thirties",
+    env_name="Thirties",
+    title="The game of 30s",
+    options=Options,
+    state=STATE,
+    params=_params,
+    facts=_facts,
+    deal=deal,
+    legal=legal,
+    play=play,
+    observe=observe,
+    reroll_hidden=reroll_hidden,
+    describe_action=_describe_action,
+    picture=_picture,
+    random_action=random_action,
+    arrange=_arrange,
+    gym_options={"num_players": 1},
+)

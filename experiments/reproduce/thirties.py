@@ -1,0 +1,247 @@
+"""`reproduce thirties`: every figure of M. Veeningen, "The game of 30s: an analysis" (2008)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from experiments.output import Row, check_folder, check_writable, console, figure, print_rows, write_json
+
+if TYPE_CHECKING:
+    from agents.thirties_exact import Analysis, Dice, Distribution, Player
+
+# The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
+SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)
+EXPECTED_GIVEN = "2.957 5.881 8.805 11.729 14.653 17.544"  # x = 1 … 6 (section 2)
+EXPECTED_SCORES = "3.5 8.24 13.42 18.84 24.44 30.15"  # 1 … 6 dice, maximize (section 5.1)
+CASES = """0 0 0 0 0 1 120 5559 140415 2295917 26961804 243186064 1761009258 10548865640 53382512169 231819153536
+    875005590819 2901709118414 8529157971990 22389985444124 52878106491024 113138747356859 220611662263293
+    394418890670077 650852554950924 999741100146929 1434473497468812 1934059403898576 2463943616644536
+    2861800487411056 3042036163586292 2906925982320528 2378161702400352 1546022052862848 709229931628032
+    193663098021888"""  # scores 1 … 36, maximize (section 4)
+ALL_CASES = "21936950640377856"
+CASES_AFTER_5_5 = """0 0 0 0 1 26 286 1921 9275 34950 107257 274689 598802 1130739 1907953 2928270 4252198 5887777
+    6962712 8665736 11827416 8230836 4981764 2132064 531504 0 0 0 0 0 0 0 0 0 0 0 0"""  # scores 10 … 46 (section 4)
+ALL_CASES_AFTER_5_5 = "60466176"
+EXCEPTIONS = (  # throw, optimal, heuristic (section 5.1)
+    "15555 4 1, 15556 4 1, 25555 4 1, 25556 4 1, 35555 4 1, 35556 4 1, "
+    "155555 5 1, 155556 5 1, 155566 4 1, 255555 5 1, 255556 5 1, 255566 4 1, "
+    "355555 5 1, 355556 5 1, 355566 4 1, 455555 5 0, 455556 5 0"
+)
+STRATEGIES = {  # section 5.2: expected score, P(30 or more) in %, points below 30, above 30, for the next player
+    "thirty_or_over": ("30over", "29.92 67.44 1.05 0.97 2.86"),
+    "optimal": ("aggressive", "30.13 60.79 1.12 1.25 3.68"),
+    "minimize_loss": ("minloss", "29.95 65.60 1.00 0.95 2.80"),
+    "maximize": ("maximize", "30.15 62.17 1.07 1.23 3.60"),
+    "heuristic": ("heuristic", "30.15 62.08 1.07 1.22 3.57"),
+}
+COLUMNS = ("expected score", "P(30 or more), %", "points below 30", "points above 30", "points for the next player")
+PAPER = "Veeningen 2008, section"
+SLIPS = {  # what can be said of figures that do not agree
+    ("optimal", 1): "ours cut after two digits; the column's others are rounded",
+    ("optimal", 4): "ours rounds to 3.67",
+}
+
+
+class Computed(NamedTuple):
+    """Everything the paper computes, computed again."""
+
+    second_stage: tuple[Fraction, ...]
+    given: tuple[Fraction, ...]
+    players: dict[str, Player]
+    analyses: dict[str, Analysis]
+    foreknowledge: Distribution
+
+
+def compute() -> Computed:
+    """The paper's whole computation, from the rules."""
+    from agents.thirties import beginner, fives_and_sixes, heuristic, sixes
+    from agents.thirties_exact import Player, Rules, analyse, expected_given, foreknowledge, second_stage, solve
+    from dice_envs.games.thirties import GOALS
+
+    rules = Rules()
+    strategies = [solve(rules, goal)[0] for goal in GOALS]
+    strategies += [make(rules) for make in (sixes, fives_and_sixes, beginner, heuristic)]
+    players = {strategy.name: Player(rules, strategy) for strategy in strategies}
+    given = expected_given(rules)
+    assert given is not None  # only two faces make it infinite
+    analyses = {name: analyse(rules, player) for name, player in players.items()}
+    return Computed(second_stage(rules), given, players, analyses, foreknowledge(rules))
+
+
+def compared(section: str, name: str, published: str, ours: Fraction, note: str = "") -> Row:
+    """A row that agrees if ours, rounded to as many digits as the paper prints, is what it prints."""
+    digits = len(published.partition(".")[2])
+    agrees = round(ours, digits) == Fraction(published)
+    return Row(f"{PAPER} {section}", name, float(published), float(ours), 0.0, agrees, note)
+
+
+def printed_by_program(section: str, name: str, published: str, ours: Fraction) -> Row:
+    """A row for what the paper's program prints with six decimals, more than single precision holds: it agrees to one
+    unit in the last of them."""
+    row = compared(section, name, published, ours)
+    if not row.agrees and abs(ours - Fraction(published)) <= Fraction(1, 10**6):
+        row.agrees = True
+        row.note = "one unit off in the eighth digit"
+    return row
+
+
+def same(section: str, name: str, published: object, ours: object, note: str = "") -> Row:
+    """A row for what is whole or text: it agrees if it is the same."""
+    return Row(f"{PAPER} {section}", name, str(published), str(ours), 0.0, str(published) == str(ours), note)
+
+
+def all_rows(computed: Computed | None = None) -> list[Row]:
+    """Every figure of the paper beside ours."""
+    computed = computed or compute()
+    parts = (_second_stage, _program_output, _optimal_strategy, _other_strategies, _luck_or_chance)
+    return list(itertools.chain.from_iterable(part(computed) for part in parts))
+
+
+def _second_stage(computed: Computed) -> Iterator[Row]:
+    for aside, (published, chance) in enumerate(zip(SECOND_STAGE.split(), computed.second_stage, strict=True)):
+        row = compared("2", f"{aside} dice put aside, %", published, 100 * chance)
+        if not row.agrees:
+            row.note = "a slip of the paper: its own formula, evaluated, gives ours"
+        yield row
+    again = computed.second_stage[-1]
+    mean = sum((count * chance for count, chance in enumerate(computed.second_stage[:-1])), Fraction(0)) / (1 - again)
+    yield compared("2", "chance that all come aside", "0.017", again)
+    yield compared("2", "dice put aside if not all are", "1.69", mean)
+    for x, published in enumerate(EXPECTED_GIVEN.split(), start=1):
+        yield compared("2", f"expected points, x = {x}", published, computed.given[x])
+
+
+def _program_output(computed: Computed) -> Iterator[Row]:
+    players = computed.players
+    best, cautious, reaching = (players[name] for name in ("maximize", "minimize_loss", "thirty_or_over"))
+    yield printed_by_program("4", "expected score, maximize", "30.151976", best.expected_score())
+    found = computed.analyses["maximize"].distribution
+    yield from _cases("4", "maximize", 1, CASES, ALL_CASES, found)
+    in_text = "a slip of the paper: the count that its program printed gives ours"
+    yield compared("4", "all cases / 10^14, in the text", "219.56", Fraction(found.total, 10**14), in_text)
+    lines: list[tuple[Player, Dice, Dice, int, str]] = [
+        (best, (3, 5, 5, 5, 6, 6), (), 4, "30.843641"),
+        (cautious, (5, 6, 6, 6), (5, 5), 0, "33.000000"),
+        (cautious, (6, 6, 6, 6), (5, 5), 0, "34.000000"),
+    ]
+    for player, throw, aside, again, score in lines:
+        chosen, expected = player.advice(throw, aside)
+        position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip(" |")
+        yield printed_by_program("4", f"{player.strategy.name}, {position}: expected score", score, expected)
+        yield same("4", f"{player.strategy.name}, {position}: dice to throw again", again, chosen)
+    after = cautious.expected_score((5, 5))
+    yield printed_by_program("4", "minimize_loss, 5 5 aside: expected score", "28.785912", after)
+    yield compared("4", "the same in the text", "29.79", after, "a slip of the paper: the program's output above it says 28.79")
+    yield from _cases("4", "minimize_loss, 5 5 aside", 10, CASES_AFTER_5_5, ALL_CASES_AFTER_5_5, cautious.distribution((5, 5)))
+    compared_lines: list[tuple[Dice, Dice, str]] = [((5, 5, 6, 6, 6), (1,), "0 / 2"), ((1, 1, 5, 6, 6, 6), (), "2 / 3")]
+    for throw, aside, published in compared_lines:
+        ours = f"{cautious.strategy(throw, aside)} / {reaching.strategy(throw, aside)}"
+        position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip()
+        yield same("4", f"minimize_loss / thirty_or_over, {position}", published, ours)
+
+
+def _cases(section: str, name: str, first: int, published: str, total: str, ours: Distribution) -> Iterator[Row]:
+    """Whole numbers of cases, one row a score; the paper's lists run over scores that cannot come, too."""
+    for score, cases in enumerate(published.split(), start=first):
+        at = score - ours.first
+        inside = 0 <= at < len(ours.weights)
+        if inside or cases != "0":
+            yield same(section, f"{name}: cases with score {score}", cases, ours.weights[at] if inside else 0)
+    yield same(section, f"{name}: all cases", total, ours.total)
+
+
+def _optimal_strategy(computed: Computed) -> Iterator[Row]:
+    from agents.thirties_exact import Rules, differences
+
+    best, thumb = computed.players["maximize"].strategy, computed.players["heuristic"].strategy
+    reaching = computed.players["thirty_or_over"].strategy
+    again, score = computed.players["maximize"].advice((4, 5, 5, 5, 5, 6))
+    yield same("1.4", "maximize, 4 5 5 5 5 6: dice to throw again", 5, again)
+    yield compared("1.4", "maximize, 4 5 5 5 5 6: expected score", "30.44", score)
+    examples: list[tuple[str, Dice, Dice, int]] = [
+        ("1.3", (3, 6), (5, 5, 5, 6), 0),
+        ("1.3", (3, 6), (6, 6, 6, 6), 1),
+        ("1.4", (4, 5, 5, 5, 5, 6), (), 0),
+    ]
+    for section, throw, aside, wanted in examples:
+        position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip(" |")
+        yield same(section, f"thirty_or_over, {position}: dice to throw again", wanted, reaching(throw, aside))
+    ours = {throw: f"{one} / {other}" for throw, _, one, other in differences(Rules(), best, thumb)}
+    listed: list[Dice] = []
+    for entry in EXCEPTIONS.split(", "):
+        digits, one, other = entry.split()
+        throw = tuple(map(int, digits))
+        listed.append(throw)
+        yield same("5.1", f"{' '.join(digits)}: optimal / heuristic", f"{one} / {other}", ours.get(throw, "the same"))
+    yield same("5.1", "exceptions that the tables do not list", 0, len(set(ours) - set(listed)))
+    yield same("5.1", "exceptions with four dice or fewer", 0, sum(len(throw) <= 4 for throw in ours))
+    for dice, published in enumerate(EXPECTED_SCORES.split(), start=1):
+        expected = computed.players["maximize"].expected_with(dice)
+        yield compared("5.1", f"expected score with {dice} dice, maximize", published, expected)
+
+
+def _other_strategies(computed: Computed) -> Iterator[Row]:
+    for name, (label, line) in STRATEGIES.items():
+        found = computed.analyses[name]
+        assert found.given is not None
+        values = (found.score, 100 * found.reached, found.below, found.above, found.given)
+        for column, (heading, published, ours) in enumerate(zip(COLUMNS, line.split(), values, strict=True)):
+            row = compared("5.2", f"{label}: {heading}", published, ours)
+            yield row if row.agrees else Row(**{**vars(row), "note": SLIPS.get((name, column), "")})
+    for name, published in (("sixes", "29.8"), ("fives_and_sixes", "29.64")):
+        yield compared("1.3", f"{name}: expected score", published, computed.analyses[name].score)
+
+
+def _luck_or_chance(computed: Computed) -> Iterator[Row]:
+    from agents.thirties_exact import relative_skill
+
+    best = computed.analyses["maximize"].score
+    knowing = computed.foreknowledge.mean
+    yield compared("6", "expected score, optimal", "30.1520", best)
+    yield compared("6", "expected score with foreknowledge", "32.73", knowing, "the paper simulated it")
+    yield compared("6", "beginner: expected score", "29.7232", computed.analyses["beginner"].score)
+    for name, published in (("beginner", "0.14"), ("heuristic", "0.0024")):
+        skill = relative_skill(computed.analyses[name].score, best, knowing)
+        yield compared("6", f"relative skill against {name}", published, skill)
+
+
+def draw(axes: Any, computed: Computed) -> None:
+    """The paper's figure: the distribution of the score under each strategy of section 5.2."""
+    for (name, (label, _)), marker in zip(STRATEGIES.items(), "osD^v", strict=True):
+        found = computed.analyses[name].distribution
+        scores = [found.first + i for i in range(len(found.weights))]
+        share = [100 * weight / found.total for weight in found.weights]
+        axes.plot(scores, share, marker=marker, markersize=4, linewidth=1, label=label)
+    axes.axvline(30, color="grey", linewidth=0.8, linestyle=":")
+    axes.set(
+        xlim=(17.5, 36.5), ylim=(0, None), xlabel="score", ylabel="chance, %", title="The game of 30s: scores of the strategies"
+    )
+    axes.legend()
+
+
+def main(
+    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the plot into this folder.")] = None,
+) -> None:
+    """The game of 30s: every figure of M. Veeningen's analysis (2008), all of them exact.
+
+    A figure agrees if ours, rounded to the digits that the paper prints, is what it prints.
+    """
+    check_writable(json)
+    check_folder(report)
+    computed = compute()
+    rows = all_rows(computed)
+    for source, group in itertools.groupby(sorted(rows, key=lambda row: row.source), key=lambda row: row.source):
+        print_rows(source, list(group), digits=6)
+    agreeing = sum(bool(row.agrees) for row in rows)
+    console.print(f"{agreeing} of {len(rows)} figures agree", highlight=False)
+    write_json(json, {"rows": rows})
+    if report is not None:
+        with figure(report, "thirties_scores") as (_, axes):
+            draw(axes, computed)

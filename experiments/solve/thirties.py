@@ -1,0 +1,229 @@
+"""`solve thirties`: the best strategy for a goal, or any other, in exact figures."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from experiments.output import Row, check_writable, console, write_json
+
+if TYPE_CHECKING:
+    from agents.thirties_exact import Analysis, Dice, Distribution, Player, Rules, Strategy
+    from dice_envs import Agent, Variant
+
+
+def main(
+    goal: Annotated[
+        str, typer.Option(help="maximize, minimize_loss, thirty_or_over or optimal (own points against points given).")
+    ] = "maximize",
+    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure this instead of the best: sixes, fives_and_sixes, beginner, heuristic, another goal, "
+            "MODULE.FUNCTION, or an agent that does not play at random, say ppo:FILE,greedy=true."
+        ),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print the advice for every throw, or every throw | dice aside.")
+    ] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="List every position in which two strategies (as for --strategy) differ, and their choices."),
+    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
+) -> None:
+    """The game of 30s: the best strategy for a goal, exactly.
+
+    Prints its value, the figures of the paper's tables and the score's whole distribution in whole numbers of cases.
+    JSON: {"value", "value_exact", "distribution", "scores", "cases", "figures", ...}, one whole number of
+    `distribution` for each of `scores`, out of `cases`.
+
+    Example: solve thirties --goal optimal -o num_dice=5 -o target=25
+    """
+    from agents.thirties import named
+    from agents.thirties_exact import Player, Rules, analyse, expected_given
+    from dice_envs import configure
+    from dice_envs.game import parse_options
+
+    if strategy is not None and compare is not None:
+        raise ValueError("give only one of --strategy and --compare")
+    parsed = parse_options(option or [])
+    for name, reason in (("goal", "use --goal"), ("num_players", "the turn of one player is solved")):
+        if name in parsed:
+            raise ValueError(f"option {name} cannot be set with -o: {reason}")
+    variant = configure("thirties", **{**parsed, "num_players": 1, "goal": goal})
+    rules = Rules.of(variant.options)
+    check_writable(json)
+    if compare is not None:
+        print_differences(rules, find(variant, compare[0]), find(variant, compare[1]), json)
+        return
+    chosen = find(variant, strategy or goal)
+    player = Player(rules, chosen)
+    analysis = analyse(rules, player)
+    value = analysis.value(goal)
+    if verbose:
+        print_advice(player)
+    kind = "a simple strategy" if chosen.simple else "a full strategy"
+    console.print(
+        f"{chosen.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}", highlight=False
+    )
+    table = Table(show_header=False)
+    rows = figures(analysis)
+    for label, figure in rows.items():
+        table.add_row(label, "infinite" if figure is None else f"{float(figure):.6f}")
+    console.print(table)
+    best = "value" if strategy else "best value"
+    console.print(f"{best} for {goal}: {float(value):.6f}", highlight=False)
+    if strategy:
+        most = analyse(rules, named(rules, goal)).value(goal)
+        console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}", highlight=False)
+    typer.echo(cases_line(analysis.distribution))
+    given = expected_given(rules)
+    result = {
+        "game": "thirties",
+        "options": variant.changed_options(),
+        "goal": goal,
+        "strategy": chosen.name,
+        "value": float(value),
+        "value_exact": str(value),
+        "distribution": list(analysis.distribution.weights),
+        "scores": [analysis.distribution.first + i for i in range(len(analysis.distribution.weights))],
+        "cases": analysis.distribution.total,
+        "figures": {label: None if figure is None else float(figure) for label, figure in rows.items()},
+        "expected_given": None if given is None else [float(points) for points in given],
+    }
+    if verbose:
+        result["advice"] = [
+            {"throw": throw, "aside": aside, "again": again, "score": float(score)}
+            for throw, aside, again, score in advice(player)
+        ]
+    write_json(json, result)
+
+
+def find(variant: Variant, name: str) -> Strategy:
+    """The strategy of that name, or that of the agent which the spec names. ValueError if there is none."""
+    from agents import make
+    from agents.thirties import named
+    from agents.thirties_exact import Rules, strategy_of
+
+    if ":" in name:
+        return strategy_of(make(name), variant.options, name)
+    return named(Rules.of(variant.options), name)
+
+
+def evaluate(variant: Variant, agent: Agent) -> list[Row]:
+    """What a deterministic agent is worth in the one-player game, exactly, beside the best; `train` prints it.
+
+    No rows for the table game, which is not solved. ValueError for an agent that plays at random.
+    """
+    from agents.thirties_exact import Rules, analyse, solve, strategy_of
+
+    if variant.facts.num_seats > 1:
+        return []
+    rules, goal = Rules.of(variant.options), variant.options.goal
+    best = solve(rules, goal)[1]
+    value = analyse(rules, strategy_of(agent, variant.options)).value(goal)
+    values = {f"{goal}: this policy": value, f"{goal}: the best strategy": best, "short of the best by": best - value}
+    return [Row("solve thirties", name, None, float(figure)) for name, figure in values.items()]
+
+
+def figures(analysis: Analysis) -> dict[str, Fraction | None]:
+    """The paper's columns; None is infinite."""
+    return {
+        "expected score": analysis.score,
+        "P(target or more)": analysis.reached,
+        "expected points below": analysis.below,
+        "expected points above": analysis.above,
+        "expected points for the next player": analysis.given,
+    }
+
+
+def cases_line(distribution: Distribution) -> str:
+    """The distribution as the paper's program prints it: [first score] cases … {all cases}."""
+    return f"dist: [{distribution.first}] {' '.join(map(str, distribution.weights))} {{{distribution.total}}}"
+
+
+def position(throw: Dice, aside: Dice | None) -> str:
+    """`5 6 6 6 | 5 5`, as the paper writes positions; without the bar where nothing is said of the dice aside."""
+    shown = " ".join(map(str, throw))
+    return shown if aside is None else f"{shown} | {' '.join(map(str, aside))}".rstrip()
+
+
+def advice(player: Player) -> Any:
+    """(throw, aside, dice to throw again, expected score) for every position; aside is None for simple strategies,
+    whose scores are those of the throw alone."""
+    from agents.thirties_exact import asides, throws
+
+    rules = player.rules
+    if player.strategy.simple:
+        for dice in range(1, rules.num_dice + 1):
+            for throw, _ in throws(dice, rules.num_faces):
+                yield throw, None, *player.advice(throw)
+        return
+    for aside in asides(rules):
+        for throw, _ in throws(rules.num_dice - len(aside), rules.num_faces):
+            yield throw, aside, *player.advice(throw, aside)
+
+
+def advice_line(player: Player, throw: Dice, aside: Dice | None) -> str:
+    """`3 5 5 5 6 6 es: 30.843641 cap: 4`: the expected score, and how many dice to throw again for it."""
+    again, score = player.advice(throw, aside or ())
+    return f"{position(throw, aside)} es: {float(score):.6f} cap: {again}"
+
+
+def print_advice(player: Player) -> None:
+    """The advice for every position, and after the throws that follow the same dice aside a summary of them."""
+    last: Any = None
+    for throw, aside, _, _ in advice(player):
+        group = len(throw) if aside is None else aside
+        if last is not None and group != last:
+            print_summary(player, last)
+        last = group
+        typer.echo(advice_line(player, throw, aside))
+    print_summary(player, last)
+
+
+def print_summary(player: Player, group: int | Dice) -> None:
+    """What is to be expected with a number of dice (simple strategies), or after these dice aside."""
+    if isinstance(group, int):
+        typer.echo(f"es[{group} dice]: {float(player.expected_with(group)):.6f}\n")
+        return
+    dice = player.rules.num_dice - len(group)
+    typer.echo(f"{' '.join(map(str, group))} expected score[{dice} dice]: {float(player.expected_score(group)):.6f}".strip())
+    typer.echo(cases_line(player.distribution(group)) + "\n")
+
+
+def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Path | None) -> None:
+    """Where the two differ, as the paper's program lists it: position, the first's choice, the second's."""
+    from agents.thirties_exact import analyse, differences
+
+    simple = first.simple and second.simple
+    found = list(differences(rules, first, second))
+    bar = " | " if simple else " "
+    for throw, aside, one, other in found:
+        typer.echo(f"{position(throw, None if simple else aside)}{bar}{one} {other}")
+    kind = "throws" if simple else "positions"
+    console.print(f"{first.name} and {second.name} differ in {len(found)} {kind}", highlight=False)
+    write_json(
+        json,
+        {
+            "game": "thirties",
+            "strategies": [first.name, second.name],
+            "differences": [
+                {"throw": throw, "aside": None if simple else aside, "again": [one, other]}
+                for throw, aside, one, other in found
+            ],
+            "figures": [
+                {
+                    label: None if figure is None else float(figure)
+                    for label, figure in figures(analyse(rules, strategy)).items()
+                }
+                for strategy in (first, second)
+            ],
+        },
+    )
