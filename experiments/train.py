@@ -75,6 +75,19 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "quick": Preset(steps=13_000_000, opponents=_NUMBERS),
         "full": Preset(steps=200_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32),
     },
+    "thirties": {
+        "quick": Preset(
+            steps=1_000_000,
+            num_envs=256,
+            num_steps=32,
+            minibatch=1024,
+            epochs=8,
+            learning_rate=1e-3,
+            entropy=0.0,
+            hidden=(64, 64),
+            threads=1,
+        ),
+    },
 }
 
 

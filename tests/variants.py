@@ -10,4 +10,10 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"num_players": 3, "num_dice": 2, "reward": "dice"},
         {"num_players": 3, "num_dice": 1, "rounds": "single", "wild": "highest"},
     ],
+    "thirties": [
+        {"num_players": 1},
+        {"num_players": 1, "goal": "optimal", "num_dice": 3, "num_faces": 8, "target": 17},
+        {"num_players": 6, "rounds": 1, "num_dice": 8, "num_faces": 2, "target": 12},
+        {"num_players": 3, "rounds": 2, "num_dice": 1, "num_faces": 4, "target": 2},
+    ],
 }
