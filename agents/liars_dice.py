@@ -1,8 +1,10 @@
-"""Players of Liar's Dice that play the numbers: binomial chances, and a bluff now and then."""
+"""Players of Liar's Dice: one plays the numbers and bluffs now and then, one learns from what calls have shown."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+from math import comb
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,8 +13,12 @@ from dice_envs.agent import Turn
 from dice_envs.dice import uniform
 from dice_envs.game import check_choice, check_range
 from dice_envs.games.liars_dice import (
+    MAX_DICE,
     MAX_FACES,
+    MAX_SEATS,
     NO_BID,
+    NO_WILD,
+    bidder_after,
     chance_at_least,
     count_raises,
     face_of,
@@ -22,7 +28,7 @@ from dice_envs.games.liars_dice import (
 )
 from dice_envs.kernel import kernel
 
-__all__ = ["AGENTS", "Numbers"]
+__all__ = ["AGENTS", "Bayes", "Numbers"]
 
 NO_THRESHOLD = -1.0  # value of `_Style.threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
@@ -155,22 +161,190 @@ class Numbers:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn)
+        _check_game(turn, "numbers")
         out = np.empty(len(turn), np.int64)
         _act(turn.params, turn.states, self._style, out)
         return out
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        _check_game(turn)
+        _check_game(turn, "numbers")
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         _probabilities(turn.params, turn.states, self._style, out)
         return out
 
 
-def _check_game(turn: Turn) -> None:
+def _check_game(turn: Turn, agent: str) -> None:
     if turn.game.name != "liars_dice":
-        raise ValueError(f"numbers plays liars_dice only, not {turn.game.name}")
+        raise ValueError(f"{agent} plays liars_dice only, not {turn.game.name}")
 
 
-AGENTS = {"numbers": Numbers}
+# --- learning from what calls have shown ------------------------------------------------------------------------------
+
+
+@functools.cache
+def _ways(dice: int, faces: int, cap: int) -> int:
+    """Ordered throws of `dice` dice on `faces` faces in which no face shows more than `cap` times."""
+    if faces == 0:
+        return int(dice == 0)
+    return sum(comb(dice, shown) * _ways(dice - shown, faces - 1, cap) for shown in range(min(dice, cap) + 1))
+
+
+@functools.cache
+def _chance_blind(num_faces: int, dice: int) -> float:
+    """The chance that a face named at random is one of those most held, ties included, with so many dice."""
+    hits = sum(comb(dice, k) * _ways(dice - k, num_faces - 1, k) for k in range(dice + 1))
+    return hits / num_faces**dice
+
+
+@functools.cache
+def _chance_most(num_faces: int) -> np.ndarray:
+    """P(a face is the one most held | k of n dice show it), (MAX_DICE + 1, MAX_DICE + 1) float64 at [n, k].
+
+    The other n - k dice fall evenly on the other faces; a tie counts as half.
+    """
+    table = np.zeros((MAX_DICE + 1, MAX_DICE + 1))
+    others = num_faces - 1
+    for n in range(MAX_DICE + 1):
+        for k in range(n + 1):
+            fewer = _ways(n - k, others, k - 1) if k > 0 else 0
+            table[n, k] = (fewer + _ways(n - k, others, k)) / 2 / others ** (n - k)
+    return table
+
+
+@kernel
+def _honesty(state, seat, blind):
+    """How often the seat names the face it holds most of on purpose, 0 to 1, from the bids that calls have shown.
+
+    `blind` is how often a random face would be that face too. Two bids' worth of prior say half the time.
+    """
+    share = (state["bids_honest"][seat] + 1.0 + blind) / (state["bids_shown"][seat] + 2.0)
+    return max(0.0, (share - blind) / (1.0 - blind))
+
+
+@kernel
+def _believe(params, state, seat, learn, most, blind, named, total):
+    """For each face, the chances of how many of the others' dice count for it: total[face, number]. In place.
+
+    Each other seat's number is binomial, times the likelihood of the face it last named this round: with its honesty
+    the face it holds most of, otherwise any face. `named` is scratch.
+    """
+    faces = params.num_faces
+    named[:] = -1
+    for i in range(state["num_bids"]):
+        named[bidder_after(params, state, i)] = face_of(params, state["bids"][i])
+    posterior = np.empty(MAX_DICE + 1)
+    for face in range(faces):
+        chance = (1.0 if params.wild == NO_WILD or params.wild == face else 2.0) / faces
+        row = total[face]
+        row[:] = 0.0
+        row[0] = 1.0
+        reach = 0
+        for other in range(params.num_players):
+            n = np.int64(state["dice"][other])
+            if other == seat or n == 0:
+                continue
+            weight = 0.0
+            mass = (1.0 - chance) ** n
+            honest = _honesty(state, other, blind) if learn else 0.5
+            for k in range(n + 1):
+                if chance < 1.0:
+                    likelihood = 1.0
+                    if named[other] == face:
+                        likelihood = honest * most[n, k] + (1.0 - honest) / faces
+                    elif named[other] >= 0:
+                        likelihood = honest * (1.0 - most[n, k]) / (faces - 1) + (1.0 - honest) / faces
+                    posterior[k] = mass * likelihood
+                    mass *= chance / (1.0 - chance) * (n - k) / (k + 1)
+                else:
+                    posterior[k] = 1.0 if k == n else 0.0
+                weight += posterior[k]
+            for number in range(reach + n, -1, -1):  # from above, so that what is read is not yet written
+                summed = 0.0
+                for k in range(max(0, number - reach), min(n, number) + 1):
+                    summed += posterior[k] / weight * row[number - k]
+                row[number] = summed
+            reach += n
+
+
+@kernel
+def _at_least(row, need):
+    tail = 0.0
+    for number in range(max(need, 0), len(row)):
+        tail += row[number]
+    return tail
+
+
+@kernel
+def _act_bayes(params, states, learn, nerve, most, blind, out):
+    named = np.empty(MAX_SEATS, np.int64)
+    total = np.empty((MAX_FACES, MAX_SEATS * MAX_DICE + 1))
+    for i in range(len(states)):
+        state = states[i]
+        seat = np.int64(state["seat"])
+        faces = params.num_faces
+        counts = state["counts"][seat]
+        _believe(params, state, seat, learn, most, blind, named, total)
+        bid = np.int64(state["bid"])
+        best = np.int64(params.call)
+        if bid == NO_BID:
+            highest = 0.0
+            for face in range(faces):  # the greatest quantity that still holds with `nerve`, the surest face of those
+                own = matching(params, counts, face)
+                for quantity in range(1, np.int64(state["in_play"]) + 1):
+                    holds = _at_least(total[face], quantity - own)
+                    if holds >= nerve and quantity + holds > highest:
+                        highest = quantity + holds
+                        best = (quantity - 1) * faces + face
+            out[i] = best if best != params.call else 0
+            continue
+        face = face_of(params, bid)
+        surest = 1.0 - _at_least(total[face], quantity_of(params, bid) + 1 - matching(params, counts, face))
+        for k in range(min(count_raises(params, state), faces)):
+            action = nth_raise(params, state, k)
+            face = face_of(params, action)
+            holds = _at_least(total[face], quantity_of(params, action) + 1 - matching(params, counts, face))
+            if holds > surest:
+                surest = holds
+                best = action
+        out[i] = best
+
+
+@dataclasses.dataclass(frozen=True)
+class Bayes:
+    """Learns how often each opponent bluffs from the dice that calls have shown, and reads its bids by that.
+
+    An opponent names the face it holds most of with a chance that every bid shown by a call makes better known;
+    otherwise any face. By Bayes' rule its last bid then tells about its dice. The agent calls if the
+    bid is less sure to hold than the surest of the least raises, and makes that raise otherwise. It does not bluff.
+    Source of the idea: D. Oehm, "Liar's Dice in R" (2018), sections "The agent" and "Bots need brains".
+
+    Attributes:
+        learn: false: every opponent is taken to bluff half the time, whatever calls show.
+        nerve: it opens with the highest bid that holds with at least this chance, 0 to 1.
+    """
+
+    learn: bool = True
+    nerve: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_choice("learn", self.learn, (True, False))
+        check_range("nerve", self.nerve, 0, 1, whole=False)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        _check_game(turn, "bayes")
+        out = np.empty(len(turn), np.int64)
+        most = _chance_most(turn.params.num_faces)
+        blind = _chance_blind(turn.params.num_faces, turn.params.most_dice)
+        _act_bayes(turn.params, turn.states, self.learn, float(self.nerve), most, blind, out)
+        return out
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """The chance of each action, (n, num_actions) float64: all on one."""
+        out = np.zeros((len(turn), turn.variant.facts.num_actions))
+        out[np.arange(len(turn)), self.act(turn)] = 1
+        return out
+
+
+AGENTS = {"numbers": Numbers, "bayes": Bayes}

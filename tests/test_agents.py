@@ -156,6 +156,59 @@ def test_an_agent_cannot_tell_what_others_hold():
         assert len(chosen) == 1
 
 
+# --- the agent that learns ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("faces", [2, 4, 6])
+def test_chance_of_holding_most_by_enumeration(faces):
+    from itertools import product
+
+    from agents.liars_dice import _chance_blind, _chance_most
+
+    table = _chance_most(faces)
+    for n in (1, 3, 4):
+        for k in range(n + 1):
+            hits = total = 0.0
+            for throw in product(range(faces), repeat=n):
+                if throw.count(0) == k:
+                    most = max(throw.count(f) for f in range(1, faces))
+                    hits += 1.0 if k > most else 0.5 if k == most else 0.0
+                    total += 1
+            assert table[n, k] == pytest.approx(hits / total)
+        throws = list(product(range(faces), repeat=n))
+        blind = sum(throw.count(0) == max(throw.count(f) for f in range(faces)) for throw in throws) / len(throws)
+        assert _chance_blind(faces, n) == pytest.approx(blind)
+
+
+def test_bayes_reads_an_honest_bidder_and_not_a_bluffer():
+    """The same position; what differs is what past calls have shown of the bidder."""
+    from agents.liars_dice import _believe, _chance_blind, _chance_most
+
+    turn = turn_after([[1, 2, 3], [2, 4, 6]], [bid(2, 5)])
+    state = turn.states.copy()
+    beliefs = {}
+    for name, honest in (("honest", 20), ("bluffer", 0)):
+        state["bids_shown"][0, 0], state["bids_honest"][0, 0] = 20, honest
+        total = np.empty((8, 37))
+        _believe(turn.params, state[0], 1, True, _chance_most(6), _chance_blind(6, 3), np.empty(6, np.int64), total)
+        assert total[:6].sum(axis=1) == pytest.approx(np.ones(6))
+        beliefs[name] = total[4, 1:].sum()  # at least one five over there
+    fair = 1 - (5 / 6) ** 3
+    assert beliefs["bluffer"] == pytest.approx(fair, abs=0.03)
+    assert beliefs["honest"] > fair + 0.3
+
+
+def test_bayes_beats_the_numbers_and_learning_helps():
+    variant = configure("liars_dice")
+    bayes, numbers = agents.make("bayes"), agents.make("numbers")
+    assert (play_table(variant, [bayes, numbers], 4000, 3)[:, 0] > 0).mean() > 0.6
+    # Against one that never bluffs, what calls have shown is worth something: 5 standard errors.
+    games = 60_000
+    learns = (play_table(variant, [bayes, numbers], games, 4)[:, 0] > 0).mean()
+    does_not = (play_table(variant, [agents.make("bayes:learn=false"), numbers], games, 4)[:, 0] > 0).mean()
+    assert learns - does_not > 5 * np.sqrt(0.5 / games)
+
+
 # --- policies -----------------------------------------------------------------------------------------------------
 
 

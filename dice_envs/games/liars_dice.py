@@ -382,6 +382,15 @@ def _next_seat(params, counts, seat):
 
 
 @kernel
+def bidder_after(params, state, bids):
+    """The seat whose turn it is after so many of this round's bids: it makes the next one."""
+    seat = np.int64(state["starter"])
+    for _ in range(bids):
+        seat = _next_seat(params, state["in_round"], seat)
+    return seat
+
+
+@kernel
 def _last_bidder(params, state):
     seat = np.int64(state["seat"])
     for _ in range(params.num_players):
