@@ -38,12 +38,14 @@ __all__ = [
     "evaluate",
     "kept_die",
     "solve",
+    "success_chances",
     "tallies",
 ]
 
 MOST_TALLIES = 20_000_000  # at the last patient; more would not fit into a few GiB
 TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more
 ROWS_AT_ONCE = 1 << 16
+TABLE_STEP = 8  # tables are built for a multiple of so many patients, so that the next patient finds them made
 
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """(treated (m, n), saved (m, n)) → the chance that each treatment is chosen, (m, n) float64, rows summing to 1."""
@@ -119,6 +121,10 @@ def _more_than_saved(most_treated: int, chances: np.ndarray) -> tuple[np.ndarray
     return tail, density
 
 
+def _rounded(count: int) -> int:
+    return -(-count // TABLE_STEP) * TABLE_STEP
+
+
 @functools.lru_cache(maxsize=8)
 def _dice_table(most_treated: int) -> tuple[np.ndarray, np.ndarray]:
     """P(kept = v) and P(kept < v), each (codes, FACES)."""
@@ -179,7 +185,7 @@ def argument_chances(treated: np.ndarray, saved: np.ndarray, ties: Literal["agai
     With ties argued again, let P(S, U) be the chance that of those in S exactly U keep the highest die. Then i wins
     among S with W(S, i) = [P(S, {i}) + sum over U between of P(S, U) W(U, i)] / (1 - P(S, S)).
     """
-    equal, lower = _dice_table(int(treated.max(initial=0)))
+    equal, lower = _dice_table(_rounded(int(treated.max(initial=0))))
     out = np.empty(treated.shape)
     _argument(_code(treated, saved), equal, lower, ties == "random", out)
     return out
@@ -220,7 +226,7 @@ def beta_chances(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
     quadrature with enough nodes is exact.
     """
     degree = int(treated.sum(axis=1).max(initial=0)) + treated.shape[1] - 1
-    below, density, weights = _beta_table(int(treated.max(initial=0)), degree // 2 + 1)
+    below, density, weights = _beta_table(_rounded(int(treated.max(initial=0))), _rounded(degree // 2 + 1))
     out = np.empty(treated.shape)
     _highest(_code(treated, saved), below, density, weights, out)
     return out
