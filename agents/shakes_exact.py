@@ -32,8 +32,8 @@ __all__ = [
     "Solution",
     "argument_chances",
     "as_policy",
-    "beta_chances",
     "best_of",
+    "beta_chances",
     "efficacy_chances",
     "evaluate",
     "kept_die",
@@ -417,6 +417,7 @@ class Evaluation:
             variation distance between the two, averaged over patients.
         most_dice: P(the largest number of dice that a maester has to throw at once in a game is k), (num_patients + 1,)
             float64, for games in which every maester argues.
+        most_treated: P(the treatment used most is given to k patients), likewise.
     """
 
     distribution: np.ndarray
@@ -425,6 +426,7 @@ class Evaluation:
     shares: np.ndarray
     matching_gap: float
     most_dice: np.ndarray
+    most_treated: np.ndarray
 
 
 def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluation:
@@ -440,7 +442,7 @@ def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluatio
         ValueError: the policy's chances are not a distribution, or there are too many tallies.
     """
     levels = tallies(problem, merged)
-    mass = np.ones(1)
+    mass: Any = np.ones(1)
     shares = np.zeros(len(problem.kinds))
     gap = 0.0
     most_dice = np.zeros(problem.num_patients + 1)
@@ -472,6 +474,7 @@ def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluatio
         shares=shares / problem.num_patients,
         matching_gap=gap / problem.num_patients,
         most_dice=most_dice,
+        most_treated=np.bincount(levels[-1].treated.max(axis=1), mass, problem.num_patients + 1),
     )
 
 

@@ -121,7 +121,9 @@ class Options:
         check_choice("ties", self.ties, ("again", "random"))
         check_range("efficacy", self.efficacy, 1, FACES - 1)
         if not self.competitive and self.efficacy != type(self).efficacy:
-            raise ValueError(f'efficacy is an option of variation="competitive" alone; otherwise leave it, not {self.efficacy!r}')
+            raise ValueError(
+                f'efficacy is an option of variation="competitive" alone; otherwise leave it, not {self.efficacy!r}'
+            )
         if self.num_patients is not None:
             check_range("num_patients", self.num_patients, 1, MAX_PATIENTS)
         check_range("goal", self.to_win, 1, self.patients)
@@ -329,10 +331,10 @@ def _must_argue(params, state):
     """Whether the maester to speak is the last and all others have yielded."""
     if state["spoken"] < params.num_players - 1:
         return False
+    argued = 0
     for seat in range(params.num_players):
-        if state["argued"][seat] != 0:
-            return False
-    return True
+        argued += state["argued"][seat]
+    return argued == 0
 
 
 @kernel

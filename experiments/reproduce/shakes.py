@@ -51,7 +51,10 @@ CHECKED = {
     (3, "argument, ties at random", "win"): "0.6463",
     (4, "argument, ties at random", "win"): "0.6885",
 }
-NOTEBOOK_WIN = "0.688"  # 4 players, simulated, ties at random
+# The notebook simulates 4 players with ties at random.
+NOTEBOOK_GAMES = 1000
+NOTEBOOK_WIN = 0.688
+NOTEBOOK_MORE_THAN_TEN = 0.272  # games in which some treatment was given to more than ten patients
 
 POLICIES = {  # as the table names them: agent and the game's tie rule
     "random": ("random", "again"),
@@ -88,22 +91,23 @@ def main(
         exact = {n: {name: _exact(n, *policy, done) for name, policy in POLICIES.items()} for n in range(2, 7)}
     seconds = time.perf_counter() - start
 
-    sections = {
-        "What the rules say": _claims(exact),
-        "The kept die is a Beta(saved + 1, failed + 1) variable times 6, rounded up": _kept_die_rows(),
-        "Every agent, 2 to 6 players": _agent_rows(exact),
-    }
-    for title, rows in sections.items():
-        print_rows(title, rows, digits=6)
+    claims, dice, all_agents = _claims(exact), _kept_die_rows(), _agent_rows(exact)
+    notebook = _notebook_rows(exact[4]["argument, ties at random"])
+    _print_by_players("What the rules say", claims)
+    print_rows("What the notebook simulated", notebook, digits=6)
+    _print_kept_die(dice)
+    _print_by_players("Every agent: patients saved and P(win), exact", all_agents)
+    print_rows("Those computed independently", [row for row in all_agents if row.published is not None], digits=6)
+    _print_choices(exact)
     console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s", highlight=False)
     with progress(f"2 × {games:,} games", 2 * games) as done:
         played = [
-            ("Shakes-v0 (vector), argument", *_play_physician(4, games, seed, done), exact[4]["argument"]),
-            ("table of maesters, dogmatic", *_play_maesters(4, games, seed, done), exact[4]["argument"]),
+            ("Shakes-v0 (vector), argument", _play_physician(4, games, seed, done), exact[4]["argument"]),
+            ("table of maesters, dogmatic", _play_maesters(4, games, seed, done), exact[4]["argument"]),
         ]
-    sections[f"Played, 4 players, seed {seed}"] = _played_rows(played)
-    print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", sections[f"Played, 4 players, seed {seed}"], digits=6)
-    write_json(json, {"rows": [row for rows in sections.values() for row in rows], "seed": seed})
+    simulated = _played_rows(played, _physician(4).options.to_win)
+    print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
+    write_json(json, {"rows": [*claims, *notebook, *dice, *all_agents, *simulated], "seed": seed})
     if report is not None:
         _draw_kept_die(report)
         _draw_agents(report, exact)
@@ -145,56 +149,86 @@ def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
     from dice_envs.games.shakes import EFFICACIES, Options
 
     rows = []
-    for n, dealt in EFFICACIES.items():
-        mean = sum(dealt) / n
-        rows.append(Row(RULES, f"average efficacy, {n} players", 2.0, mean, agrees=mean == 2))
-    for n in EFFICACIES:
-        share = 6 * exact[n]["random"].saved / Options(num_players=n).patients
-        agrees = abs(share - 2) < 1e-9
-        rows.append(Row(RULES, f"random treatments: saved of 6 patients, {n} players", 2.0, share, agrees=agrees))
-    competitive = float(Options(variation="competitive").efficacies[0])
-    rows.append(
-        Row(
-            RULES,
-            "competitive: pips of 6 that recover",
-            "3, and 2",
-            competitive,
-            note='the text says 3 out of 6 and "set all efficacies to 2"; here 2, and the option efficacy sets another',
-        )
+
+    def add(
+        figure: str, published: float | str | None, ours: dict[int, float], tolerance: float | None, note: str = ""
+    ) -> None:
+        """One row for each number of players; agrees if within `tolerance` of what is published, None: no verdict."""
+        for n, value in ours.items():
+            agrees = None if tolerance is None or not isinstance(published, float) else abs(value - published) <= tolerance
+            rows.append(Row(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note))
+
+    argument = {n: results["argument"] for n, results in exact.items()}
+    add("average efficacy", 2.0, {n: sum(dealt) / n for n, dealt in EFFICACIES.items()}, 0.0)
+    shares = {n: 6 * results["random"].saved / Options(num_players=n).patients for n, results in exact.items()}
+    add("random treatments: saved of 6 patients", 2.0, shares, 1e-9)
+    competitive = {n: float(Options(num_players=n, variation="competitive").efficacies[0]) for n in exact}
+    contradiction = 'both "3 out of 6" and efficacies of 2; here 2, and the option efficacy sets another'
+    add("competitive: pips of 6 that recover", "3 and 2", competitive, None, contradiction)
+    add("the team wins", None, {n: result.win for n, result in argument.items()}, None)
+    most = {n: float(max(k for k, chance in enumerate(result.most_dice) if chance > 0)) for n, result in argument.items()}
+    add("most dice that one maester may need", "about 10", most, None)
+    more = {n: float(result.most_dice[DICE_IN_THE_BOX + 1 :].sum()) for n, result in argument.items()}
+    add(f"games in which one needs more than {DICE_IN_THE_BOX}", None, more, None)
+    add(
+        "choice v chance to be the best: distance",
+        0.0,
+        {n: result.matching_gap for n, result in argument.items()},
+        1e-9,
+        "a treatment is said to be chosen with the chance that it is the best; total variation, mean over patients",
     )
-    for n in EFFICACIES:
-        result = exact[n]["argument"]
-        rows.append(Row(RULES, f"the team wins, {n} players", None, result.win, note="the rules do not say how often"))
-    for n in EFFICACIES:
-        dice = exact[n]["argument"].most_dice
-        most = max(k for k, chance in enumerate(dice) if chance > 0)
-        rows.append(Row(RULES, f"dice: the most one maester may need, {n} players", "about 10", most, note="for one maester"))
-        more = float(dice[DICE_IN_THE_BOX + 1 :].sum())
-        rows.append(Row(RULES, f"dice: games that need more than {DICE_IN_THE_BOX}, {n} players", None, more))
-    for n in EFFICACIES:
-        gap = exact[n]["argument"].matching_gap
-        rows.append(
-            Row(
-                RULES,
-                f"a treatment is chosen with the chance that it is the best, {n} players: distance",
-                0.0,
-                gap,
-                agrees=gap < 1e-9,
-                note="total variation, mean over patients; the best by the known list of efficacies",
-            )
-        )
-    for n in EFFICACIES:
-        for column, best in (("saved", "bayes:saved"), ("win", "bayes:win")):
-            short = getattr(exact[n][best], column) - getattr(exact[n]["argument"], column)
-            what = "patients saved" if column == "saved" else "P(win)"
-            rows.append(
-                Row(RULES, f"the argument is optimal, {n} players: {what} short of it", 0.0, short, agrees=abs(short) < 1e-9)
-            )
-    win = exact[4]["argument, ties at random"].win
-    rows.append(
-        Row(NOTEBOOK, "P(win), 4 players, ties at random", float(NOTEBOOK_WIN), win, agrees=_rounds_to(NOTEBOOK_WIN, win))
-    )
+    for name in ("argument", "thompson:permutations"):
+        for column, what in (("saved", "saved"), ("win", "P(win)")):
+            short = {
+                n: getattr(results[f"bayes:{column}"], column) - getattr(results[name], column) for n, results in exact.items()
+            }
+            add(f"{name}, short of optimal: {what}", 0.0, short, 1e-9, "Thompson sampling is said to be optimal")
     return rows
+
+
+def _notebook_rows(result: Evaluation) -> list[Row]:
+    rows = []
+    for what, published, ours in (
+        ("P(win)", NOTEBOOK_WIN, result.win),
+        (
+            f"some treatment given to more than {DICE_IN_THE_BOX} patients",
+            NOTEBOOK_MORE_THAN_TEN,
+            float(result.most_treated[DICE_IN_THE_BOX + 1 :].sum()),
+        ),
+    ):
+        half = wilson_half_width(published, NOTEBOOK_GAMES)
+        note = f"published from {NOTEBOOK_GAMES:,} games, ± {half:.3f}"
+        if what != "P(win)":
+            note += "; it takes that for the number of dice, which is one more"
+        rows.append(
+            Row(NOTEBOOK, f"4 players, ties at random: {what}", published, ours, 0.0, abs(published - ours) <= half, note)
+        )
+    return rows
+
+
+def _print_by_players(title: str, rows: list[Row], digits: int = 6) -> None:
+    """Rows whose figure ends in ", N players", with a column for each N; a mark where a verdict was given."""
+    from rich.table import Table
+
+    by_figure: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        figure_, _, players = row.figure.rpartition(", ")
+        by_figure.setdefault(figure_, {})[players] = row
+    columns = list(next(iter(by_figure.values())))
+    table = Table(title=title, title_justify="left")
+    table.add_column("figure")
+    table.add_column("published", justify="right")
+    for players in columns:
+        table.add_column(players, justify="right")
+    for figure_, cells in by_figure.items():
+        published = {None if row.published is None else str(row.published) for row in cells.values()}
+        shared = published.pop() if len(published) == 1 else "marked"
+        marks = {True: " [green]yes[/]", False: " [red]no[/]", None: ""}
+        values = [f"{row.ours:.{digits}f}{marks[row.agrees]}" for row in cells.values()]
+        table.add_row(figure_, shared or "-", *values)
+    console.print(table)
+    for note in dict.fromkeys(row.note for row in rows if row.note and row.source == RULES):
+        console.print(f"  {note}", highlight=False)
 
 
 def _beta_masses(treated: int, saved: int) -> np.ndarray:
@@ -226,25 +260,59 @@ def _kept_die_rows() -> list[Row]:
     return rows
 
 
+def _print_kept_die(rows: list[Row]) -> None:
+    """The two distributions side by side, a line for each tally."""
+    from rich.table import Table
+
+    table = Table(title="Kept die | Beta(saved + 1, failed + 1) × 6, rounded up", title_justify="left")
+    table.add_column("treated, saved")
+    for face in range(1, 7):
+        table.add_column(str(face), justify="center")
+    for (treated, saved), first in zip(TALLIES_SHOWN, range(0, len(rows), 6), strict=True):
+        cells = [f"{row.ours:.4f} | {row.published:.4f}" for row in rows[first : first + 6]]
+        table.add_row(f"{treated}, {saved}", *cells)
+    console.print(table)
+    equal = sum(bool(row.agrees) for row in rows)
+    console.print(f"  {equal} of {len(rows)} agree to 12 digits; the first is counted exactly, the second is SciPy's")
+
+
 def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
     from agents.shakes_exact import Problem
 
     rows = []
-    for n, results in exact.items():
-        kinds = Problem.of(_physician(n).options).kinds
-        for name, result in results.items():
-            for column, what in (("saved", "saved"), ("win", "P(win)")):
-                ours = getattr(result, column)
+    for name in POLICIES:
+        for column, what in (("saved", "saved"), ("win", "P(win)")):
+            for n, results in exact.items():
+                ours = getattr(results[name], column)
                 checked = CHECKED.get((n, name, column))
                 optimum = getattr(results[f"bayes:{column}"], column)
                 note = f"{100 * ours / optimum:.2f} % of optimal"
                 if column == "saved":
-                    shares = ", ".join(f"{pips}: {share:.3f}" for pips, share in zip(kinds, result.shares, strict=True))
-                    note += f"; patients by efficacy {shares}"
+                    kinds = Problem.of(_physician(n).options).kinds
+                    shares = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(kinds, results[name].shares, strict=True))
+                    note += f"; share of patients by efficacy {shares}"
                 published = None if checked is None else float(checked)
                 agrees = None if checked is None else _rounds_to(checked, ours)
-                rows.append(Row(CHECK if checked else "", f"{n} players, {name}: {what}", published, ours, 0.0, agrees, note))
+                rows.append(Row(CHECK if checked else "", f"{name}: {what}, {n} players", published, ours, 0.0, agrees, note))
     return rows
+
+
+def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
+    """Who is chosen how often: the share of patients that get a treatment of each efficacy, over all that have it."""
+    from rich.table import Table
+
+    from agents.shakes_exact import Problem
+
+    table = Table(
+        title="Share of patients by the efficacy of what they get (all treatments of it together)", title_justify="left"
+    )
+    table.add_column("policy")
+    for n in exact:
+        kinds = Problem.of(_physician(n).options).kinds
+        table.add_column(f"{n} players\n{' / '.join(map(str, kinds))}", justify="center")
+    for name in POLICIES:
+        table.add_row(name, *(" / ".join(f"{share:.3f}" for share in results[name].shares) for results in exact.values()))
+    console.print(table)
 
 
 # --- played -----------------------------------------------------------------------------------------------------
@@ -252,7 +320,7 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
 GAMES_AT_ONCE = 4096
 
 
-def _play_physician(num_players: int, games: int, seed: int, done: Any) -> tuple[np.ndarray]:
+def _play_physician(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
     """How many games saved 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
     import gymnasium
     import numpy as np
@@ -283,10 +351,10 @@ def _play_physician(num_players: int, games: int, seed: int, done: Any) -> tuple
         left -= at_once
         env.reset(options={"reset_mask": np.ones(at_once, bool)})
     env.close()
-    return (counts,)
+    return counts
 
 
-def _play_maesters(num_players: int, games: int, seed: int, done: Any) -> tuple[np.ndarray]:
+def _play_maesters(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
     """The same, through the table of maesters, all of them dogmatic."""
     import numpy as np
 
@@ -296,10 +364,11 @@ def _play_maesters(num_players: int, games: int, seed: int, done: Any) -> tuple[
 
     variant = configure("shakes", num_players=num_players)
     returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, done)
-    return (np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1),)
+    counts: np.ndarray = np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1)
+    return counts
 
 
-def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]]) -> list[Row]:
+def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) -> list[Row]:
     import numpy as np
     from scipy.stats import chisquare
 
@@ -309,9 +378,6 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]]) -> list[Row]:
         saved = np.arange(len(counts))
         mean = float(counts @ saved / games)
         half = Z95 * float(np.sqrt(counts @ (saved - mean) ** 2 / games / games))
-        goal = len(result.distribution) - 1
-        while result.distribution[goal:].sum() < result.win - 1e-12:
-            goal -= 1
         win = float(counts[goal:].sum() / games)
         win_half = wilson_half_width(win, games)
         # The two tails are put together, so that the chi-square distribution is a fair approximation.
@@ -323,9 +389,11 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]]) -> list[Row]:
         seen[0] += counts[:low].sum()
         seen[-1] += counts[high + 1 :].sum()
         p = float(chisquare(seen, expected * seen.sum() / expected.sum()).pvalue)
-        # Three intervals and not one: of many figures some miss a 95 % interval by chance.
+        # Two half-widths and not one: of many figures some miss a 95 % interval by chance.
         rows += [
-            Row(CHECK, f"{name}: saved", result.saved, mean, half, abs(mean - result.saved) < 2 * half, "within two half-widths"),
+            Row(
+                CHECK, f"{name}: saved", result.saved, mean, half, abs(mean - result.saved) < 2 * half, "within two half-widths"
+            ),
             Row(CHECK, f"{name}: P(win)", result.win, win, win_half, abs(win - result.win) < 2 * win_half, "likewise"),
             Row(CHECK, f"{name}: whole distribution, chi-square p", None, p, 0.0, p > 1e-4, "agrees if above 0.0001"),
         ]

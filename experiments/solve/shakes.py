@@ -47,7 +47,9 @@ def main(
     value = result.win if options.pays == "win" else result.saved
     kinds = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(problem.kinds, result.shares, strict=True))
     console.print(f"[bold]{policy}[/], {options.num_players} players, {options.patients} patients", highlight=False)
-    console.print(f"patients saved {result.saved:.6f}, P(win) {result.win:.6f}; {options.pays} counts: {value:.6f}", highlight=False)
+    console.print(
+        f"patients saved {result.saved:.6f}, P(win) {result.win:.6f}; {options.pays} counts: {value:.6f}", highlight=False
+    )
     console.print(f"share of patients by efficacy: {kinds}", highlight=False)
     for k, chance in enumerate(result.distribution):
         console.print(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}", highlight=False)
