@@ -424,7 +424,7 @@ def test_a_trained_network_comes_close_to_optimal_play():
         seed=1,
         device="cpu",
     )
-    model.learn(500_000)
+    model.learn(300_000)
 
     class Trained:
         def act(self, turn):
@@ -487,7 +487,7 @@ def test_solve_explains_what_is_wrong(words, message):
 @pytest.mark.slow
 def test_reproduce_agrees_with_what_was_checked(tmp_path):
     path = tmp_path / "rows.json"
-    result = run("reproduce", "shakes", "--games", 20_000, "--seed", 4, "--json", path, "--report", tmp_path)
+    result = run("reproduce", "shakes", "--games", 5000, "--seed", 4, "--json", path, "--report", tmp_path)
     assert result.exit_code == 0, result.output
     rows = json.loads(path.read_text())["rows"]
     assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
