@@ -42,7 +42,7 @@ __all__ = [
     "tallies",
 ]
 
-MOST_TALLIES = 20_000_000  # at the last patient; more would not fit into a few GiB
+MOST_TALLIES = 20_000_000  # after any number of patients, all together; more would not fit into a few GiB
 TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more
 ROWS_AT_ONCE = 1 << 16
 TABLE_STEP = 8  # tables are built for a multiple of so many patients, so that the next patient finds them made
@@ -300,7 +300,7 @@ def _bits(problem: Problem) -> int:
     """Bits that hold a code, so that a key holds one for each treatment. ValueError where that is too much."""
     patients, n = problem.num_patients, len(problem.efficacies)
     bits = (((patients + 1) * (patients + 2)) // 2).bit_length()
-    about = math.comb(patients + 2 * n - 1, 2 * n - 1) // math.factorial(n)
+    about = math.comb(patients + 2 * n, 2 * n) // math.factorial(n)
     if about > MOST_TALLIES or n * bits > 64:
         raise ValueError(
             f"num_patients={patients} with num_players={n} has about {about:,} tallies; "
@@ -321,7 +321,7 @@ def tallies(problem: Problem, merged: bool = True) -> list[_Level]:
         ValueError: there are too many.
     """
     n, bits = len(problem.efficacies), _bits(problem)
-    if not merged and math.comb(problem.num_patients + 2 * n - 1, 2 * n - 1) > MOST_TALLIES:
+    if not merged and math.comb(problem.num_patients + 2 * n, 2 * n) > MOST_TALLIES:
         raise ValueError(f"num_players={n} has too many tallies to tell the treatments apart; fewer players are possible")
     levels = []
     codes = np.zeros((1, n), np.int16)

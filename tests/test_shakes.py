@@ -22,7 +22,7 @@ from dice_envs.dice import new_streams
 from dice_envs.game import OVER
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
 from experiments.arena import play_table
-from experiments.reproduce.shakes import _play_maesters, _play_physician
+from experiments.reproduce.shakes import play_maesters, play_physician
 from tests.shakes_tools import assert_distributed, states_with
 
 
@@ -40,7 +40,7 @@ def nothing(amount):
         ({"num_players": 7}, "num_players must be a whole number from 2 to 6, not 7"),
         ({"mode": "doctor"}, "mode must be one of 'maesters', 'physician', not 'doctor'"),
         ({"variation": "war"}, "variation must be one of 'cooperative', 'competitive', not 'war'"),
-        ({"mode": "physician", "variation": "competitive"}, 'variation must be "cooperative" with mode="physician"'),
+        ({"mode": "physician", "variation": "competitive"}, 'variation must be "cooperative" with mode="physician", not'),
         ({"reward": "gold"}, "reward must be one of None, 'saved', 'win', not 'gold'"),
         ({"ties": "never"}, "ties must be one of 'again', 'random', not 'never'"),
         ({"variation": "competitive", "efficacy": 6}, "efficacy must be a whole number from 1 to 5, not 6"),
@@ -356,14 +356,14 @@ def test_pictures_hide_the_efficacies_until_the_end():
 # --- many games ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("play", [_play_physician, _play_maesters])
+@pytest.mark.parametrize("play", [play_physician, play_maesters])
 def test_games_agree_with_the_exact_distribution(play):
     exact = evaluate(Problem.of(configure("shakes", num_players=4).options), argument_chances)
     assert_distributed(play(4, 20_000, 11, nothing), exact.distribution)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("play", [_play_physician, _play_maesters])
+@pytest.mark.parametrize("play", [play_physician, play_maesters])
 def test_a_million_games_agree_with_the_exact_distribution(play):
     exact = evaluate(Problem.of(configure("shakes", num_players=4).options), argument_chances)
     counts = play(4, 1_000_000, 12, nothing)

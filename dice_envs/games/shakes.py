@@ -116,7 +116,9 @@ class Options:
         check_choice("mode", self.mode, ("maesters", "physician"))
         check_choice("variation", self.variation, ("cooperative", "competitive"))
         if self.mode == "physician" and self.competitive:
-            raise ValueError('variation must be "cooperative" with mode="physician", not "competitive"')
+            raise ValueError(
+                'variation must be "cooperative" with mode="physician", not "competitive" (which needs mode="maesters")'
+            )
         check_choice("reward", self.reward, (None, "saved", "win"))
         check_choice("ties", self.ties, ("again", "random"))
         check_range("efficacy", self.efficacy, 1, FACES - 1)

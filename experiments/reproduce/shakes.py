@@ -34,6 +34,7 @@ NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"
 CHECK = "independent computation"
 EXACT = "exact distribution"
 DICE_IN_THE_BOX = 10  # the rules ask for about so many
+GAMES_AT_ONCE = 4096
 
 # Figures computed independently of this program, to the digits given: (players, agent, column) → figure.
 CHECKED = {
@@ -103,8 +104,8 @@ def main(
     console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s", highlight=False)
     with progress(f"2 × {games:,} games", 2 * games) as done:
         played = [
-            ("Shakes-v0 (vector), argument", _play_physician(4, games, seed, done), exact[4]["argument"]),
-            ("table of maesters, dogmatic", _play_maesters(4, games, seed, done), exact[4]["argument"]),
+            ("Shakes-v0 (vector), argument", play_physician(4, games, seed, done), exact[4]["argument"]),
+            ("table of maesters, dogmatic", play_maesters(4, games, seed, done), exact[4]["argument"]),
         ]
     simulated = _played_rows(played, _physician(4).options.to_win)
     print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
@@ -140,7 +141,7 @@ def _exact(num_players: int, spec: str, ties: str, done: Any) -> Evaluation:
     return result
 
 
-def _rounds_to(published: str, ours: float) -> bool:
+def rounds_to(published: str, ours: float) -> bool:
     """Whether ours, rounded to the digits published, is what was published, give or take half of the last digit."""
     half = 0.5 * 10.0 ** -len(published.partition(".")[2])
     return abs(float(published) - ours) <= half * (1 + 1e-6)
@@ -293,7 +294,7 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
                     shares = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(kinds, results[name].shares, strict=True))
                     note += f"; share of patients by efficacy {shares}"
                 published = None if checked is None else float(checked)
-                agrees = None if checked is None else _rounds_to(checked, ours)
+                agrees = None if checked is None else rounds_to(checked, ours)
                 rows.append(Row(CHECK if checked else "", f"{name}: {what}, {n} players", published, ours, 0.0, agrees, note))
     return rows
 
@@ -318,10 +319,8 @@ def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
 
 # --- played -----------------------------------------------------------------------------------------------------
 
-GAMES_AT_ONCE = 4096
 
-
-def _play_physician(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
+def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
     """How many games saved 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
     import gymnasium
     import numpy as np
@@ -355,7 +354,7 @@ def _play_physician(num_players: int, games: int, seed: int, done: Any) -> np.nd
     return counts
 
 
-def _play_maesters(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
+def play_maesters(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
     """The same, through the table of maesters, all of them dogmatic."""
     import numpy as np
 
@@ -395,7 +394,7 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
         # Two half-widths and not one: of many figures some miss a 95 % interval by chance.
         rows += [
             Row(
-                CHECK, f"{name}: saved", result.saved, mean, half, abs(mean - result.saved) < 2 * half, "within two half-widths"
+                EXACT, f"{name}: saved", result.saved, mean, half, abs(mean - result.saved) < 2 * half, "within two half-widths"
             ),
             Row(EXACT, f"{name}: P(win)", result.win, win, win_half, abs(win - result.win) < 2 * win_half, "likewise"),
             Row(
