@@ -41,7 +41,7 @@ def main(
     start = time.perf_counter()
     if isinstance(agent, TallyPolicy):
         result = evaluate(problem, lambda treated, saved: agent.chances(options, treated, saved))
-    else:  # it may tell treatments apart by their place
+    else:  # it may tell treatments apart by their place; of random alone we know that it does not
         result = evaluate(problem, as_policy(agent, variant), merged=policy == "random")
     seconds = time.perf_counter() - start
     value = result.win if options.pays == "win" else result.saved
