@@ -19,7 +19,7 @@ def main(
 ) -> None:
     """What a physician's policy in The Shakes is worth, exactly: its value and how many patients it saves.
 
-    JSON: {"value", "distribution"}; distribution[k] is the chance that k patients are saved.
+    JSON: {"value", "distribution"}; entry k of the distribution is the chance that k patients are saved, k from 0 on.
 
     Example: solve shakes -o num_players=4 --reward win --policy argument
     """
