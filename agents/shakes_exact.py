@@ -1,0 +1,508 @@
+"""Exact analysis of the cooperative Shakes: closed forms, policies' distributions, and Bayes-optimal play.
+
+All that a policy can know is its tally: patients treated and saved with each treatment. Before the first patient the
+treatments are alike, so tallies that differ only in the order of the treatments are one; for policies that do not
+tell treatments apart by name (`merged=True`) that leaves one in 340 of the tallies of six players. Policies that
+do, such as a trained network, are worked through tally by tally (`merged=False`).
+
+Everything is summed in float64 over terms that are not negative, so figures are good to about 12 digits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dice_envs.agent import Turn
+from dice_envs.dice import STREAM
+from dice_envs.game import Variant
+from dice_envs.games.shakes import FACES, Options, assignments
+from dice_envs.kernel import kernel
+
+__all__ = [
+    "Evaluation",
+    "Policy",
+    "Problem",
+    "Solution",
+    "argument_chances",
+    "as_policy",
+    "best_of",
+    "beta_chances",
+    "efficacy_chances",
+    "evaluate",
+    "kept_die",
+    "solve",
+    "success_chances",
+    "tallies",
+]
+
+MOST_TALLIES = 20_000_000  # after any number of patients, all together; more would not fit into a few GiB
+TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more
+ROWS_AT_ONCE = 1 << 16
+TABLE_STEP = 8  # tables are built for a multiple of so many patients, so that the next patient finds them made
+
+Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""(treated (m, n), saved (m, n)) → the chance that each treatment is chosen, (m, n) float64, rows summing to 1."""
+
+
+class Problem(NamedTuple):
+    """A cooperative game as the analysis sees it."""
+
+    efficacies: tuple[int, ...]  # pips, highest first; dealt in a random order
+    num_patients: int
+    goal: int  # patients saved with which the team wins
+
+    @classmethod
+    def of(cls, options: Options) -> Problem:
+        """The problem that a game with these options poses. ValueError for a competitive game."""
+        if options.competitive:
+            raise ValueError('the exact analysis needs variation="cooperative", not "competitive"')
+        return cls(options.efficacies, options.patients, options.to_win)
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """The different efficacies, highest first."""
+        return tuple(sorted(set(self.efficacies), reverse=True))
+
+
+# --- the kept die -----------------------------------------------------------------------------------------------
+
+
+def kept_die(treated: int, saved: int, faces: int = FACES) -> list[Fraction]:
+    """P(the kept die shows v) for v = 1 … faces, for a maester who has treated and saved so many.
+
+    The kept die is the (saved + 1)-th lowest of treated + 1 dice, so it is at most v if at least saved + 1 of them
+    are: P = P(Bin(treated + 1, v / faces) > saved), which is the distribution function at v / faces of a
+    Beta(saved + 1, treated - saved + 1) variable. In other words the die is that variable, times `faces`, rounded up.
+    """
+    if not 0 <= saved <= treated:
+        raise ValueError(f"saved must be a whole number from 0 to treated = {treated}, not {saved}")
+    dice = treated + 1
+
+    def at_most(v: int) -> Fraction:
+        ways = sum(math.comb(dice, k) * v**k * (faces - v) ** (dice - k) for k in range(saved + 1, dice + 1))
+        return Fraction(ways, faces**dice)
+
+    return [at_most(v) - at_most(v - 1) for v in range(1, faces + 1)]
+
+
+def _code(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+    """One number for (treated, saved): 0 for (0, 0), 1 and 2 for (1, 0) and (1, 1), and so on."""
+    treated = treated.astype(np.int64)
+    return treated * (treated + 1) // 2 + saved
+
+
+def _more_than_saved(most_treated: int, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each code up to most_treated and each success chance x: P(Bin(treated + 1, x) > saved) and its density in x.
+
+    Returns:
+        two arrays (codes, len(chances)) float64: a Beta(saved + 1, failed + 1) variable's distribution function and
+        density at x. Built up from sums of positive terms (Pascal's triangle), so nothing cancels.
+    """
+    codes = (most_treated + 1) * (most_treated + 2) // 2
+    tail = np.zeros((codes, len(chances)))
+    density = np.zeros((codes, len(chances)))
+    row = np.ones((1, len(chances)))  # P(Bin(treated, x) = k)
+    at = 0
+    for treated in range(most_treated + 1):
+        wider = np.zeros((treated + 2, len(chances)))
+        wider[:-1] = row * (1 - chances)
+        wider[1:] += row * chances
+        tail[at : at + treated + 1] = np.cumsum(wider[:0:-1], axis=0)[::-1]
+        density[at : at + treated + 1] = (treated + 1) * row
+        row = wider
+        at += treated + 1
+    return tail, density
+
+
+def _rounded(count: int) -> int:
+    return -(-count // TABLE_STEP) * TABLE_STEP
+
+
+@functools.lru_cache(maxsize=8)
+def _dice_table(most_treated: int) -> tuple[np.ndarray, np.ndarray]:
+    """P(kept = v) and P(kept < v), each (codes, FACES)."""
+    at_most, _ = _more_than_saved(most_treated, np.arange(FACES + 1) / FACES)
+    return np.maximum(np.diff(at_most, axis=1), 0.0), at_most[:, :-1].copy()
+
+
+@kernel
+def _argument(codes, equal, lower, random_ties, out):
+    """Write who wins: a recursion over the sets of maesters who may be tied. Modified in place."""
+    count, n = codes.shape
+    sets = 1 << n
+    faces = equal.shape[1]
+    all_equal = np.empty((sets, faces))  # P(all of the set keep v)
+    all_lower = np.empty((sets, faces))
+    wins = np.zeros((sets, n))  # who wins when this set argues
+    for row in range(count):
+        all_equal[0] = 1.0
+        all_lower[0] = 1.0
+        for one in range(n):
+            code = codes[row, one]
+            for subset in range(1 << one):
+                for v in range(faces):
+                    all_equal[subset | (1 << one), v] = all_equal[subset, v] * equal[code, v]
+                    all_lower[subset | (1 << one), v] = all_lower[subset, v] * lower[code, v]
+        for among in range(sets - 1 if random_ties else 1, sets):
+            for one in range(n):
+                wins[among, one] = 0.0
+            again = 0.0
+            tied = among
+            while tied > 0:  # all non-empty subsets, the whole set first
+                chance = 0.0
+                for v in range(faces):
+                    chance += all_equal[tied, v] * all_lower[among & ~tied, v]
+                size = 0
+                for one in range(n):
+                    size += (tied >> one) & 1
+                if random_ties or size == 1:
+                    for one in range(n):
+                        if (tied >> one) & 1:
+                            wins[among, one] += chance / size
+                elif tied == among:
+                    again = chance
+                else:
+                    for one in range(n):
+                        wins[among, one] += chance * wins[tied, one]
+                tied = (tied - 1) & among
+            if again > 0.0:
+                for one in range(n):
+                    wins[among, one] /= 1.0 - again
+        for one in range(n):
+            out[row, one] = wins[sets - 1, one]
+
+
+def argument_chances(treated: np.ndarray, saved: np.ndarray, ties: Literal["again", "random"] = "again") -> np.ndarray:
+    """Who wins the argument when all maesters argue, (m, n) float64, in closed form.
+
+    With ties argued again, let P(S, U) be the chance that of those in S exactly U keep the highest die. Then i wins
+    among S with W(S, i) = [P(S, {i}) + sum over U between of P(S, U) W(U, i)] / (1 - P(S, S)).
+    """
+    equal, lower = _dice_table(_rounded(int(treated.max(initial=0))))
+    out = np.empty(treated.shape)
+    _argument(_code(treated, saved), equal, lower, ties == "random", out)
+    return out
+
+
+# --- posteriors -------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=8)
+def _beta_table(most_treated: int, nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    points, weights = np.polynomial.legendre.leggauss(nodes)
+    return *_more_than_saved(most_treated, (points + 1) / 2), weights / 2
+
+
+@kernel
+def _highest(codes, below, density, weights, out):
+    """Write P(each of n independent variables is the highest). Modified in place."""
+    count, n = codes.shape
+    before = np.empty(n)
+    for row in range(count):
+        for one in range(n):
+            out[row, one] = 0.0
+        for k in range(len(weights)):
+            product = weights[k]
+            for one in range(n):
+                before[one] = product
+                product *= below[codes[row, one], k]
+            product = 1.0
+            for one in range(n - 1, -1, -1):
+                out[row, one] += before[one] * density[codes[row, one], k] * product
+                product *= below[codes[row, one], k]
+
+
+def beta_chances(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+    """P(a draw from Beta(saved + 1, failed + 1) is the highest of all treatments' draws), (m, n) float64.
+
+    The integral of density times the others' distribution functions is over a polynomial, for which Gauss-Legendre
+    quadrature with enough nodes is exact.
+    """
+    degree = int(treated.sum(axis=1).max(initial=0)) + treated.shape[1] - 1
+    below, density, weights = _beta_table(_rounded(int(treated.max(initial=0))), _rounded(degree // 2 + 1))
+    out = np.empty(treated.shape)
+    _highest(_code(treated, saved), below, density, weights, out)
+    return out
+
+
+@kernel
+def _posterior(codes, ways, likelihood, kind_of, out):
+    """Write P(kind of efficacy | tally). Modified in place."""
+    count, n = codes.shape
+    for row in range(count):
+        total = 0.0
+        out[row] = 0.0
+        for way in range(len(ways)):
+            chance = 1.0
+            for one in range(n):
+                chance *= likelihood[ways[way, one], codes[row, one]]
+            total += chance
+            for one in range(n):
+                out[row, one, kind_of[ways[way, one]]] += chance
+        out[row] /= total
+
+
+def efficacy_chances(problem: Problem, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+    """P(treatment i has the k-th of `problem.kinds` | tally), (m, n, kinds) float64."""
+    most = int(treated.max(initial=0))
+    codes = _code(treated, saved)
+    likelihood = np.zeros((FACES + 1, (most + 1) * (most + 2) // 2))
+    count = np.repeat(np.arange(most + 1), np.arange(1, most + 2))
+    good = np.arange(len(count)) - count * (count + 1) // 2
+    for pips in problem.kinds:
+        # Relative to a treatment that saves half, which keeps long records within floating point's range.
+        likelihood[pips] = (2 * pips / FACES) ** good * (2 - 2 * pips / FACES) ** (count - good)
+    kind_of = np.zeros(FACES + 1, np.int64)
+    kind_of[list(problem.kinds)] = range(len(problem.kinds))
+    out = np.empty((*treated.shape, len(problem.kinds)))
+    _posterior(codes, assignments(problem.efficacies).astype(np.int64), likelihood, kind_of, out)
+    return out
+
+
+def success_chances(problem: Problem, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+    """P(the next patient recovers with each treatment | tally), (m, n) float64."""
+    return efficacy_chances(problem, treated, saved) @ (np.array(problem.kinds) / FACES)
+
+
+def best_of(scores: np.ndarray) -> np.ndarray:
+    """Chances that share the choice equally among the highest scores of each row, (m, n) float64."""
+    best = scores >= scores.max(axis=1, keepdims=True) - TIE
+    return best / best.sum(axis=1, keepdims=True)
+
+
+# --- tallies ----------------------------------------------------------------------------------------------------
+
+
+class _Level(NamedTuple):
+    """All tallies after so many patients."""
+
+    treated: np.ndarray  # (m, n) int16
+    saved: np.ndarray  # (m, n) int16
+    keys: np.ndarray  # (m,) uint64, rising
+    children: np.ndarray | None  # (m, n, 2) int32: row in the next level after a loss, after a recovery
+
+
+def _keys(codes: np.ndarray, bits: int) -> np.ndarray:
+    keys = np.zeros(len(codes), np.uint64)
+    for column in codes.T:
+        keys = (keys << np.uint64(bits)) | column.astype(np.uint64)
+    return keys
+
+
+def _bits(problem: Problem) -> int:
+    """Bits that hold a code, so that a key holds one for each treatment. ValueError where that is too much."""
+    patients, n = problem.num_patients, len(problem.efficacies)
+    bits = (((patients + 1) * (patients + 2)) // 2).bit_length()
+    about = math.comb(patients + 2 * n, 2 * n) // math.factorial(n)
+    if about > MOST_TALLIES or n * bits > 64:
+        raise ValueError(
+            f"num_patients={patients} with num_players={n} has about {about:,} tallies; "
+            f"the exact analysis takes on {MOST_TALLIES:,}"
+        )
+    return bits
+
+
+@functools.lru_cache(maxsize=2)
+def tallies(problem: Problem, merged: bool = True) -> list[_Level]:
+    """All tallies that can come about, one level for each number of patients treated, 0 to num_patients.
+
+    Args:
+        problem: the game.
+        merged: whether tallies that differ only in the order of the treatments count as one.
+
+    Raises:
+        ValueError: there are too many.
+    """
+    n, bits = len(problem.efficacies), _bits(problem)
+    if not merged and math.comb(problem.num_patients + 2 * n, 2 * n) > MOST_TALLIES:
+        raise ValueError(f"num_players={n} has too many tallies to tell the treatments apart; fewer players are possible")
+    levels = []
+    codes = np.zeros((1, n), np.int16)
+    keys = _keys(codes, bits)
+    treated_of = np.repeat(np.arange(problem.num_patients + 1), np.arange(1, problem.num_patients + 2)).astype(np.int16)
+    for patients in range(problem.num_patients + 1):
+        treated = treated_of[codes]
+        saved = (codes - treated.astype(np.int64) * (treated.astype(np.int64) + 1) // 2).astype(np.int16)
+        if patients == problem.num_patients:
+            levels.append(_Level(treated, saved, keys, None))
+            break
+        reached = np.empty((len(codes), n, 2), np.uint64)
+        for one in range(n):
+            for recovered in (0, 1):
+                after = codes.copy()
+                after[:, one] += treated[:, one] + 1 + recovered
+                if merged:
+                    after.sort(axis=1)
+                reached[:, one, recovered] = _keys(after, bits)
+        next_keys, rows = np.unique(reached, return_inverse=True)
+        levels.append(_Level(treated, saved, keys, rows.reshape(reached.shape).astype(np.int32)))
+        keys = next_keys
+        places = np.arange(n - 1, -1, -1, dtype=np.uint64) * np.uint64(bits)
+        codes = ((keys[:, None] >> places) & np.uint64((1 << bits) - 1)).astype(np.int16)
+    return levels
+
+
+# --- Bayes-optimal play -----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Solution:
+    """Bayes-optimal play: no policy that does not know the efficacies has a higher expectation.
+
+    Attributes:
+        problem: the game solved.
+        reward: "saved" or "win".
+        value: the optimal expectation of patients saved, or the optimal chance to win.
+        q: for each number of patients treated, the value of each choice at each merged tally, (m, n) float64.
+    """
+
+    problem: Problem
+    reward: str
+    value: float
+    q: list[np.ndarray]
+
+    def chances(self, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+        """The policy (see `Policy`): the best treatments, equally likely. Rows may be at different patients."""
+        bits, levels = _bits(self.problem), tallies(self.problem)
+        codes = _code(treated, saved)
+        order = np.argsort(codes, axis=1, kind="stable")
+        keys = _keys(np.take_along_axis(codes, order, axis=1), bits)
+        patients = treated.sum(axis=1)
+        out = np.empty(treated.shape)
+        for level in np.unique(patients):
+            mine = np.flatnonzero(patients == level)
+            rows = np.searchsorted(levels[level].keys, keys[mine])
+            out[mine[:, None], order[mine]] = best_of(self.q[level][rows])
+        return out
+
+
+@functools.lru_cache(maxsize=8)
+def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
+    """Bayes-optimal play by dynamic programming, from the last patient backwards over merged tallies."""
+    if reward not in ("saved", "win"):
+        raise ValueError(f"reward must be 'saved' or 'win', not {reward!r}")
+    levels = tallies(problem)
+    pays = float(reward == "saved")
+    values = (levels[-1].saved.sum(axis=1) >= problem.goal) * (1.0 - pays)
+    q: list[np.ndarray] = []
+    for level in reversed(levels[:-1]):
+        assert level.children is not None
+        success = success_chances(problem, level.treated, level.saved)
+        after = values[level.children]
+        q.append((1 - success) * after[:, :, 0] + success * (pays + after[:, :, 1]))
+        values = q[-1].max(axis=1)
+    return Solution(problem, reward, float(values[0]), q[::-1])
+
+
+# --- any policy, exactly ----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What a policy does, exactly.
+
+    Attributes:
+        distribution: P(k patients saved), (num_patients + 1,) float64.
+        saved: the expectation.
+        win: P(the team wins).
+        shares: the expected share of patients that get a treatment of each of `problem.kinds`.
+        matching_gap: how far the choice is from "each treatment with the chance that it is the best": the total
+            variation distance between the two, averaged over patients.
+        most_dice: P(the largest number of dice that a maester has to throw at once in a game is k), (num_patients + 1,)
+            float64, for games in which every maester argues.
+        most_treated: P(the treatment used most is given to k patients), likewise.
+    """
+
+    distribution: np.ndarray
+    saved: float
+    win: float
+    shares: np.ndarray
+    matching_gap: float
+    most_dice: np.ndarray
+    most_treated: np.ndarray
+
+
+def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluation:
+    """The exact distribution of what a policy achieves.
+
+    Args:
+        problem: the game.
+        policy: see `Policy`. With `merged` it is only asked about one order of each tally, so its choice must go
+            with the treatments when they change places.
+        merged: False for policies that tell treatments apart by their place.
+
+    Raises:
+        ValueError: the policy's chances are not a distribution, or there are too many tallies.
+    """
+    levels = tallies(problem, merged)
+    mass: Any = np.ones(1)
+    shares = np.zeros(len(problem.kinds))
+    gap = 0.0
+    most_dice = np.zeros(problem.num_patients + 1)
+    for level in levels[:-1]:
+        assert level.children is not None
+        met = np.flatnonzero(mass > 0)
+        treated, saved = level.treated[met], level.saved[met]
+        chances = np.concatenate([policy(*rows) for rows in _blocks(treated, saved)])
+        if chances.shape != treated.shape or (chances < -TIE).any() or not np.allclose(chances.sum(axis=1), 1, atol=1e-5):
+            raise ValueError(f"a policy must give {treated.shape[1]} chances that add up to 1 at every tally")
+        chances = chances / chances.sum(axis=1, keepdims=True)
+        posterior = efficacy_chances(problem, treated, saved)
+        success = posterior @ (np.array(problem.kinds) / FACES)
+        flow = mass[met, None] * chances
+        shares += np.einsum("mn,mnk->k", flow, posterior)
+        best = posterior[:, :, 0] / posterior[:, :, 0].sum(axis=1, keepdims=True)
+        gap += float(mass[met] @ np.abs(chances - best).sum(axis=1)) / 2
+        if level is levels[-2]:
+            most_dice += np.bincount(treated.max(axis=1) + 1, mass[met], problem.num_patients + 1)
+        to = level.children[met]
+        size = int(level.children.max()) + 1
+        mass = np.bincount(to[:, :, 0].ravel(), (flow * (1 - success)).ravel(), size)
+        mass += np.bincount(to[:, :, 1].ravel(), (flow * success).ravel(), size)
+    distribution = np.bincount(levels[-1].saved.sum(axis=1), mass, problem.num_patients + 1)
+    return Evaluation(
+        distribution=distribution,
+        saved=float(distribution @ np.arange(len(distribution))),
+        win=float(distribution[problem.goal :].sum()),
+        shares=shares / problem.num_patients,
+        matching_gap=gap / problem.num_patients,
+        most_dice=most_dice,
+        most_treated=np.bincount(levels[-1].treated.max(axis=1), mass, problem.num_patients + 1),
+    )
+
+
+def _blocks(treated: np.ndarray, saved: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for first in range(0, len(treated), ROWS_AT_ONCE):
+        yield treated[first : first + ROWS_AT_ONCE], saved[first : first + ROWS_AT_ONCE]
+
+
+def as_policy(agent: Any, variant: Variant) -> Policy:
+    """The policy of any agent that has `probabilities`, as a physician of `variant`: evaluate it with `merged=False`.
+
+    Raises:
+        ValueError: the agent has no `probabilities`, or the variant is not the physician's.
+    """
+    if variant.game.name != "shakes" or variant.options.mode != "physician":
+        raise ValueError('an agent is evaluated as a physician: the game must be shakes with mode="physician"')
+    if not hasattr(agent, "probabilities"):
+        raise ValueError(f"{type(agent).__name__} offers no probabilities, so it can only be measured by playing")
+
+    def policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+        states = np.zeros(len(treated), variant.game.state)
+        index = np.arange(len(treated))
+        variant.kernels.deal(variant.params, states, index)
+        states["treated"][:, : treated.shape[1]] = treated
+        states["saved"][:, : treated.shape[1]] = saved
+        states["patients"] = treated.sum(axis=1)
+        turn = Turn(variant, states, index, np.zeros(len(treated), STREAM))
+        chances: np.ndarray = agent.probabilities(turn)
+        return chances.astype(np.float64)
+
+    return policy

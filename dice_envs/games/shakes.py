@@ -1,0 +1,542 @@
+"""The Shakes: maesters argue with dice over whose treatment the next patient gets, and so run a bandit experiment.
+
+Play
+    N players each hold a treatment. Its efficacy, a number of pips, is dealt at random from a known list:
+    2 players: 3, 1; 3: 4, 1, 1; 4: 4, 2, 1, 1; 5: 4, 2, 2, 1, 1; 6: 4, 2, 2, 2, 1, 1. For each patient every maester
+    who argues throws one die and one more for each patient it has treated, takes away as many of the lowest as it has
+    saved, and keeps the lowest left. The highest kept die wins; tied maesters throw again. The winner treats the
+    patient, who recovers if one more die is at most the efficacy.
+    Cooperative: 12 patients (2 or 3 players) or 18; the team wins if 5 (or 7) recover.
+    Competitive: every efficacy is the same; the first to save 3 patients wins.
+
+The two environments
+    mode="physician" (what `gym.make("dice_envs/Shakes-v0")` gives): one player picks the treatment of each patient.
+    mode="maesters" (what the PettingZoo modules give): at its turn each maester argues or yields.
+
+Source
+    A. Downey, "The Shakes", rules (2020) and notebook.
+
+Readings
+    - The rules write the efficacies on the score sheet, since maesters are dogmatic and do not care. Here they are
+      hidden: otherwise nothing is left to learn. `reroll_hidden` draws them from the exact posterior.
+    - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, and the
+      option `efficacy` sets another.
+    - The rules let maesters argue in any order. Here they speak one after another with open dice, the first patient's
+      opener is drawn, and the next patient's is the next seat. If all others have yielded, the last must argue.
+    - A competitive game has no last patient in the rules, so nothing bounds its length. Here it ends, with nobody the
+      winner, after `num_patients` (200 by default, less than one game in 10**14 with six players and efficacy 2): at
+      most num_patients * num_players actions. A cap of your own that truncates is PettingZoo's `max_cycles`.
+
+Actions
+    physician   0 … N-1: the treatment the patient gets
+    maesters    0: yield, 1: argue
+
+Observation, float32 in [0, 1], P = number of patients; maesters see seats relative to their own
+    physician
+        N       patients treated with each treatment / P
+        N       of those, patients saved / P
+        1       patients left / P
+    maesters
+        N       patients treated by each seat / P; competitive: treated / (treated + 6)
+        N       patients saved by each seat / P; competitive: saved / goal
+        N       kept die of each seat in this argument / 6; 0 if it yielded or has not spoken
+        N       1 for the seats that have spoken
+        N       1 for the seat to move
+        1       patients left / P
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dice_envs.dice import below, roll, roll_counts, uniform
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.kernel import kernel
+
+FACES = 6
+EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players
+MAX_PATIENTS = 200  # a maester's dice, one more than its patients, stay within what `roll_counts` can count
+COMPETITIVE_GOAL = 3
+MANY_PATIENTS = 6  # so many patients weigh one half in the observation of a competitive game
+YIELD, ARGUE = 0, 1  # the maesters' actions
+NOBODY = -1  # value of `last_seat` before the first patient
+SILENT = 0  # value of `strength` for a maester that yielded, is beaten, or has not spoken
+
+
+def assignments(efficacies: tuple[int, ...]) -> np.ndarray:
+    """Every way to deal the efficacies, once each: (ways, players) int8. All are equally likely."""
+    return np.array(sorted(set(itertools.permutations(efficacies)), reverse=True), np.int8)
+
+
+_MOST_WAYS = max(len(assignments(dealt)) for dealt in EFFICACIES.values())
+_NUM_WAYS = np.array([len(assignments(EFFICACIES[n])) if n in EFFICACIES else 0 for n in range(MAX_SEATS + 1)])
+_WAYS = np.zeros((MAX_SEATS + 1, _MOST_WAYS, MAX_SEATS), np.int8)
+for _n, _dealt in EFFICACIES.items():
+    _WAYS[_n, : _NUM_WAYS[_n], :_n] = assignments(_dealt)
+_POWERS = (np.arange(FACES + 1)[:, None] / FACES) ** np.arange(MAX_PATIENTS + 1)  # [pips, k]: (pips / 6)**k
+
+
+# --- options ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of The Shakes; ValueError names the option, the value and what is allowed.
+
+    Attributes:
+        num_players: maesters, and so treatments, 2 to 6.
+        mode: "maesters": a game of num_players seats who argue or yield; "physician": one seat that picks treatments.
+        variation: "cooperative" or "competitive" (maesters only).
+        reward: "saved": 1 for each patient saved (cooperative: to every seat; competitive: to the maester who saved
+            it); "win": at the end, cooperative 1 to every seat if the team has won, competitive 1 to the winner and
+            -1/(n-1) to the others. None: "saved" if cooperative, "win" if competitive.
+        ties: "again": tied maesters throw again (the rules); "random": a tie is broken at random (the notebook).
+        efficacy: pips at which patients recover in the competitive variation, 1 to 5.
+        num_patients: how many patients come, 1 to 200; None: 12 with 2 or 3 players and 18 with more, or 200 in the
+            competitive variation, where the game ends without a winner after so many.
+        goal: patients saved that win, from 1 on; None: 5 with 2 or 3 players and 7 with more, competitive 3.
+    """
+
+    num_players: int = 3
+    mode: Literal["maesters", "physician"] = "maesters"
+    variation: Literal["cooperative", "competitive"] = "cooperative"
+    reward: Literal["saved", "win"] | None = None
+    ties: Literal["again", "random"] = "again"
+    efficacy: int = 2
+    num_patients: int | None = None
+    goal: int | None = None
+
+    def __post_init__(self) -> None:
+        check_range("num_players", self.num_players, min(EFFICACIES), max(EFFICACIES))
+        check_choice("mode", self.mode, ("maesters", "physician"))
+        check_choice("variation", self.variation, ("cooperative", "competitive"))
+        if self.mode == "physician" and self.competitive:
+            raise ValueError(
+                'variation must be "cooperative" with mode="physician", not "competitive" (which needs mode="maesters")'
+            )
+        check_choice("reward", self.reward, (None, "saved", "win"))
+        check_choice("ties", self.ties, ("again", "random"))
+        check_range("efficacy", self.efficacy, 1, FACES - 1)
+        if not self.competitive and self.efficacy != type(self).efficacy:
+            raise ValueError(
+                f'efficacy is an option of variation="competitive" alone; otherwise leave it, not {self.efficacy!r}'
+            )
+        if self.num_patients is not None:
+            check_range("num_patients", self.num_patients, 1, MAX_PATIENTS)
+        check_range("goal", self.to_win, 1, self.patients)
+
+    @property
+    def competitive(self) -> bool:
+        """Whether maesters play against each other."""
+        return self.variation == "competitive"
+
+    @property
+    def efficacies(self) -> tuple[int, ...]:
+        """The efficacies that are dealt, highest first."""
+        return (self.efficacy,) * self.num_players if self.competitive else EFFICACIES[self.num_players]
+
+    @property
+    def patients(self) -> int:
+        """How many patients come at most."""
+        if self.num_patients is not None:
+            return self.num_patients
+        return MAX_PATIENTS if self.competitive else (12 if self.num_players <= 3 else 18)
+
+    @property
+    def to_win(self) -> int:
+        """How many saved patients win: the team's, or one maester's in the competitive variation."""
+        if self.goal is not None:
+            return self.goal
+        return COMPETITIVE_GOAL if self.competitive else (5 if self.num_players <= 3 else 7)
+
+    @property
+    def pays(self) -> str:
+        """What is rewarded: "saved" or "win"."""
+        return self.reward or ("win" if self.competitive else "saved")
+
+
+class Params(NamedTuple):
+    """What the kernels receive."""
+
+    num_players: int
+    num_actions: int
+    efficacies: tuple[int, ...]  # in no order, for each of MAX_SEATS treatments, 0 for those that are not there
+    num_patients: int
+    goal: int
+    physician: bool
+    competitive: bool
+    random_ties: bool
+    pay_saved: bool
+
+
+def _params(options: Options) -> Params:
+    n = options.num_players
+    return Params(
+        num_players=n,
+        num_actions=n if options.mode == "physician" else 2,
+        efficacies=options.efficacies + (0,) * (MAX_SEATS - n),
+        num_patients=options.patients,
+        goal=options.to_win,
+        physician=options.mode == "physician",
+        competitive=options.competitive,
+        random_ties=options.ties == "random",
+        pay_saved=options.pays == "saved",
+    )
+
+
+def _facts(options: Options) -> Facts:
+    n = options.num_players
+    physician = options.mode == "physician"
+    most = 1.0
+    if options.pays == "saved":
+        most = float(options.to_win if options.competitive else options.patients)
+    return Facts(
+        num_seats=1 if physician else n,
+        num_actions=n if physician else 2,
+        observation_size=2 * n + 1 if physician else 5 * n + 1,
+        min_return=-1.0 / (n - 1) if options.competitive and options.pays == "win" else 0.0,
+        max_return=most,
+        zero_sum=options.competitive and options.pays == "win",
+        simultaneous=False,
+        max_steps=options.patients * (1 if physician else n),
+    )
+
+
+# --- state ------------------------------------------------------------------------------------------------------
+
+STATE = state_dtype(
+    [
+        ("efficacy", np.int8, (MAX_SEATS,)),  # hidden unless competitive: pips at which each treatment saves
+        ("treated", np.int16, (MAX_SEATS,)),  # patients that had each treatment
+        ("saved", np.int16, (MAX_SEATS,)),  # those of them that recovered
+        ("patients", np.int16),  # patients treated, all together
+        ("dice", np.int16, (MAX_SEATS, 8)),  # each maester's last throw: how many dice show each face (two spare entries)
+        ("strength", np.int8, (MAX_SEATS,)),  # die kept in this argument, or SILENT
+        ("argued", np.int8, (MAX_SEATS,)),  # 1 for those who threw dice for this patient
+        ("opener", np.int8),  # who speaks first on this patient
+        ("spoken", np.int8),  # how many have spoken on this patient
+        ("last_seat", np.int8),  # whose treatment the last patient got, or NOBODY
+        ("last_strength", np.int8),  # the die that won that argument; SILENT for a physician's choice
+        ("last_die", np.int8),  # what was thrown for that patient
+    ]
+)
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal(params, state):
+    """Start a game. Modified in place."""
+    for seat in range(MAX_SEATS):
+        state["rewards"][seat] = 0
+        state["out"][seat] = 0
+        state["efficacy"][seat] = params.efficacies[seat]
+        state["treated"][seat] = 0
+        state["saved"][seat] = 0
+        for face in range(8):
+            state["dice"][seat, face] = 0
+    for seat in range(params.num_players - 1, 0, -1):
+        other = below(state, seat + 1)
+        kept = state["efficacy"][seat]
+        state["efficacy"][seat] = state["efficacy"][other]
+        state["efficacy"][other] = kept
+    state["patients"] = 0
+    state["last_seat"] = NOBODY
+    state["last_strength"] = SILENT
+    state["last_die"] = 0
+    state["opener"] = 0 if params.physician else below(state, params.num_players)
+    _next_patient(state)
+
+
+@kernel
+def _next_patient(state):
+    for seat in range(MAX_SEATS):
+        state["strength"][seat] = SILENT
+        state["argued"][seat] = 0
+    state["spoken"] = 0
+    state["seat"] = state["opener"]
+
+
+@kernel
+def argue(state, seat):
+    """The maester throws its dice and keeps one: sets its `dice` and `strength`. Modified in place."""
+    counts = state["dice"][seat]
+    roll_counts(state, np.int64(state["treated"][seat]) + 1, FACES, counts)
+    higher = np.int64(state["saved"][seat])  # dice still to take away, the lowest first
+    kept = 0
+    while kept < FACES - 1 and counts[kept] <= higher:
+        higher -= counts[kept]
+        kept += 1
+    state["strength"][seat] = kept + 1
+    state["argued"][seat] = 1
+
+
+@kernel
+def settle(params, state):
+    """Who wins the argument of all whose `strength` is not SILENT; tied maesters argue again. Modified in place."""
+    strength = state["strength"]
+    while True:
+        best = 0
+        tied = 0
+        winner = 0
+        for seat in range(params.num_players):
+            if strength[seat] > best:
+                best = strength[seat]
+                tied = 0
+            if strength[seat] == best:
+                winner = seat
+                tied += 1
+        if tied == 1:
+            return winner
+        if params.random_ties:
+            chosen = below(state, tied)
+            for seat in range(params.num_players):
+                if strength[seat] == best:
+                    if chosen == 0:
+                        return seat
+                    chosen -= 1
+        for seat in range(params.num_players):
+            if strength[seat] == best:
+                argue(state, seat)
+            else:
+                strength[seat] = SILENT
+
+
+@kernel
+def argue_all(params, state):
+    """All maesters argue over a patient; returns whose treatment wins. Modified in place."""
+    for seat in range(params.num_players):
+        argue(state, seat)
+    return settle(params, state)
+
+
+@kernel
+def legal(params, state, mask):
+    """Mark the legal actions. Modified in place."""
+    if params.physician:
+        for treatment in range(params.num_players):
+            mask[treatment] = 1
+        return
+    mask[ARGUE] = 1
+    if not _must_argue(params, state):
+        mask[YIELD] = 1
+
+
+@kernel
+def _must_argue(params, state):
+    """Whether the maester to speak is the last and all others have yielded."""
+    if state["spoken"] < params.num_players - 1:
+        return False
+    argued = 0
+    for seat in range(params.num_players):
+        argued += state["argued"][seat]
+    return argued == 0
+
+
+@kernel
+def random_action(params, state):
+    """A uniformly random legal action. The state's stream is modified in place."""
+    if params.physician:
+        return below(state, params.num_players)
+    return np.int64(ARGUE) if _must_argue(params, state) else below(state, 2)
+
+
+@kernel
+def play(params, state, action):
+    """Treat a patient (physician), or argue or yield, and all that follows. Modified in place."""
+    for seat in range(MAX_SEATS):
+        state["rewards"][seat] = 0
+    if params.physician:
+        _treat(params, state, action)
+        return
+    speaker = np.int64(state["seat"])
+    if action == ARGUE:
+        argue(state, speaker)
+    state["spoken"] += 1
+    if state["spoken"] < params.num_players:
+        state["seat"] = speaker + 1 if speaker + 1 < params.num_players else 0
+        return
+    _treat(params, state, settle(params, state))
+    if state["seat"] != OVER:
+        opener = state["opener"] + 1
+        state["opener"] = opener if opener < params.num_players else 0
+        _next_patient(state)
+
+
+@kernel
+def _treat(params, state, treatment):
+    """The patient gets the treatment; pay for it, and end the game if it was the last."""
+    die = roll(state, FACES)
+    recovers = die <= state["efficacy"][treatment]
+    state["last_seat"] = treatment
+    state["last_strength"] = state["strength"][treatment]
+    state["last_die"] = die
+    state["treated"][treatment] += 1
+    state["saved"][treatment] += recovers
+    state["patients"] += 1
+    seats = 1 if params.physician else params.num_players
+    if params.competitive:
+        won = state["saved"][treatment] >= params.goal
+        if params.pay_saved:
+            state["rewards"][treatment] = recovers
+        elif won:
+            for seat in range(seats):
+                state["rewards"][seat] = -1.0 / (params.num_players - 1)
+            state["rewards"][treatment] = 1
+        if won or state["patients"] == params.num_patients:
+            _end(state, seats)
+        return
+    total = 0
+    for seat in range(params.num_players):
+        total += state["saved"][seat]
+    over = state["patients"] == params.num_patients
+    pay = recovers if params.pay_saved else (over and total >= params.goal)
+    for seat in range(seats):
+        state["rewards"][seat] = pay
+    if over:
+        _end(state, seats)
+
+
+@kernel
+def _end(state, seats):
+    state["seat"] = OVER
+    for seat in range(seats):
+        state["out"][seat] = 1
+
+
+@kernel
+def observe(params, state, seat, out):
+    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    n = params.num_players
+    patients = np.float32(params.num_patients)
+    for other in range(n):
+        at = other
+        if not params.physician:
+            at = other - seat if other >= seat else other - seat + n
+            out[2 * n + at] = state["strength"][other] / np.float32(FACES)
+            spoke = other - state["opener"] if other >= state["opener"] else other - state["opener"] + n
+            out[3 * n + at] = spoke < state["spoken"]
+            out[4 * n + at] = state["seat"] == other
+        treated, saved = np.float32(state["treated"][other]), np.float32(state["saved"][other])
+        if params.competitive:
+            out[at] = treated / (treated + np.float32(MANY_PATIENTS))
+            out[n + at] = saved / np.float32(params.goal)
+        else:
+            out[at] = treated / patients
+            out[n + at] = saved / patients
+    out[2 * n if params.physician else 5 * n] = np.float32(params.num_patients - state["patients"]) / patients
+
+
+@kernel
+def chance_of(state, way, num_players):
+    """The likelihood of all that happened if the treatments had the efficacies `way` (players,), order left aside."""
+    chance = 1.0
+    for i in range(num_players):
+        saved = state["saved"][i]
+        chance *= _POWERS[way[i], saved] * _POWERS[FACES - way[i], state["treated"][i] - saved]
+    return chance
+
+
+@kernel
+def reroll_hidden(params, state, seat):
+    """Draw the efficacies again, given who was treated with what and recovered. Modified in place."""
+    if params.competitive:
+        return
+    n = params.num_players
+    total = 0.0
+    for k in range(_NUM_WAYS[n]):
+        total += chance_of(state, _WAYS[n, k], n)
+    at = uniform(state) * total
+    drawn = 0
+    for k in range(_NUM_WAYS[n]):
+        chance = chance_of(state, _WAYS[n, k], n)
+        if chance > 0.0:  # rounding must not draw what cannot be
+            drawn = k
+            at -= chance
+            if at < 0.0:
+                break
+    for i in range(n):
+        state["efficacy"][i] = _WAYS[n, drawn, i]
+
+
+# --- words, pictures, positions ---------------------------------------------------------------------------------
+
+
+def _describe_action(options: Options, action: int) -> str:
+    if options.mode == "physician":
+        return f"treatment {action}"
+    return "argue" if action == ARGUE else "yield"
+
+
+def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
+    physician = options.mode == "physician"
+    over = state["seat"] == OVER
+    rows = []
+    for seat in range(options.num_players):
+        who = f"treatment {seat}" if physician else ("you" if seat == viewer else f"maester {seat}")
+        caption = f"{who}: saved {state['saved'][seat]} of {state['treated'][seat]}"
+        if viewer is None or over or options.competitive:
+            caption += f", efficacy {state['efficacy'][seat]}"
+        dice: tuple[int, ...] = ()
+        if state["argued"][seat]:
+            dice = tuple(face + 1 for face in range(FACES) for _ in range(state["dice"][seat, face]))
+            kept = f"kept {state['strength'][seat]}" if state["strength"][seat] != SILENT else "beaten"
+            caption += f", {kept}"
+        rows.append(Row(caption + (" <- to speak" if not physician and seat == state["seat"] else ""), dice))
+    notes = []
+    if state["last_seat"] != NOBODY:
+        last = int(state["last_seat"])
+        fate = "recovered" if state["last_die"] <= state["efficacy"][last] else "died"
+        by = f"treatment {last}" if physician else f"maester {last} won with a {state['last_strength']}"
+        notes.append(f"patient {state['patients']}: {by}, die {state['last_die']}, {fate}")
+    saved = int(state["saved"].sum())
+    if options.competitive:
+        notes.append(f"patients so far: {state['patients']}; the first to save {options.to_win} wins")
+    else:
+        left = options.patients - int(state["patients"])
+        notes.append(f"saved {saved}, patients left: {left}; the team wins with {options.to_win}")
+    if over:
+        notes.append("the game is over")
+    return Picture("The Shakes", tuple(rows), tuple(notes))
+
+
+def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
+    """`{"efficacies": [1, 4, 1]}` deals the treatments' efficacies; other keys are not for this game."""
+    if "efficacies" not in wanted:
+        return
+    given = wanted["efficacies"]
+    allowed = f"an order of {', '.join(map(str, options.efficacies))}"
+    if not isinstance(given, (list, tuple, np.ndarray)) or len(given) != options.num_players:
+        raise ValueError(f"efficacies must be {allowed}, not {given!r}")
+    for value in given:
+        check_range("efficacies", value, 1, FACES - 1)
+    if sorted(given) != sorted(options.efficacies):
+        raise ValueError(f"efficacies must be {allowed}, not {given!r}")
+    state["efficacy"][: options.num_players] = given
+
+
+GAME = Game(
+    name="shakes",
+    env_name="Shakes",
+    title="The Shakes",
+    options=Options,
+    state=STATE,
+    params=_params,
+    facts=_facts,
+    deal=deal,
+    legal=legal,
+    play=play,
+    observe=observe,
+    reroll_hidden=reroll_hidden,
+    describe_action=_describe_action,
+    picture=_picture,
+    random_action=random_action,
+    arrange=_arrange,
+    gym_options={"mode": "physician"},
+)

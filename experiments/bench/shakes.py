@@ -1,0 +1,68 @@
+"""Speed of The Shakes beside a plain Python version of the same game, and the time that exact solutions take."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from experiments.bench import BenchRow, best_rate, best_seconds
+
+PLAYERS = 4
+SEED = 1
+
+
+def rows(quick: bool) -> Iterator[BenchRow]:
+    """Patients treated a second in both environments, and seconds to solve six players."""
+    import agents
+    from agents.shakes_exact import Problem, argument_chances, evaluate, solve, tallies
+    from dice_envs import Batch, configure
+    from experiments.arena import play_table
+
+    steps = 2_000 if quick else 20_000
+    batch = Batch("shakes", 512, seed=SEED, mode="physician", num_players=PLAYERS)
+    kernels, params = batch.variant.kernels, batch.variant.params
+    patients = best_rate(lambda: kernels.playouts(params, batch.states, steps), 512 * steps)
+    source = random.Random(SEED)
+    games = 100 if quick else 1000
+    per_game = batch.variant.options.patients
+    peer = best_rate(lambda: [_plain_game(source, argue=False) for _ in range(games)], games * per_game)
+    name = "plain Python"
+    yield BenchRow("shakes: physician, random treatments", patients / 1e6, "M/s", None, peer / 1e6, name, "patients")
+
+    variant = configure("shakes", num_players=PLAYERS)
+    players = [agents.make("dogmatic")] * PLAYERS
+    count = 4096 if quick else 40_960
+    ours = best_rate(lambda: play_table(variant, players, count, SEED), count * per_game)
+    peer = best_rate(lambda: [_plain_game(source, argue=True) for _ in range(games)], games * per_game)
+    note = "patients, every maester asked through the agents' interface"
+    yield BenchRow("shakes: table of four dogmatic maesters", ours / 1e6, "M/s", None, peer / 1e6, name, note)
+
+    problem = Problem.of(configure("shakes", num_players=6).options)
+
+    def afresh() -> None:
+        tallies.cache_clear()
+        solve.cache_clear()
+        solve(problem, "saved")
+
+    yield BenchRow("shakes: six players solved", best_seconds(afresh), "s", 120, note="Bayes-optimal, tallies found anew")
+    seconds = best_seconds(lambda: evaluate(problem, argument_chances))
+    yield BenchRow("shakes: six players, exact distribution of the argument", seconds, "s")
+
+
+def _plain_game(source: random.Random, argue: bool) -> int:
+    """One cooperative game of four, as one would write it first. Returns how many patients are saved."""
+    efficacies = [4, 2, 1, 1]
+    source.shuffle(efficacies)
+    treated, saved = [0] * PLAYERS, [0] * PLAYERS
+    for _ in range(18):
+        if argue:
+            tied = list(range(PLAYERS))
+            while len(tied) > 1:
+                strength = [sorted(source.choices(range(1, 7), k=treated[i] + 1))[saved[i]] for i in tied]
+                tied = [i for i, kept in zip(tied, strength, strict=True) if kept == max(strength)]
+            chosen = tied[0]
+        else:
+            chosen = source.randrange(PLAYERS)
+        treated[chosen] += 1
+        saved[chosen] += source.randint(1, 6) <= efficacies[chosen]
+    return sum(saved)

@@ -1,0 +1,463 @@
+"""`reproduce shakes`: what the rules and the notebook of The Shakes say, and what is true."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from experiments.output import (
+    Z95,
+    Row,
+    check_folder,
+    check_writable,
+    console,
+    figure,
+    print_rows,
+    progress,
+    seed_or_fresh,
+    wilson_half_width,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from agents.shakes_exact import Evaluation
+    from dice_envs.game import Variant
+
+RULES = "A. Downey, The Shakes, rules (2020)"
+NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"
+CHECK = "independent computation"
+EXACT = "exact distribution"
+DICE_IN_THE_BOX = 10  # the rules ask for about so many
+GAMES_AT_ONCE = 4096
+
+# Figures computed independently of this program, to the digits given: (players, agent, column) → figure.
+CHECKED = {
+    (2, "argument", "saved"): "4.704392",
+    (2, "argument", "win"): "0.534937",
+    (3, "argument", "saved"): "5.461766",
+    (3, "argument", "win"): "0.673374",
+    (4, "argument", "saved"): "8.063758",
+    (4, "argument", "win"): "0.716603",
+    (2, "bayes:saved", "saved"): "5.060935",
+    (2, "bayes:win", "win"): "0.602966",
+    (3, "bayes:saved", "saved"): "6.361764",
+    (3, "bayes:win", "win"): "0.775049",
+    (4, "bayes:win", "win"): "0.8056",
+    (2, "argument, ties at random", "win"): "0.5175",
+    (3, "argument, ties at random", "win"): "0.6463",
+    (4, "argument, ties at random", "win"): "0.6885",
+}
+# The notebook simulates 4 players with ties at random.
+NOTEBOOK_GAMES = 1000
+NOTEBOOK_WIN = 0.688
+NOTEBOOK_MORE_THAN_TEN = 0.272  # games in which some treatment was given to more than ten patients
+
+POLICIES = {  # as the table names them: agent and the game's tie rule
+    "random": ("random", "again"),
+    "ucb": ("ucb", "again"),
+    "greedy": ("greedy", "again"),
+    "greedy:permutations": ("greedy:permutations", "again"),
+    "thompson": ("thompson", "again"),
+    "thompson:permutations": ("thompson:permutations", "again"),
+    "argument": ("argument", "again"),
+    "argument, ties at random": ("argument", "random"),
+    "bayes:saved": ("bayes:saved", "again"),
+    "bayes:win": ("bayes:win", "again"),
+}
+TALLIES_SHOWN = ((0, 0), (1, 0), (1, 1), (3, 2), (6, 2), (11, 4))  # (treated, saved); the fourth is the rules' example
+
+
+def main(
+    games: Annotated[int, typer.Option(help="Games played through each environment.")] = 1_000_000,
+    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write plots into this folder.")] = None,
+) -> None:
+    """The Shakes (A. Downey): the rules' claims, the notebook's simulation, and every agent's exact worth.
+
+    Everything is exact except the last table, which plays games through both environments and compares.
+    """
+    if games < 1000:
+        raise ValueError(f"games must be at least 1000, not {games}")
+    check_writable(json)
+    check_folder(report)
+    seed = seed_or_fresh(seed)
+    start = time.perf_counter()
+    with progress("exact distributions", 5 * len(POLICIES)) as done:
+        exact = {n: {name: _exact(n, *policy, done) for name, policy in POLICIES.items()} for n in range(2, 7)}
+    seconds = time.perf_counter() - start
+
+    claims, dice, all_agents = _claims(exact), _kept_die_rows(), _agent_rows(exact)
+    notebook = _notebook_rows(exact[4]["argument, ties at random"])
+    _print_by_players("What the rules say", claims)
+    print_rows("What the notebook simulated", notebook, digits=6)
+    _print_kept_die(dice)
+    _print_by_players("Every agent: patients saved and P(win), exact", all_agents)
+    print_rows("Those computed independently", [row for row in all_agents if row.published is not None], digits=6)
+    _print_choices(exact)
+    console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s", highlight=False)
+    with progress(f"2 × {games:,} games", 2 * games) as done:
+        played = [
+            ("Shakes-v0 (vector), argument", play_physician(4, games, seed, done), exact[4]["argument"]),
+            ("table of maesters, dogmatic", play_maesters(4, games, seed, done), exact[4]["argument"]),
+        ]
+    simulated = _played_rows(played, _physician(4).options.to_win)
+    print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
+    write_json(json, {"rows": [*claims, *notebook, *dice, *all_agents, *simulated], "seed": seed})
+    if report is not None:
+        _draw_kept_die(report)
+        _draw_agents(report, exact)
+        _draw_distributions(report, exact[4], played)
+
+
+# --- exact ------------------------------------------------------------------------------------------------------
+
+
+def _physician(num_players: int, ties: str = "again") -> Variant:
+    from dice_envs import configure
+
+    return configure("shakes", mode="physician", num_players=num_players, ties=ties)
+
+
+def _exact(num_players: int, spec: str, ties: str, done: Any) -> Evaluation:
+    import agents
+    from agents.shakes import TallyPolicy
+    from agents.shakes_exact import Problem, as_policy, evaluate
+
+    variant = _physician(num_players, ties)
+    agent = agents.make(spec)
+    problem = Problem.of(variant.options)
+    if isinstance(agent, TallyPolicy):
+        result = evaluate(problem, lambda treated, saved: agent.chances(variant.options, treated, saved))
+    else:
+        result = evaluate(problem, as_policy(agent, variant))
+    done(1)
+    return result
+
+
+def rounds_to(published: str, ours: float) -> bool:
+    """Whether ours, rounded to the digits published, is what was published, give or take half of the last digit."""
+    half = 0.5 * 10.0 ** -len(published.partition(".")[2])
+    return abs(float(published) - ours) <= half * (1 + 1e-6)
+
+
+def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
+    from dice_envs.games.shakes import EFFICACIES, Options
+
+    rows = []
+
+    def add(
+        figure: str, published: float | str | None, ours: dict[int, float], tolerance: float | None, note: str = ""
+    ) -> None:
+        """One row for each number of players; agrees if within `tolerance` of what is published, None: no verdict."""
+        for n, value in ours.items():
+            agrees = None if tolerance is None or not isinstance(published, float) else abs(value - published) <= tolerance
+            rows.append(Row(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note))
+
+    argument = {n: results["argument"] for n, results in exact.items()}
+    add("average efficacy", 2.0, {n: sum(dealt) / n for n, dealt in EFFICACIES.items()}, 0.0)
+    shares = {n: 6 * results["random"].saved / Options(num_players=n).patients for n, results in exact.items()}
+    add("random treatments: saved of 6 patients", 2.0, shares, 1e-9)
+    competitive = {n: float(Options(num_players=n, variation="competitive").efficacies[0]) for n in exact}
+    contradiction = 'both "3 out of 6" and efficacies of 2; here 2, and the option efficacy sets another'
+    add("competitive: pips of 6 that recover", "3 and 2", competitive, None, contradiction)
+    add("the team wins", None, {n: result.win for n, result in argument.items()}, None)
+    most = {n: float(max(k for k, chance in enumerate(result.most_dice) if chance > 0)) for n, result in argument.items()}
+    add("most dice that one maester may need", "about 10", most, None)
+    more = {n: float(result.most_dice[DICE_IN_THE_BOX + 1 :].sum()) for n, result in argument.items()}
+    add(f"games in which one needs more than {DICE_IN_THE_BOX}", None, more, None)
+    add(
+        "choice v chance to be the best: distance",
+        0.0,
+        {n: result.matching_gap for n, result in argument.items()},
+        1e-9,
+        "a treatment is said to be chosen with the chance that it is the best; total variation, mean over patients",
+    )
+    for name in ("argument", "thompson:permutations"):
+        for column, what in (("saved", "saved"), ("win", "P(win)")):
+            short = {
+                n: getattr(results[f"bayes:{column}"], column) - getattr(results[name], column) for n, results in exact.items()
+            }
+            add(f"{name}, short of optimal: {what}", 0.0, short, 1e-9, "Thompson sampling is said to be optimal")
+    return rows
+
+
+def _notebook_rows(result: Evaluation) -> list[Row]:
+    rows = []
+    for what, published, ours in (
+        ("P(win)", NOTEBOOK_WIN, result.win),
+        (
+            f"some treatment given to more than {DICE_IN_THE_BOX} patients",
+            NOTEBOOK_MORE_THAN_TEN,
+            float(result.most_treated[DICE_IN_THE_BOX + 1 :].sum()),
+        ),
+    ):
+        half = wilson_half_width(published, NOTEBOOK_GAMES)
+        note = f"published from {NOTEBOOK_GAMES:,} games, ± {half:.3f}"
+        if what != "P(win)":
+            note += "; it takes that for the number of dice, which is one more"
+        rows.append(
+            Row(NOTEBOOK, f"4 players, ties at random: {what}", published, ours, 0.0, abs(published - ours) <= half, note)
+        )
+    return rows
+
+
+def _print_by_players(title: str, rows: list[Row], digits: int = 6) -> None:
+    """Rows whose figure ends in ", N players", with a column for each N; a mark where a verdict was given."""
+    from rich.table import Table
+
+    by_figure: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        figure_, _, players = row.figure.rpartition(", ")
+        by_figure.setdefault(figure_, {})[players] = row
+    columns = list(next(iter(by_figure.values())))
+    table = Table(title=title, title_justify="left")
+    table.add_column("figure")
+    table.add_column("published", justify="right")
+    for players in columns:
+        table.add_column(players, justify="right")
+    for figure_, cells in by_figure.items():
+        published = {None if row.published is None else str(row.published) for row in cells.values()}
+        shared = published.pop() if len(published) == 1 else "marked"
+        marks = {True: " [green]yes[/]", False: " [red]no[/]", None: ""}
+        values = [f"{row.ours:.{digits}f}{marks[row.agrees]}" for row in cells.values()]
+        table.add_row(figure_, shared or "-", *values)
+    console.print(table)
+    for note in dict.fromkeys(row.note for row in rows if row.note and row.source == RULES):
+        console.print(f"  {note}", highlight=False)
+
+
+def _beta_masses(treated: int, saved: int) -> np.ndarray:
+    """The chance that 6 times a Beta(saved + 1, failed + 1) variable rounds up to 1 … 6, by SciPy's beta distribution."""
+    import numpy as np
+    from scipy.stats import beta
+
+    masses: np.ndarray = np.diff(beta.cdf(np.arange(7) / 6, saved + 1, treated - saved + 1))
+    return masses
+
+
+def _kept_die_rows() -> list[Row]:
+    from agents.shakes_exact import kept_die
+
+    rows = []
+    for treated, saved in TALLIES_SHOWN:
+        dice: list[Fraction] = kept_die(treated, saved)
+        for face, (chance, mass) in enumerate(zip(dice, _beta_masses(treated, saved), strict=True), start=1):
+            rows.append(
+                Row(
+                    "SciPy's beta distribution",
+                    f"treated {treated}, saved {saved}: P(kept die = {face})",
+                    float(mass),
+                    float(chance),
+                    agrees=abs(mass - float(chance)) < 1e-12,
+                    note=f"{chance}" if chance.denominator < 10**6 else "",
+                )
+            )
+    return rows
+
+
+def _print_kept_die(rows: list[Row]) -> None:
+    """The two distributions side by side, a line for each tally."""
+    from rich.table import Table
+
+    table = Table(title="Kept die | Beta(saved + 1, failed + 1) × 6, rounded up", title_justify="left")
+    table.add_column("treated, saved")
+    for face in range(1, 7):
+        table.add_column(str(face), justify="center")
+    for (treated, saved), first in zip(TALLIES_SHOWN, range(0, len(rows), 6), strict=True):
+        cells = [f"{row.ours:.4f} | {row.published:.4f}" for row in rows[first : first + 6]]
+        table.add_row(f"{treated}, {saved}", *cells)
+    console.print(table)
+    equal = sum(bool(row.agrees) for row in rows)
+    console.print(f"  {equal} of {len(rows)} agree to 12 digits; the first is counted exactly, the second is SciPy's")
+
+
+def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
+    from agents.shakes_exact import Problem
+
+    rows = []
+    for name in POLICIES:
+        for column, what in (("saved", "saved"), ("win", "P(win)")):
+            for n, results in exact.items():
+                ours = getattr(results[name], column)
+                checked = CHECKED.get((n, name, column))
+                optimum = getattr(results[f"bayes:{column}"], column)
+                note = f"{100 * ours / optimum:.2f} % of optimal"
+                if column == "saved":
+                    kinds = Problem.of(_physician(n).options).kinds
+                    shares = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(kinds, results[name].shares, strict=True))
+                    note += f"; share of patients by efficacy {shares}"
+                published = None if checked is None else float(checked)
+                agrees = None if checked is None else rounds_to(checked, ours)
+                rows.append(Row(CHECK if checked else "", f"{name}: {what}, {n} players", published, ours, 0.0, agrees, note))
+    return rows
+
+
+def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
+    """Who is chosen how often: the share of patients that get a treatment of each efficacy, over all that have it."""
+    from rich.table import Table
+
+    from agents.shakes_exact import Problem
+
+    table = Table(
+        title="Share of patients by the efficacy of what they get (all treatments of it together)", title_justify="left"
+    )
+    table.add_column("policy")
+    for n in exact:
+        kinds = Problem.of(_physician(n).options).kinds
+        table.add_column(f"{n} players\n{' / '.join(map(str, kinds))}", justify="center")
+    for name in POLICIES:
+        table.add_row(name, *(" / ".join(f"{share:.3f}" for share in results[name].shares) for results in exact.values()))
+    console.print(table)
+
+
+# --- played -----------------------------------------------------------------------------------------------------
+
+
+def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
+    """How many games saved 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
+    import gymnasium
+    import numpy as np
+
+    import agents
+    import dice_envs  # noqa: F401 - registers Shakes-v0
+    from dice_envs.agent import ask
+    from dice_envs.dice import new_streams
+
+    agent = agents.make("argument")
+    at_once = min(games, GAMES_AT_ONCE)
+    env: Any = gymnasium.make_vec("dice_envs/Shakes-v0", at_once, num_players=num_players, autoreset_mode="Disabled")
+    patients = env.variant.options.patients
+    streams = new_streams(np.random.SeedSequence(seed).spawn(1)[0], at_once)
+    counts = np.zeros(patients + 1, np.int64)
+    index = np.arange(at_once)
+    env.reset(seed=seed)
+    left = games
+    while left > 0:
+        saved = np.zeros(at_once)
+        for _ in range(patients):  # every game has as many patients, so all end together
+            _, rewards, ended, _, _ = env.step(ask(agent, env.variant, env.games.states, index, streams))
+            saved += rewards
+        if not ended.all():
+            raise RuntimeError("a game goes on after its last patient")
+        counts += np.bincount(saved[:left].astype(np.int64), minlength=patients + 1)
+        done(min(left, at_once))
+        left -= at_once
+        env.reset(options={"reset_mask": np.ones(at_once, bool)})
+    env.close()
+    return counts
+
+
+def play_maesters(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
+    """The same, through the table of maesters, all of them dogmatic."""
+    import numpy as np
+
+    import agents
+    from dice_envs import configure
+    from experiments.arena import play_table
+
+    variant = configure("shakes", num_players=num_players)
+    returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, done)
+    counts: np.ndarray = np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1)
+    return counts
+
+
+def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) -> list[Row]:
+    import numpy as np
+    from scipy.stats import chisquare
+
+    rows = []
+    for name, counts, result in played:
+        games = int(counts.sum())
+        saved = np.arange(len(counts))
+        mean = float(counts @ saved / games)
+        half = Z95 * float(np.sqrt(counts @ (saved - mean) ** 2 / games / games))
+        win = float(counts[goal:].sum() / games)
+        win_half = wilson_half_width(win, games)
+        # The two tails are put together, so that the chi-square distribution is a fair approximation.
+        low, high = np.flatnonzero(result.distribution * games >= 10)[[0, -1]]
+        expected = result.distribution[low : high + 1] * games
+        expected[0] += result.distribution[:low].sum() * games
+        expected[-1] += result.distribution[high + 1 :].sum() * games
+        seen = counts[low : high + 1].astype(float)
+        seen[0] += counts[:low].sum()
+        seen[-1] += counts[high + 1 :].sum()
+        p = float(chisquare(seen, expected * seen.sum() / expected.sum()).pvalue)
+        gap = float(np.abs(np.cumsum(counts) / games - np.cumsum(result.distribution)).max())
+        bound = float(np.sqrt(np.log(2 / 0.05) / (2 * games)))  # Dvoretzky, Kiefer, Wolfowitz: exceeded in 5 % of samples
+        # Two half-widths and not one: of many figures some miss a 95 % interval by chance.
+        rows += [
+            Row(
+                EXACT, f"{name}: saved", result.saved, mean, half, abs(mean - result.saved) < 2 * half, "within two half-widths"
+            ),
+            Row(EXACT, f"{name}: P(win)", result.win, win, win_half, abs(win - result.win) < 2 * win_half, "likewise"),
+            Row(
+                EXACT,
+                f"{name}: largest gap between distribution functions",
+                0.0,
+                gap,
+                bound,
+                gap < 2 * bound and p > 1e-4,
+                f"and chi-square p = {p:.4f}, which must be above 0.0001",
+            ),
+        ]
+    return rows
+
+
+# --- plots ------------------------------------------------------------------------------------------------------
+
+
+def _draw_kept_die(report: Path) -> None:
+    import numpy as np
+    from scipy.stats import beta
+
+    from agents.shakes_exact import kept_die
+
+    with figure(report, "shakes_kept_die", nrows=2, ncols=3, figsize=(11, 6), sharex=True) as (drawn, axes):
+        x = np.linspace(0, 6, 301)
+        for place, (treated, saved) in zip(axes.flat, TALLIES_SHOWN, strict=True):
+            faces = np.arange(1, 7)
+            dice = [float(chance) for chance in kept_die(treated, saved)]
+            place.bar(faces - 0.7, dice, 0.36, label="kept die")
+            place.bar(faces - 0.3, _beta_masses(treated, saved), 0.36, label="Beta × 6, rounded up")
+            place.plot(x, beta.pdf(x / 6, saved + 1, treated - saved + 1) / 6, "k-", label="Beta × 6, density")
+            place.set_title(f"treated {treated}, saved {saved}", fontsize=10)
+            place.set_xticks(faces - 0.5, faces)
+        axes[0, 0].legend(fontsize=8)
+        drawn.suptitle("The kept die is a Beta(saved + 1, failed + 1) variable times 6, rounded up")
+
+
+def _draw_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
+    import numpy as np
+
+    with figure(report, "shakes_agents", ncols=2, figsize=(12, 5), sharey=True) as (_, axes):
+        players = list(exact)
+        width = 0.8 / len(players)
+        for place, (column, title) in zip(axes, (("saved", "expected patients saved"), ("win", "P(win)")), strict=True):
+            for i, n in enumerate(players):
+                optimum = getattr(exact[n][f"bayes:{column}"], column)
+                shares = [100 * getattr(result, column) / optimum for result in exact[n].values()]
+                place.barh(np.arange(len(shares)) + i * width, shares, width, label=f"{n} players")
+            place.set_yticks(np.arange(len(POLICIES)) + 0.4, list(POLICIES))
+            place.set_xlabel(f"{title}, % of Bayes-optimal")
+        axes[1].legend(fontsize=8, loc="lower right")
+
+
+def _draw_distributions(report: Path, exact: dict[str, Evaluation], played: list[tuple[str, np.ndarray, Evaluation]]) -> None:
+    import numpy as np
+
+    with figure(report, "shakes_distributions") as (_, axes):
+        for name in ("random", "argument", "thompson:permutations", "bayes:saved", "bayes:win"):
+            axes.plot(exact[name].distribution, "o-", markersize=3, label=f"{name}, exact")
+        for (name, counts, _), marker in zip(played, "x+", strict=True):
+            axes.plot(np.arange(len(counts)), counts / counts.sum(), f"k{marker}", label=f"{name}, {counts.sum():,} games")
+        axes.set_xlabel("patients saved")
+        axes.set_ylabel("probability")
+        axes.set_title("Patients saved, 4 players, 18 patients")
+        axes.legend(fontsize=8)

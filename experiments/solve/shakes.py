@@ -1,0 +1,77 @@
+"""`solve shakes`: a policy's exact expectation and distribution, Bayes-optimal play among them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.output import check_writable, console, write_json
+
+
+def main(
+    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
+    reward: Annotated[str | None, typer.Option(help="What counts: saved (patients) or win (of the team).")] = None,
+    policy: Annotated[str, typer.Option(help="optimal, or an agent: argument, thompson, ucb:1, ppo:PATH, ...")] = "optimal",
+    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
+) -> None:
+    """What a physician's policy in The Shakes is worth, exactly: its value and how many patients it saves.
+
+    JSON: {"value", "distribution"}; entry k of the distribution is the chance that k patients are saved, k from 0 on.
+
+    Example: solve shakes -o num_players=4 --reward win --policy argument
+    """
+    import agents
+    from agents.shakes import TallyPolicy
+    from agents.shakes_exact import Problem, as_policy, evaluate
+    from dice_envs import configure
+    from dice_envs.game import check_choice, parse_options
+
+    check_choice("reward", reward, (None, "saved", "win"))
+    check_writable(json)
+    given = {"mode": "physician", **parse_options(option or [])}
+    if reward is not None:
+        given["reward"] = reward
+    variant = configure("shakes", **given)
+    options = variant.options
+    problem = Problem.of(options)
+    agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
+    start = time.perf_counter()
+    if isinstance(agent, TallyPolicy):
+        result = evaluate(problem, lambda treated, saved: agent.chances(options, treated, saved))
+    else:  # it may tell treatments apart by their place; of random alone we know that it does not
+        result = evaluate(problem, as_policy(agent, variant), merged=policy == "random")
+    seconds = time.perf_counter() - start
+    value = result.win if options.pays == "win" else result.saved
+    kinds = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(problem.kinds, result.shares, strict=True))
+    console.print(f"[bold]{policy}[/], {options.num_players} players, {options.patients} patients", highlight=False)
+    console.print(
+        f"patients saved {result.saved:.6f}, P(win) {result.win:.6f}; {options.pays} counts: {value:.6f}", highlight=False
+    )
+    console.print(f"share of patients by efficacy: {kinds}", highlight=False)
+    for k, chance in enumerate(result.distribution):
+        console.print(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}", highlight=False)
+    console.print(f"exact, in {seconds:.1f} s{_peak_memory()}", highlight=False)
+    write_json(
+        json,
+        {
+            "value": value,
+            "distribution": result.distribution,
+            "policy": policy,
+            "reward": options.pays,
+            "options": variant.changed_options(),
+        },
+    )
+
+
+def _peak_memory() -> str:
+    """The process's peak memory in words; empty where the system does not tell."""
+    try:
+        import resource
+        import sys
+    except ImportError:
+        return ""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f"; peak memory of the process {peak / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MiB"
