@@ -75,6 +75,18 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "quick": Preset(steps=13_000_000, opponents=_NUMBERS),
         "full": Preset(steps=200_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32),
     },
+    "shakes": {
+        "quick": Preset(
+            steps=1_500_000,
+            num_envs=256,
+            num_steps=24,
+            minibatch=2048,
+            learning_rate=1e-3,
+            entropy=0.003,
+            hidden=(64, 64),
+            threads=1,
+        ),
+    },
     "thirties": {
         "quick": Preset(
             steps=1_000_000,

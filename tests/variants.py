@@ -10,6 +10,12 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"num_players": 3, "num_dice": 2, "reward": "dice"},
         {"num_players": 3, "num_dice": 1, "rounds": "single", "wild": "highest"},
     ],
+    "shakes": [
+        {"num_players": 6, "reward": "win", "ties": "random"},
+        {"variation": "competitive", "mode": "maesters"},
+        {"num_players": 2, "variation": "competitive", "mode": "maesters", "reward": "saved", "efficacy": 4, "num_patients": 6},
+        {"mode": "physician", "num_players": 5},
+    ],
     "thirties": [
         {"num_players": 1},
         {"num_players": 1, "goal": "optimal", "num_dice": 3, "num_faces": 8, "target": 17},
