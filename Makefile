@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train test test-slow lint format types golden clean
+.PHONY: train test test-slow test-rllib lint format types golden clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -15,13 +15,22 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 train: $(STAMP)
-	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick
+	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
+
+# RLlib pins another Gymnasium, so it has an environment of its own.
+test-rllib: $(VENV)-rllib/.installed
+	PYTHONPATH=. $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest tests/test_rllib.py
+
+$(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
+	$(PYTHON) -m venv $(VENV)-rllib
+	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable . "ray[rllib]" torch pytest
+	touch $@
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

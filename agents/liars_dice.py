@@ -28,7 +28,7 @@ from dice_envs.games.liars_dice import (
 )
 from dice_envs.kernel import kernel
 
-__all__ = ["AGENTS", "Bayes", "Numbers"]
+__all__ = ["AGENTS", "Numbers", "Reader"]
 
 NO_THRESHOLD = -1.0  # value of `_Style.threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
@@ -276,7 +276,7 @@ def _at_least(row, need):
 
 
 @kernel
-def _act_bayes(params, states, learn, nerve, most, blind, out):
+def _act_reader(params, states, learn, nerve, most, blind, out):
     named = np.empty(MAX_SEATS, np.int64)
     total = np.empty((MAX_FACES, MAX_SEATS * MAX_DICE + 1))
     for i in range(len(states)):
@@ -311,7 +311,7 @@ def _act_bayes(params, states, learn, nerve, most, blind, out):
 
 
 @dataclasses.dataclass(frozen=True)
-class Bayes:
+class Reader:
     """Learns how often each opponent bluffs from the dice that calls have shown, and reads its bids by that.
 
     An opponent names the face it holds most of with a chance that every bid shown by a call makes better known;
@@ -333,11 +333,11 @@ class Bayes:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "bayes")
+        _check_game(turn, "reader")
         out = np.empty(len(turn), np.int64)
         most = _chance_most(turn.params.num_faces)
         blind = _chance_blind(turn.params.num_faces, turn.params.most_dice)
-        _act_bayes(turn.params, turn.states, self.learn, float(self.nerve), most, blind, out)
+        _act_reader(turn.params, turn.states, self.learn, float(self.nerve), most, blind, out)
         return out
 
     def probabilities(self, turn: Turn) -> np.ndarray:
@@ -347,4 +347,4 @@ class Bayes:
         return out
 
 
-AGENTS = {"numbers": Numbers, "bayes": Bayes}
+AGENTS = {"numbers": Numbers, "reader": Reader}

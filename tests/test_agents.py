@@ -180,7 +180,7 @@ def test_chance_of_holding_most_by_enumeration(faces):
         assert _chance_blind(faces, n) == pytest.approx(blind)
 
 
-def test_bayes_reads_an_honest_bidder_and_not_a_bluffer():
+def test_reader_believes_an_honest_bidder_and_not_a_bluffer():
     """The same position; what differs is what past calls have shown of the bidder."""
     from agents.liars_dice import _believe, _chance_blind, _chance_most
 
@@ -198,14 +198,14 @@ def test_bayes_reads_an_honest_bidder_and_not_a_bluffer():
     assert beliefs["honest"] > fair + 0.3
 
 
-def test_bayes_beats_the_numbers_and_learning_helps():
+def test_reader_beats_the_numbers_and_learning_helps():
     variant = configure("liars_dice")
-    bayes, numbers = agents.make("bayes"), agents.make("numbers")
-    assert (play_table(variant, [bayes, numbers], 4000, 3)[:, 0] > 0).mean() > 0.6
+    reader, numbers = agents.make("reader"), agents.make("numbers")
+    assert (play_table(variant, [reader, numbers], 4000, 3)[:, 0] > 0).mean() > 0.6
     # Against one that never bluffs, what calls have shown is worth something: 5 standard errors.
     games = 60_000
-    learns = (play_table(variant, [bayes, numbers], games, 4)[:, 0] > 0).mean()
-    does_not = (play_table(variant, [agents.make("bayes:learn=false"), numbers], games, 4)[:, 0] > 0).mean()
+    learns = (play_table(variant, [reader, numbers], games, 4)[:, 0] > 0).mean()
+    does_not = (play_table(variant, [agents.make("reader:learn=false"), numbers], games, 4)[:, 0] > 0).mean()
     assert learns - does_not > 5 * np.sqrt(0.5 / games)
 
 
