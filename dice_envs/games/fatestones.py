@@ -48,7 +48,7 @@ NONE = -1  # value of `committed` when seat 0 has yet to commit
 FAIR_PIPS = 21  # what the faces of a die that averages 3.5 add up to
 
 FACES = np.array(list(itertools.combinations_with_replacement(range(1, 7), NUM_FACES)), np.int8)  # (462, 6), every die
-COUNTS = np.stack([(FACES == value).sum(axis=1) for value in range(1, 7)], axis=1).astype(np.int8)  # (462, 6)
+COUNTS = np.array([[list(die).count(value) for value in range(1, 7)] for die in FACES], np.int8)  # (462, 6)
 CODES = tuple(int("".join(map(str, faces))) for faces in FACES)  # each die as its six digits
 DIE_OF_CODE = {code: die for die, code in enumerate(CODES)}
 
