@@ -37,7 +37,7 @@ import numpy as np
 from agents.rollouts import RANDOM, ROLLOUTS, rollout_of
 from dice_envs.agent import Turn
 from dice_envs.dice import below, mix, next_u64, uniform
-from dice_envs.game import OVER, Facts, Game, check_choice, check_range
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, check_choice, check_range
 from dice_envs.kernel import kernel
 
 __all__ = ["AGENTS", "MCTS", "compile_search"]
@@ -61,195 +61,188 @@ class _Settings(NamedTuple):
     seats: int
 
 
+# Few arrays of records, because every array that a kernel hands on is counted in and out.
+_NODE = np.dtype([("key", np.uint64), ("start", np.int64), ("count", np.int64), ("visits", np.int64)])
+_EDGE = np.dtype(
+    [
+        ("total", np.float64),  # sum of the mover's returns from here on
+        ("regret", np.float64),  # summed; used by REGRET, as the next
+        ("strategy", np.float64),  # summed
+        ("visits", np.int32),
+        ("action", np.int32),
+    ]
+)
+_STEP = np.dtype(  # a tree move of the current simulation
+    [
+        ("node", np.int64),
+        ("edge", np.int64),
+        ("seat", np.int64),
+        ("chance", np.float64),  # with which the edge was chosen
+        ("weight", np.float64),  # of the simulation at this node; below 1 where rolls were averaged over
+        ("before", np.float64, (MAX_SEATS,)),  # returns earned before this node
+    ]
+)
+_RUN = np.dtype(  # the current simulation
+    [
+        ("rng", np.uint64),  # of the search itself
+        ("chain", np.uint64),  # hash of the path, where nodes depend on it
+        ("nodes", np.int64),  # made so far by all simulations
+        ("depth", np.int64),  # tree moves so far
+        ("in_tree", np.int64),  # 1 until a node has been added
+        ("learner", np.int64),  # the seat that learns (REGRET)
+        ("own_edge", np.int64),  # the searcher's first move, or NO_NODE
+        ("own_node", np.int64),  # where it was chosen
+        ("earned", np.float64, (MAX_SEATS,)),  # returns so far
+        ("rewards", np.float64, (MAX_SEATS,)),  # of one move
+    ]
+)
+
+
 class _Tree(NamedTuple):
-    """Arrays of one search, emptied for the next. Edges of node n are `start[n]` … `start[n] + count[n] − 1`."""
+    """Arrays of one search, emptied for the next."""
 
     table: np.ndarray  # (power of two,) int32: node at each place of the hash table, or NO_NODE
-    keys: np.ndarray  # (nodes,) uint64
-    start: np.ndarray  # (nodes,) int64
-    count: np.ndarray  # (nodes,) int64
-    node_visits: np.ndarray  # (nodes,) int64
-    action: np.ndarray  # (edges,) int16
-    visits: np.ndarray  # (edges,) int32
-    total: np.ndarray  # (edges,) float64: sum of the mover's returns from here on
-    regret: np.ndarray  # (edges,) float64, summed; only for REGRET, as the next
-    strategy: np.ndarray  # (edges,) float64, summed
-
-
-class _Run(NamedTuple):
-    """Work space of one simulation."""
-
-    # The path: tree moves of this simulation, (depth,) each.
-    node: np.ndarray  # int64
-    edge: np.ndarray  # int64
-    seat: np.ndarray  # int64
-    chance: np.ndarray  # float64: with which the edge was chosen
-    weight: np.ndarray  # float64: chance that the game came to this node, where rolls were averaged over
-    before: np.ndarray  # (depth, seats) float64: returns earned before this node
-    # The rest.
-    counter: np.ndarray  # (5,) int64: NODES, DEPTH, IN_TREE, LEARNER and OWN
-    chain: np.ndarray  # (1,) uint64: hash of the path, where nodes depend on it
+    nodes: np.ndarray  # (nodes,) of _NODE; edges of a node are start … start + count − 1
+    edges: np.ndarray  # (edges,) of _EDGE
+    path: np.ndarray  # (depth,) of _STEP
+    runs: np.ndarray  # (1,) of _RUN
     observation: np.ndarray  # (even number,) float32
     mask: np.ndarray  # (actions,) int8
     policy: np.ndarray  # (actions,) float64
-    earned: np.ndarray  # (seats,) float64: returns of the simulation so far
-    rewards: np.ndarray  # (seats,) float64: those of one move
-    own_visits: np.ndarray  # (actions,) float64: how often the searcher's first move was each
-    own_total: np.ndarray  # (actions,) float64: its returns after each
-    world_chance: np.ndarray  # (actions,) float64: see `average_turn`
 
 
-NODES, DEPTH, IN_TREE, LEARNER, OWN = range(5)  # nodes made; tree moves so far; 1 before a node was added; the seat
-#                                                 that learns (REGRET); the searcher's first move, as an edge
-
-
-def _new_tree(simulations: int, actions: int, regret: bool) -> _Tree:
+def _new_tree(simulations: int, facts: Facts) -> _Tree:
     nodes = simulations + 1
-    edges = nodes * actions
-    places = 1 << (2 * nodes).bit_length()
-    sums = edges if regret else 0
     return _Tree(
-        table=np.empty(places, np.int32),
-        keys=np.empty(nodes, np.uint64),
-        start=np.empty(nodes, np.int64),
-        count=np.empty(nodes, np.int64),
-        node_visits=np.empty(nodes, np.int64),
-        action=np.empty(edges, np.int16),
-        visits=np.empty(edges, np.int32),
-        total=np.empty(edges),
-        regret=np.empty(sums),
-        strategy=np.empty(sums),
-    )
-
-
-def _new_run(depth: int, facts: Facts) -> _Run:
-    return _Run(
-        node=np.empty(depth, np.int64),
-        edge=np.empty(depth, np.int64),
-        seat=np.empty(depth, np.int64),
-        chance=np.empty(depth),
-        weight=np.empty(depth),
-        before=np.empty((depth, facts.num_seats)),
-        counter=np.zeros(5, np.int64),
-        chain=np.zeros(1, np.uint64),
+        table=np.empty(1 << (2 * nodes).bit_length(), np.int32),
+        nodes=np.empty(nodes, _NODE),
+        edges=np.empty(nodes * facts.num_actions, _EDGE),
+        path=np.empty(min(facts.max_steps, nodes) + 1, _STEP),
+        runs=np.zeros(1, _RUN),
         observation=np.zeros(facts.observation_size + facts.observation_size % 2, np.float32),
         mask=np.zeros(facts.num_actions, np.int8),
         policy=np.zeros(facts.num_actions),
-        earned=np.zeros(facts.num_seats),
-        rewards=np.zeros(facts.num_seats),
-        own_visits=np.zeros(facts.num_actions),
-        own_total=np.zeros(facts.num_actions),
-        world_chance=np.zeros(facts.num_actions),
     )
 
 
 _SALT = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint64(0xFF51AFD7ED558CCD)
-_S32 = np.uint64(32)
+_S32, _ONE = np.uint64(32), np.uint64(1)
+_LIGHT = 0.02  # simulations of less weight end, or go on in its place with a chance of weight / _LIGHT
 
 
-@kernel
-def _find(key, tree):
+@kernel(allocates=False)
+def _find(key, table, nodes):
     """The node of this key, or −1 − the free place of the table where it belongs."""
-    last = np.uint64(len(tree.table) - 1)
+    last = np.uint64(len(table) - 1)
     place = key & last
     while True:
-        node = np.int64(tree.table[place])
+        node = np.int64(table[place])
         if node == NO_NODE:
             return -1 - np.int64(place)
-        if tree.keys[node] == key:
+        if nodes[node]["key"] == key:
             return node
-        place = (place + np.uint64(1)) & last
+        place = (place + _ONE) & last
 
 
-@kernel
-def _matched(start, count, tree, policy):
+@kernel(allocates=False)
+def _matched(start, count, edges, policy):
     """The current strategy of a node, in proportion to positive regrets. `policy` is modified in place."""
     total = 0.0
     for k in range(count):
-        policy[k] = max(0.0, tree.regret[start + k])
+        policy[k] = max(0.0, edges[start + k]["regret"])
         total += policy[k]
     for k in range(count):
         policy[k] = policy[k] / total if total > 0.0 else 1.0 / count
 
 
-@kernel
-def _select_uct(settings, node, tree):
-    start, count, visits = tree.start[node], tree.count[node], tree.node_visits[node]
+@kernel(allocates=False)
+def _select_uct(settings, node, edges):
+    start, count, visits = node["start"], node["count"], node["visits"]
     if visits < count:  # edges lie in random order
         return start + visits
-    log_visits = np.log(np.float64(visits))
+    bonus = settings.exploration * settings.span * np.sqrt(np.log(np.float64(visits)))
     best = start
     best_score = -np.inf
     for edge in range(start, start + count):
-        tried = np.float64(tree.visits[edge])
-        score = tree.total[edge] / (tried * settings.span) + settings.exploration * np.sqrt(log_visits / tried)
+        tried = np.float64(edges[edge]["visits"])
+        score = edges[edge]["total"] / tried + bonus / np.sqrt(tried)
         if score > best_score:
             best = edge
             best_score = score
     return best
 
 
-@kernel
-def _select_regret(settings, state, node, tree, run, explores):
-    """The edge; the chance of it goes on the path. In place."""
-    start, count = tree.start[node], tree.count[node]
-    _matched(start, count, tree, run.policy)
-    share = settings.exploration if explores else 0.0
-    at = uniform(state)
+@kernel(allocates=False)
+def _select_regret(settings, run, node, edges, policy, step):
+    """The edge; its chance is noted in the step. In place."""
+    start, count = node["start"], node["count"]
+    _matched(start, count, edges, policy)
+    share = settings.exploration if step["seat"] == run["learner"] else 0.0
+    at = uniform(run)
     chosen = 0
     chance = 0.0
     for k in range(count):
-        of_this = (1.0 - share) * run.policy[k] + share / count
+        of_this = (1.0 - share) * policy[k] + share / count
         if of_this > 0.0:
             chosen = k
             chance = of_this
             at -= of_this
             if at < 0.0:
                 break
-    run.chance[run.counter[DEPTH]] = chance
+    step["chance"] = chance
     return start + chosen
 
 
-@kernel
-def _back_up(settings, tree, run, searcher):
-    """Add one simulation's returns to the nodes on its path, the last first. In place."""
-    learner = run.counter[LEARNER] if settings.select == REGRET else searcher
-    last = run.counter[DEPTH] - 1
+@kernel(allocates=False)
+def _back_up(settings, run, searcher, nodes, edges, path):
+    """Add one simulation's returns to the nodes on its path. In place."""
+    for d in range(run["depth"]):
+        step = path[d]
+        edge = edges[step["edge"]]
+        whose = searcher if settings.select == JOINT else step["seat"]
+        edge["visits"] += 1
+        edge["total"] += (run["earned"][whose] - step["before"][whose]) / step["weight"]
+        nodes[step["node"]]["visits"] += 1
+
+
+@kernel(allocates=False)
+def _back_up_regrets(run, nodes, edges, path, policy):
+    """Add one simulation's returns to the learner's regrets, and to all average strategies. In place."""
+    learner = run["learner"]
     rest = 0.0  # the learner's value of the node after this one
-    for d in range(last, -1, -1):
-        node, edge = run.node[d], run.edge[d]
-        if settings.select == REGRET:
-            start, count = tree.start[node], tree.count[node]
-            if d == last:
-                value = (run.earned[learner] - run.before[d, learner]) / run.weight[d]
-            else:
-                value = (run.before[d + 1, learner] - run.before[d, learner] + run.weight[d + 1] * rest) / run.weight[d]
-            _matched(start, count, tree, run.policy)
-            for k in range(count):  # weighted by age: early strategies count for little
-                tree.strategy[start + k] += (tree.node_visits[node] + 1) * run.policy[k]
-            if run.seat[d] == learner:
-                # Each action is worth its mean so far; the one taken is corrected by what came of it over the chance
-                # that it was taken, so that the estimates of all are without bias.
-                tried = tree.visits[edge]
-                correction = (value - (tree.total[edge] / tried if tried else 0.0)) / run.chance[d]
-                expected = run.policy[edge - start] * correction
-                for k in range(count):
-                    tried = tree.visits[start + k]
-                    expected += run.policy[k] * (tree.total[start + k] / tried if tried else 0.0)
-                for k in range(count):
-                    tried = tree.visits[start + k]
-                    tree.regret[start + k] += (tree.total[start + k] / tried if tried else 0.0) - expected
-                tree.regret[edge] += correction
-                tree.visits[edge] += 1
-                tree.total[edge] += value
-                value = expected
-            rest = value
+    for d in range(run["depth"] - 1, -1, -1):
+        step = path[d]
+        node = nodes[step["node"]]
+        start, count = node["start"], node["count"]
+        if d == run["depth"] - 1:
+            value = (run["earned"][learner] - step["before"][learner]) / step["weight"]
         else:
-            whose = searcher if settings.select == JOINT else run.seat[d]
-            tree.visits[edge] += 1
-            tree.total[edge] += (run.earned[whose] - run.before[d, whose]) / run.weight[d]
-        tree.node_visits[node] += 1
+            after = path[d + 1]
+            value = (after["before"][learner] - step["before"][learner] + after["weight"] * rest) / step["weight"]
+        _matched(start, count, edges, policy)
+        node["visits"] += 1
+        for k in range(count):  # weighted by age: early strategies count for little
+            edges[start + k]["strategy"] += node["visits"] * policy[k]
+        if step["seat"] == learner:
+            # Each action is worth its mean so far; the one taken is corrected by what came of it over the chance that
+            # it was taken, so that the estimates of all are without bias.
+            taken = edges[step["edge"]]
+            mean = taken["total"] / taken["visits"] if taken["visits"] else 0.0
+            correction = (value - mean) / step["chance"]
+            expected = policy[step["edge"] - start] * correction
+            for k in range(count):
+                edge = edges[start + k]
+                if edge["visits"]:
+                    expected += policy[k] * edge["total"] / edge["visits"]
+            for k in range(count):
+                edge = edges[start + k]
+                edge["regret"] += (edge["total"] / edge["visits"] if edge["visits"] else 0.0) - expected
+            taken["regret"] += correction
+            taken["visits"] += 1
+            taken["total"] += value
+            value = expected
+        rest = value
 
 
 @functools.cache
@@ -257,9 +250,10 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     """The search of one game, compiled on first use.
 
     Returns:
-        A kernel `(params, settings, states (n,), streams (n,), worlds, tree, run, policies (n, actions), values (n,))`
-        that searches each state for its seat to move, drawing from its stream. It writes the policy that the search
-        arrives at and the searcher's mean return. All but the first three are modified in place.
+        A kernel `(params, settings, states (n,), streams (n,), worlds, chances, averaged, tree, policies (n, actions),
+        totals (actions,), values (n,))` that searches each state for its seat to move, drawing from its stream. It
+        writes the policy that the search arrives at and the searcher's mean return. All but the first three and
+        `averaged` are modified in place.
 
     Raises:
         ValueError: the game has no such rollout.
@@ -267,7 +261,8 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     legal, play, observe, reroll_hidden = game.legal, game.play, game.observe, game.reroll_hidden
     roll_out = rollout_of(game, rollout)
     pick_random = rollout_of(game, RANDOM)
-    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}:{rollout}")
+    tag = f"{game.deal.__module__}.{game.name}:{rollout}"
+    compiled = functools.partial(kernel, tag=tag, allocates=False)
 
     if game.retract is None:
 
@@ -286,137 +281,131 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     if game.expect is None:
 
         @compiled
-        def advance(params, settings, state, action, rewards):
-            """Play; every seat's rewards are written. Returns the chance that the game stands as it now does. In place."""
+        def advance(params, settings, state, action, run, share):
+            """Play and add what each seat earns, times `share`. Returns the chance that the game goes on. In place."""
             play(params, state, action)
             for seat in range(settings.seats):
-                rewards[seat] = state["rewards"][seat]
+                run["earned"][seat] += share * state["rewards"][seat]
             return 1.0
     else:
         expect = game.expect
 
         @compiled
-        def advance(params, settings, state, action, rewards):
+        def advance(params, settings, state, action, run, share):
             if settings.expect:
-                return expect(params, state, action, rewards)
+                goes_on = expect(params, state, action, run["rewards"])
+                for seat in range(settings.seats):
+                    run["earned"][seat] += share * run["rewards"][seat]
+                return goes_on
             play(params, state, action)
             for seat in range(settings.seats):
-                rewards[seat] = state["rewards"][seat]
+                run["earned"][seat] += share * state["rewards"][seat]
             return 1.0
 
     @compiled
-    def add(params, state, key, place, tree, run):
+    def add(params, state, key, place, run, table, nodes, edges, mask):
         """Make a node with an edge for each legal action, in random order. In place."""
-        node = run.counter[NODES]
-        run.counter[NODES] = node + 1
-        tree.table[place] = node
-        tree.keys[node] = key
-        tree.node_visits[node] = 0
-        start = tree.start[node - 1] + tree.count[node - 1] if node > 0 else np.int64(0)
-        mask = run.mask
+        number = run["nodes"]
+        run["nodes"] = number + 1
+        run["in_tree"] = 0
+        table[place] = number
+        start = nodes[number - 1]["start"] + nodes[number - 1]["count"] if number > 0 else np.int64(0)
         mask[:] = 0
         legal(params, state, mask)
         count = 0
         for a in range(len(mask)):
             if mask[a] != 0:
-                other = below(state, count + 1)  # an inside-out shuffle
-                tree.action[start + count] = tree.action[start + other]
-                tree.action[start + other] = a
-                tree.visits[start + count] = 0
-                tree.total[start + count] = 0.0
+                other = below(run, count + 1)  # an inside-out shuffle
+                edge = edges[start + count]
+                edge["action"] = edges[start + other]["action"]
+                edges[start + other]["action"] = a
+                edge["visits"] = 0
+                edge["total"] = 0.0
+                edge["regret"] = 0.0
+                edge["strategy"] = 0.0
                 count += 1
-        tree.start[node] = start
-        tree.count[node] = count
-        return node
+        node = nodes[number]
+        node["key"] = key
+        node["visits"] = 0
+        node["start"] = start
+        node["count"] = count
+        return number
 
     @compiled
-    def node_of(params, settings, state, tree, run):
-        """The node of what the seat to move sees, made if there is none. In place."""
-        observation = run.observation
-        observation[:] = 0
-        seat = np.int64(state["seat"])
-        observe(params, state, seat, observation)
-        words = observation.view(np.uint64)
-        key = run.chain[0] ^ (np.uint64(seat) + _SALT)
-        for k in range(len(words)):
-            key = (key ^ words[k]) * _SPREAD
-            key ^= key >> _S32
-        node = _find(key, tree)
-        if node < 0:
-            node = add(params, state, key, -1 - node, tree, run)
-            run.counter[IN_TREE] = 0
-            if settings.select == REGRET:
-                for edge in range(tree.start[node], tree.start[node] + tree.count[node]):
-                    tree.regret[edge] = 0.0
-                    tree.strategy[edge] = 0.0
-        return node
-
-    @compiled
-    def decide(params, settings, state, searcher, weight, tree, run):
+    def decide(params, settings, state, searcher, weight, run, tree):
         """The action of the seat to move, from the tree while the simulation is in it. In place."""
         seat = np.int64(state["seat"])
         if settings.opponent_random and seat != searcher:
-            return np.int64(pick_random(params, state, run.mask))
-        if run.counter[IN_TREE] == 0:
-            return np.int64(roll_out(params, state, run.mask))
-        node = node_of(params, settings, state, tree, run)
-        if settings.select == REGRET:
-            edge = _select_regret(settings, state, node, tree, run, seat == run.counter[LEARNER])
-        else:
-            edge = _select_uct(settings, node, tree)
-        depth = run.counter[DEPTH]
-        run.counter[DEPTH] = depth + 1
-        run.node[depth] = node
-        run.edge[depth] = edge
-        run.seat[depth] = seat
-        run.weight[depth] = weight
+            return np.int64(pick_random(params, state, tree.mask))
+        if run["in_tree"] == 0:
+            return np.int64(roll_out(params, state, tree.mask))
+        observation = tree.observation
+        observation[:] = 0
+        observe(params, state, seat, observation)
+        words = observation.view(np.uint64)
+        key = run["chain"] ^ (np.uint64(seat) + _SALT)
+        for k in range(len(words)):
+            key = (key ^ words[k]) * _SPREAD
+            key ^= key >> _S32
+        number = _find(key, tree.table, tree.nodes)
+        if number < 0:
+            number = add(params, state, key, -1 - number, run, tree.table, tree.nodes, tree.edges, tree.mask)
+        step = tree.path[run["depth"]]
+        run["depth"] += 1
+        step["node"] = number
+        step["seat"] = seat
+        step["weight"] = weight
         for other in range(settings.seats):
-            run.before[depth, other] = run.earned[other]
-        if seat == searcher and run.counter[OWN] < 0:
-            run.counter[OWN] = edge
-        action = np.int64(tree.action[edge])
+            step["before"][other] = run["earned"][other]
+        if settings.select == REGRET:
+            edge = _select_regret(settings, run, tree.nodes[number], tree.edges, tree.policy, step)
+        else:
+            edge = _select_uct(settings, tree.nodes[number], tree.edges)
+        step["edge"] = edge
+        if seat == searcher and run["own_edge"] == NO_NODE:
+            run["own_edge"] = edge
+            run["own_node"] = number
+        action = np.int64(tree.edges[edge]["action"])
         if settings.select == JOINT:  # what has been picked is seen: nodes are those of a path
-            run.chain[0] = mix(run.chain[0] + _SALT * np.uint64(action + 1))
+            run["chain"] = mix(run["chain"] + _SALT * np.uint64(action + 1))
         return action
 
     @compiled
-    def average_turn(params, settings, worlds, searcher, weight, tree, run):
+    def average_turn(params, settings, worlds, chances, searcher, weight, run, tree):
         """A turn in which two seats choose at once, averaged over a uniformly random opponent and the roll.
 
-        The state is `worlds[0]`. Each choice of the opponent's makes a world; the searcher, who cannot tell them apart,
-        chooses once. What each seat earns, averaged over the worlds, goes to `run.earned`, and the state becomes one
-        of them, drawn by its chance. Returns the weight of what follows. In place.
+        The state is `worlds[0]`. Each choice of the opponent makes a world; the searcher, who cannot tell them apart,
+        chooses once. The state becomes one of the worlds, drawn by its chance. Returns the weight of what follows.
+        In place.
         """
-        chances, count = run.world_chance, 1
+        worlds[1] = worlds[0]
+        count = 1
         chances[0] = 1.0
         for _ in range(2):
-            if worlds[1]["seat"] == searcher or count == 0:
-                action = decide(params, settings, worlds[1], searcher, weight, tree, run)
+            if worlds[1]["seat"] == searcher:
+                action = decide(params, settings, worlds[1], searcher, weight, run, tree)
                 for k in range(count):
-                    goes_on = advance(params, settings, worlds[1 + k], action, run.rewards)
-                    for seat in range(2):
-                        run.earned[seat] += weight * chances[k] * run.rewards[seat]
-                    chances[k] *= goes_on
+                    chances[k] *= advance(params, settings, worlds[1 + k], action, run, weight * chances[k])
             else:
                 worlds[0] = worlds[1]
-                run.mask[:] = 0
-                legal(params, worlds[0], run.mask)
+                start = chances[0]
+                mask = tree.mask
+                mask[:] = 0
+                legal(params, worlds[0], mask)
                 count = 0
-                for a in range(len(run.mask)):
-                    count += run.mask[a] != 0
+                for a in range(len(mask)):
+                    count += mask[a] != 0
                 k = 0
-                for a in range(len(run.mask)):
-                    if run.mask[a] != 0:
+                for a in range(len(mask)):
+                    if mask[a] != 0:
                         worlds[1 + k] = worlds[0]
-                        goes_on = advance(params, settings, worlds[1 + k], a, run.rewards)
-                        for seat in range(2):
-                            run.earned[seat] += weight / count * run.rewards[seat]
-                        chances[k] = goes_on / count
+                        share = start / count
+                        chances[k] = share * advance(params, settings, worlds[1 + k], a, run, weight * share)
                         k += 1
         total = 0.0
         for k in range(count):
             total += chances[k]
-        at = uniform(worlds[1]) * total
+        at = uniform(run) * total
         chosen = 0
         for k in range(count):
             if chances[k] > 0.0:
@@ -428,72 +417,68 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         return weight * total
 
     @compiled
-    def simulate(params, settings, worlds, searcher, averaged, tree, run):
+    def simulate(params, settings, worlds, chances, averaged, searcher, run, tree):
         """One simulation from the state `worlds[0]`. In place."""
-        run.counter[DEPTH] = 0
-        run.counter[IN_TREE] = 1
-        run.counter[OWN] = -1
-        run.chain[0] = np.uint64(0)
-        run.earned[:] = 0.0
+        run["depth"] = 0
+        run["in_tree"] = 1
+        run["own_edge"] = NO_NODE
+        run["chain"] = np.uint64(0)
+        for seat in range(settings.seats):
+            run["earned"][seat] = 0.0
         weight = 1.0
-        state = worlds[0]
-        while state["seat"] != OVER and weight > 0.0:
+        while worlds[0]["seat"] != OVER and weight > 0.0:
             if averaged:
-                worlds[1] = worlds[0]
-                weight = average_turn(params, settings, worlds, searcher, weight, tree, run)
+                weight = average_turn(params, settings, worlds, chances, searcher, weight, run, tree)
             else:
-                action = decide(params, settings, state, searcher, weight, tree, run)
-                goes_on = advance(params, settings, state, action, run.rewards)
-                for seat in range(settings.seats):
-                    run.earned[seat] += weight * run.rewards[seat]
-                weight *= goes_on
+                action = decide(params, settings, worlds[0], searcher, weight, run, tree)
+                weight *= advance(params, settings, worlds[0], action, run, weight)
+            if weight < _LIGHT:
+                weight = _LIGHT if uniform(run) * _LIGHT < weight else 0.0
 
-    @compiled
-    def search(params, settings, states, streams, worlds, averaged, tree, run, policies, values):
+    # The outermost kernel takes its arrays from Python and must give them back, so it counts references.
+    @kernel(tag=tag)
+    def search(params, settings, states, streams, worlds, chances, averaged, tree, policies, totals, values):
+        run = tree.runs[0]
         for i in range(len(states)):
             searcher = np.int64(states[i]["seat"])
             tree.table[:] = NO_NODE
-            run.counter[NODES] = 0
-            run.own_visits[:] = 0.0
-            run.own_total[:] = 0.0
-            own_node = NO_NODE
-            for simulation in range(settings.simulations):
-                worlds[0] = states[i]
-                state = worlds[0]
-                state["rng"] = next_u64(streams[i])
-                prepare(params, state, searcher)
-                run.counter[LEARNER] = simulation - simulation // settings.seats * settings.seats
-                simulate(params, settings, worlds, searcher, averaged, tree, run)
-                _back_up(settings, tree, run, searcher)
-                if run.counter[OWN] >= 0:
-                    own = tree.action[run.counter[OWN]]
-                    run.own_visits[own] += 1
-                    run.own_total[own] += run.earned[searcher]
-                    if own_node == NO_NODE and run.counter[DEPTH] > 0:
-                        for d in range(run.counter[DEPTH]):
-                            if run.seat[d] == searcher:
-                                own_node = run.node[d]
-                                break
+            run["rng"] = next_u64(streams[i])
+            run["nodes"] = 0
+            run["own_node"] = NO_NODE
             policy = policies[i]
             policy[:] = 0.0
-            if own_node == NO_NODE:  # too few simulations to have come to the searcher's own choice
-                run.mask[:] = 0
-                legal(params, states[i], run.mask)
+            totals[:] = 0.0
+            for simulation in range(settings.simulations):
+                worlds[0] = states[i]
+                worlds[0]["rng"] = next_u64(run)
+                prepare(params, worlds[0], searcher)
+                run["learner"] = simulation - simulation // settings.seats * settings.seats
+                simulate(params, settings, worlds, chances, averaged, searcher, run, tree)
+                if settings.select == REGRET:
+                    _back_up_regrets(run, tree.nodes, tree.edges, tree.path, tree.policy)
+                else:
+                    _back_up(settings, run, searcher, tree.nodes, tree.edges, tree.path)
+                if run["own_edge"] != NO_NODE:
+                    own = tree.edges[run["own_edge"]]["action"]
+                    policy[own] += 1.0
+                    totals[own] += run["earned"][searcher]
+            if run["own_node"] == NO_NODE:  # too few simulations to have come to the searcher's own choice
+                tree.mask[:] = 0
+                legal(params, states[i], tree.mask)
                 for a in range(len(policy)):
-                    policy[a] = run.mask[a]
+                    policy[a] = tree.mask[a]
             elif settings.select == REGRET:
-                for edge in range(tree.start[own_node], tree.start[own_node] + tree.count[own_node]):
-                    policy[tree.action[edge]] = tree.strategy[edge]
-            else:
-                policy[:] = run.own_visits
+                node = tree.nodes[run["own_node"]]
+                for edge in range(node["start"], node["start"] + node["count"]):
+                    policy[tree.edges[edge]["action"]] = tree.edges[edge]["strategy"]
             total = 0.0
             returns = 0.0
             best = 0
             for a in range(len(policy)):
                 total += policy[a]
-                returns += run.own_total[a]
-                better = policy[a] == policy[best] and run.own_total[a] > run.own_total[best]  # as many visits: the mean
-                if policy[a] > policy[best] or (better and policy[a] > 0.0):
+                returns += totals[a]
+                # Of actions visited equally often, the one of the better mean.
+                if policy[a] > policy[best] or (policy[a] == policy[best] and totals[a] > totals[best] and policy[a] > 0.0):
                     best = a
             for a in range(len(policy)):
                 policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
@@ -575,18 +560,18 @@ class MCTS:
             seats=facts.num_seats,
         )
         averaged = self.expect and settings.opponent_random and facts.simultaneous and facts.num_seats == 2
-        depth = min(facts.max_steps, self.simulations + 1) + 1
         policies, values = np.empty((len(turn), facts.num_actions)), np.empty(len(turn))
         search(
             turn.params,
             settings,
             turn.states,
             turn.streams,
-            np.zeros(facts.num_actions + 2, game.state),
+            np.zeros(facts.num_actions + 1, game.state),
+            np.zeros(facts.num_actions),
             averaged,
-            _new_tree(self.simulations, facts.num_actions, regret),
-            _new_run(depth, facts),
+            _new_tree(self.simulations, facts),
             policies,
+            np.zeros(facts.num_actions),
             values,
         )
         return policies, values
