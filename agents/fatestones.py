@@ -32,6 +32,8 @@ __all__ = [
     "draw_hands",
     "edges",
     "evaluate",
+    "first_choices",
+    "ratio",
     "solve_all",
     "solve_draws",
 ]
@@ -453,6 +455,22 @@ def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> Eval
         best_gain[:, seat] = own[:, :size].max(axis=1)
         _respond(hands, policy, seat, kept[:, seat], against_random[:, seat], np.zeros((n, MAX_HAND)))
     return Evaluation(gain, best_gain, against_random, kept)
+
+
+def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> tuple[float, float]:
+    """Share of the edge that the agent's first choices capture on draws (n, 2, hand_size) of FACES' rows, in either
+    seat, and the half-width of its 95 % interval over draws. As `evaluate`, with much less to search."""
+    n, _, size = hands.shape
+    gain, best_gain = np.zeros(n), np.zeros(n)
+    full = (1 << size) - 1
+    for seat in range(2):
+        states = np.zeros(n, variant.game.state)
+        _positions(hands, full, full, seat, states)
+        turn = Turn(variant, states, np.arange(n), new_streams(np.random.SeedSequence([seed, seat]), n))
+        own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))[:, :size]
+        gain += (own * agent.probabilities(turn)).sum(axis=1)
+        best_gain += own.max(axis=1)
+    return ratio(gain, best_gain)
 
 
 # --- agents -------------------------------------------------------------------------------------------------------

@@ -118,20 +118,32 @@ class Writer:
     def __init__(self, variant: Variant) -> None:
         if variant.params.hand_size > HAND:
             raise ValueError(f"a FateStones log holds hands of up to {HAND} dice, so hand_size must be at most {HAND}")
-        self._rows: list[tuple[int, int, str]] = []
+        self._games: list[np.ndarray] = []
+        self._parts: list[Log] = []
 
     def after_move(self, states: np.ndarray, games: np.ndarray, shift: np.ndarray) -> None:
         """Note the rolls among the moves just made: those after which seat 1 is not to choose."""
-        for k in np.flatnonzero(states["seat"] != 1):
-            state = states[k]
-            order = [shift[k], 1 - shift[k]]
-            cells = []
-            for seat in order:
-                dice = state["shown_hands"][seat][: state["shown_left"]]
-                cells += [str(CODES[die]) for die in dice] + [""] * (HAND - len(dice))
-            cells += [str(state["choices"][seat]) for seat in order] + [str(state["results"][seat]) for seat in order]
-            self._rows.append((int(games[k]), len(self._rows), ",".join(cells)))
+        rolled = states["seat"] != 1
+        if not rolled.any():
+            return
+        states, rows = states[rolled], np.arange(rolled.sum())[:, None]
+        seats = np.stack([shift[rolled], 1 - shift[rolled]], axis=1)
+        hands = states["shown_hands"][rows, seats][:, :, :HAND].astype(np.int64)
+        choices, results = (states[name][rows, seats].astype(np.int64) for name in ("choices", "results"))
+        self._games.append(games[rolled])
+        self._parts.append(Log(hands, states["shown_left"].astype(np.int64), choices, results))
+
+    def log(self) -> Log:
+        """The rolls: game after game, each in the order of play."""
+        order = np.argsort(np.concatenate(self._games), kind="stable")
+        fields = (field.name for field in dataclasses.fields(Log))
+        return Log(*(np.concatenate([getattr(part, name) for part in self._parts])[order] for name in fields))
 
     def text(self) -> str:
-        """The log: game after game, each in the order of play."""
-        return "".join(f"{line}\n" for _, _, line in sorted(self._rows))
+        """The log as the source writes it."""
+        log = self.log()
+        code_of = [str(code) for code in CODES] + [""]  # GONE is the last
+        return "".join(
+            ",".join([*(code_of[die] for die in hands.ravel()), *map(str, choices), *map(str, results)]) + "\n"
+            for hands, choices, results in zip(log.hands, log.choices.tolist(), log.results.tolist(), strict=True)
+        )
