@@ -158,7 +158,7 @@ def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: 
     """
     if function is None:
         return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates)
-    uncounted = {} if allocates or not hasattr(_TARGET_OPTIONS, "_nrt") else {"_nrt": False}
+    uncounted: Any = {} if allocates or not hasattr(_TARGET_OPTIONS, "_nrt") else {"_nrt": False}
     compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **uncounted)(function)
     if compiled is function or not cache:
         return compiled

@@ -63,9 +63,9 @@ def _parse(line: str) -> tuple[list[list[int]], list[int], list[int]]:
         dice = [code for code in codes if code]
         if codes != dice + [""] * (HAND - len(dice)) or not dice:
             raise ValueError(f"player {player + 1}'s dice must stand first and what is empty last, not {','.join(codes)!r}")
-        for code in dice:
-            if not (code.isascii() and code.isdigit() and len(code) == len(FACES[0]) and int(code) in DIE_OF_CODE):
-                raise ValueError(f"die {code!r} is no code of six faces 1 to 6 in rising order")
+        for text in dice:
+            if not (text.isascii() and text.isdigit() and len(text) == len(FACES[0]) and int(text) in DIE_OF_CODE):
+                raise ValueError(f"die {text!r} is no code of six faces 1 to 6 in rising order")
         hands.append([DIE_OF_CODE[int(code)] for code in dice])
     if len(hands[0]) != len(hands[1]):
         raise ValueError(f"player 1 has {len(hands[0])} dice, player 2 has {len(hands[1])}")

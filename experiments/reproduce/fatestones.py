@@ -94,7 +94,7 @@ def main(
     values = [
         Row("exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error),
         Row("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
-        Row("exact play", "most left to be won from Nash, any draw", None, exact.gap),
+        Row("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
     ]
     for spec in ("random", "best_response:random", "nash"):
         values += _measure(variant, spec, hands[:2000], seed)
@@ -157,7 +157,8 @@ def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
             ours, published = part / whole, known / known_whole
             error = Z95 * math.sqrt(ours * (1 - ours) / whole)
             noise = Z95 * math.sqrt(ours * (1 - ours) * (1 / whole + 1 / known_whole))
-            note = f"{games:,} games; the published figure is itself ± {100 * Z95 * math.sqrt(ours * (1 - ours) / known_whole):.2f}"
+            published_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
+            note = f"{games:,} games; the published figure is itself ± {100 * published_error:.2f}"
             agrees = abs(ours - published) <= noise
             rows.append(Row(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * error, agrees, note))
         share, error = log.edge_share()
@@ -202,15 +203,16 @@ def _explain(edge: float, games: int) -> None:
     ]
     for simulations in (10, 50):
         noise = math.sqrt(3 / simulations)
-        lines.append(
-            f"- {simulations} sampled simulations give each of three dice about {simulations / 3:.0f} wins and losses, whose mean is off by "
-            f"{noise:.2f}: {noise / edge:.0f} times the edge it looks for. The pick is close to random whatever the selection rule."
-        )
+        lines += [
+            f"- {simulations} sampled simulations give each of three dice about {simulations / 3:.0f} wins and losses, whose",
+            f"  mean is off by {noise:.2f}: {noise / edge:.0f} times the edge it looks for. No selection rule can mend that.",
+        ]
     lines += [
-        f"- 10,000 games tell margins of {100 * Z95 / 100:.1f} in a hundred from none: half of the whole edge; {games:,} games, "
-        f"{100 * Z95 / math.sqrt(games):.2f}.",
-        "Its search also lets the mover pick the opponent's die. With more simulations it settles on the pair that suits the",
-        "mover best, a choice that is better than random, but neither the best against a random player nor safe against others.",
+        f"- 10,000 games tell margins of {100 * Z95 / 100:.1f} in a hundred from none, half of the whole edge;",
+        f"  {games:,} games tell {100 * Z95 / math.sqrt(games):.2f}.",
+        "Its search also lets the mover pick the opponent's die. With more simulations it settles on the pair that suits",
+        "the mover best: better than random, but neither the best against a random player nor safe against others. The",
+        "source tells no more of its search: `select=joint` is a reading of it.",
     ]
     console.print("\n".join(lines), highlight=False)
 
