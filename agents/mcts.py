@@ -9,7 +9,7 @@ One engine serves turns and simultaneous choices, chance and hidden information.
   throw leads to whatever the mover sees next. And since seats that choose at the same time cannot see each other's
   choice, they select independently of each other: decoupled selection (Tak, Lanctot, Winands, "Monte Carlo Tree
   Search Variants for Simultaneous Move Games", IEEE CIG 2014).
-- A simulation adds one node and plays on from there by a rollout policy.
+- A simulation adds one leaf and plays on from there by a rollout policy.
 - Where a game can average over a roll (`Game.expect`), so can a simulation: it goes on as the game does if it goes on,
   weighted by the chance of that, and the dice add no noise.
 
@@ -65,7 +65,8 @@ class _Settings(NamedTuple):
 _NODE = np.dtype([("key", np.uint64), ("start", np.int64), ("count", np.int64), ("visits", np.int64)])
 _EDGE = np.dtype(
     [
-        ("total", np.float64),  # sum of the mover's returns from here on
+        ("mean", np.float64),  # of the mover's returns from here on
+        ("width", np.float64),  # 1 / sqrt(visits)
         ("regret", np.float64),  # summed; used by REGRET, as the next
         ("strategy", np.float64),  # summed
         ("visits", np.int32),
@@ -86,7 +87,8 @@ _RUN = np.dtype(  # the current simulation
     [
         ("rng", np.uint64),  # of the search itself
         ("chain", np.uint64),  # hash of the path, where nodes depend on it
-        ("nodes", np.int64),  # made so far by all simulations
+        ("nodes", np.int64),  # made so far by all simulations, and the edges of those that have been expanded
+        ("edges", np.int64),
         ("depth", np.int64),  # tree moves so far
         ("in_tree", np.int64),  # 1 until a node has been added
         ("learner", np.int64),  # the seat that learns (REGRET)
@@ -102,7 +104,7 @@ class _Tree(NamedTuple):
     """Arrays of one search, emptied for the next."""
 
     table: np.ndarray  # (power of two,) int32: node at each place of the hash table, or NO_NODE
-    nodes: np.ndarray  # (nodes,) of _NODE; edges of a node are start … start + count − 1
+    nodes: np.ndarray  # (nodes,) of _NODE; edges of a node are start … start + count − 1, none at first
     edges: np.ndarray  # (edges,) of _EDGE
     path: np.ndarray  # (depth,) of _STEP
     runs: np.ndarray  # (1,) of _RUN
@@ -112,7 +114,7 @@ class _Tree(NamedTuple):
 
 
 def _new_tree(simulations: int, facts: Facts) -> _Tree:
-    nodes = simulations + 1
+    nodes = simulations + 3  # a leaf a simulation, and the first nodes of both seats
     return _Tree(
         table=np.empty(1 << (2 * nodes).bit_length(), np.int32),
         nodes=np.empty(nodes, _NODE),
@@ -165,8 +167,7 @@ def _select_uct(settings, node, edges):
     best = start
     best_score = -np.inf
     for edge in range(start, start + count):
-        tried = np.float64(edges[edge]["visits"])
-        score = edges[edge]["total"] / tried + bonus / np.sqrt(tried)
+        score = edges[edge]["mean"] + bonus * edges[edge]["width"]
         if score > best_score:
             best = edge
             best_score = score
@@ -195,14 +196,21 @@ def _select_regret(settings, run, node, edges, policy, step):
 
 
 @kernel(allocates=False)
+def _count(edge, value):
+    """One more visit, which returned the value. In place."""
+    edge["visits"] += 1
+    edge["mean"] += (value - edge["mean"]) / edge["visits"]
+    edge["width"] = 1.0 / np.sqrt(np.float64(edge["visits"]))
+
+
+@kernel(allocates=False)
 def _back_up(settings, run, searcher, nodes, edges, path):
     """Add one simulation's returns to the nodes on its path. In place."""
     for d in range(run["depth"]):
         step = path[d]
         edge = edges[step["edge"]]
         whose = searcher if settings.select == JOINT else step["seat"]
-        edge["visits"] += 1
-        edge["total"] += (run["earned"][whose] - step["before"][whose]) / step["weight"]
+        _count(edge, (run["earned"][whose] - step["before"][whose]) / step["weight"])
         nodes[step["node"]]["visits"] += 1
 
 
@@ -228,19 +236,14 @@ def _back_up_regrets(run, nodes, edges, path, policy):
             # Each action is worth its mean so far; the one taken is corrected by what came of it over the chance that
             # it was taken, so that the estimates of all are without bias.
             taken = edges[step["edge"]]
-            mean = taken["total"] / taken["visits"] if taken["visits"] else 0.0
-            correction = (value - mean) / step["chance"]
+            correction = (value - taken["mean"]) / step["chance"]
             expected = policy[step["edge"] - start] * correction
             for k in range(count):
-                edge = edges[start + k]
-                if edge["visits"]:
-                    expected += policy[k] * edge["total"] / edge["visits"]
+                expected += policy[k] * edges[start + k]["mean"]
             for k in range(count):
-                edge = edges[start + k]
-                edge["regret"] += (edge["total"] / edge["visits"] if edge["visits"] else 0.0) - expected
+                edges[start + k]["regret"] += edges[start + k]["mean"] - expected
             taken["regret"] += correction
-            taken["visits"] += 1
-            taken["total"] += value
+            _count(taken, value)
             value = expected
         rest = value
 
@@ -303,13 +306,9 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             return 1.0
 
     @compiled
-    def add(params, state, key, place, run, table, nodes, edges, mask):
-        """Make a node with an edge for each legal action, in random order. In place."""
-        number = run["nodes"]
-        run["nodes"] = number + 1
-        run["in_tree"] = 0
-        table[place] = number
-        start = nodes[number - 1]["start"] + nodes[number - 1]["count"] if number > 0 else np.int64(0)
+    def expand(params, state, node, run, edges, mask):
+        """Give the node an edge for each legal action, in random order. In place."""
+        start = run["edges"]
         mask[:] = 0
         legal(params, state, mask)
         count = 0
@@ -320,16 +319,13 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
                 edge["action"] = edges[start + other]["action"]
                 edges[start + other]["action"] = a
                 edge["visits"] = 0
-                edge["total"] = 0.0
+                edge["mean"] = 0.0
                 edge["regret"] = 0.0
                 edge["strategy"] = 0.0
                 count += 1
-        node = nodes[number]
-        node["key"] = key
-        node["visits"] = 0
         node["start"] = start
         node["count"] = count
-        return number
+        run["edges"] = start + count
 
     @compiled
     def decide(params, settings, state, searcher, weight, run, tree):
@@ -348,8 +344,20 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             key = (key ^ words[k]) * _SPREAD
             key ^= key >> _S32
         number = _find(key, tree.table, tree.nodes)
+        node = tree.nodes[number if number >= 0 else run["nodes"]]
         if number < 0:
-            number = add(params, state, key, -1 - number, run, tree.table, tree.nodes, tree.edges, tree.mask)
+            tree.table[-1 - number] = run["nodes"]
+            number = run["nodes"]
+            run["nodes"] += 1
+            node["key"] = key
+            node["visits"] = 0
+            node["count"] = 0
+            own_first = seat == searcher and run["own_edge"] == NO_NODE
+            if run["depth"] > 0 and not own_first:  # a leaf: most are never seen again, so they get no edges yet
+                run["in_tree"] = 0
+                return np.int64(roll_out(params, state, tree.mask))
+        if node["count"] == 0:
+            expand(params, state, node, run, tree.edges, tree.mask)
         step = tree.path[run["depth"]]
         run["depth"] += 1
         step["node"] = number
@@ -358,9 +366,9 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         for other in range(settings.seats):
             step["before"][other] = run["earned"][other]
         if settings.select == REGRET:
-            edge = _select_regret(settings, run, tree.nodes[number], tree.edges, tree.policy, step)
+            edge = _select_regret(settings, run, node, tree.edges, tree.policy, step)
         else:
-            edge = _select_uct(settings, tree.nodes[number], tree.edges)
+            edge = _select_uct(settings, node, tree.edges)
         step["edge"] = edge
         if seat == searcher and run["own_edge"] == NO_NODE:
             run["own_edge"] = edge
@@ -444,6 +452,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             tree.table[:] = NO_NODE
             run["rng"] = next_u64(streams[i])
             run["nodes"] = 0
+            run["edges"] = 0
             run["own_node"] = NO_NODE
             policy = policies[i]
             policy[:] = 0.0
