@@ -101,6 +101,11 @@ class Game:
     random_action: Callable[..., int] | None = None  # (params, state): a uniform legal action, without a mask
     arrange: Callable[[Any, Any, Mapping[str, Any]], None] | None = None  # (options, state, reset options)
     gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
+    # Two more that search uses where a game offers them:
+    retract: Callable[..., None] | None = None  # (params, state): take back commitments not yet revealed
+    # (params, state, action, rewards (seats,)) → chance that the game goes on: play, with what the dice decide averaged
+    # over; writes the expected rewards, and the state goes on as it does when the game does
+    expect: Callable[..., float] | None = None
 
     def configure(self, **options: Any) -> Variant:
         """This game with options fixed. Raises ValueError naming the option, its value and what is allowed."""

@@ -30,6 +30,14 @@ _OWN_PACKAGE = Path(__file__).resolve().parent
 # Every state begins with its stream, so a helper compiled for one record serves the others: numba remarks on it.
 warnings.filterwarnings("ignore", message=r"Record\(rng", category=numba.NumbaExperimentalFeatureWarning)
 
+_TARGET_OPTIONS: Any = None
+try:
+    from numba.core.registry import CPUTarget  # type: ignore[import-untyped,unused-ignore]
+
+    _TARGET_OPTIONS = getattr(CPUTarget, "options", None)
+except ImportError:  # pragma: no cover
+    pass
+
 try:
     from numba.core.caching import CompileResultCacheImpl, _Cache, dumps
     from numba.core.serialize import pickle as _pickle
@@ -134,7 +142,7 @@ def _warn_uncached(reason: str) -> None:
     warnings.warn(f"dice_envs compiles its kernels anew in every process: {reason}", RuntimeWarning, stacklevel=4)
 
 
-def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: bool = True) -> Any:
+def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: bool = True, allocates: bool = True) -> Any:
     """Compile a function with numba in nopython mode, without the GIL, and cache it on disk.
 
     Args:
@@ -142,13 +150,16 @@ def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: 
         tag: what tells this kernel from others of the same qualified name; needed for kernels built inside a
             function, whose machine code depends on what they close over (say, the name of the game).
         cache: False for kernels whose closure no tag can describe.
+        allocates: False for kernels that make no arrays: they then do not count references to those handed on, which
+            costs much where small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
 
     Returns:
         A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself.
     """
     if function is None:
-        return functools.partial(kernel, tag=tag, cache=cache)
-    compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)  # type: ignore[call-overload]
+        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates)
+    flags: dict[str, Any] = {} if allocates or not hasattr(_TARGET_OPTIONS, "_nrt") else {"_nrt": False}
+    compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **flags)(function)
     if compiled is function or not cache:
         return compiled
     try:

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+import experiments.logs
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, Variant
-from experiments.output import Z95, console
+from experiments.output import Z95, console, write_text
+from experiments.plugins import modules
 
 __all__ = ["Result", "elo", "play_table", "show", "tournament"]
 
@@ -45,7 +47,7 @@ def play_table(
     games: int,
     seed: int | np.random.SeedSequence,
     done: Callable[[int], Any] = lambda amount: None,
-    record: Callable[[np.ndarray, np.ndarray], Any] | None = None,
+    after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None = None,
 ) -> np.ndarray:
     """Play games with one agent a seat, seats rotating from game to game.
 
@@ -55,7 +57,8 @@ def play_table(
         games: how many.
         seed: fixes every game.
         done: told how many games have ended, as they end.
-        record: called as (states, index) before each turn with the games in which a seat is to move.
+        after_move: called as (states, games, shift) after each turn with the games that have moved, ended ones
+            included: their states, their numbers, and the seat of agent 0.
 
     Returns:
         Returns of each agent, (games, agents) float64.
@@ -80,8 +83,6 @@ def play_table(
             index = index[to_move != OVER]
             if not len(index):
                 break
-            if record is not None:
-                record(states, index)
             # Each game's mover is decided once: an agent that has just moved waits for the next round.
             who = (states["seat"][index] - shift[index]) % seats
             for number, agent in enumerate(agents):
@@ -89,6 +90,8 @@ def play_table(
                 if len(mine):
                     kernels.play(params, states, mine, ask(agent, variant, states, mine, streams[number]))
                     earned[mine] += states["rewards"][mine, :seats]
+            if after_move is not None:
+                after_move(states[index], first + index, shift[index])
         done(count)
         # Column a: what agent a earned, wherever it sat.
         returns[first : first + count] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
@@ -121,13 +124,19 @@ def tournament(
 ) -> Result:
     """Every pair of agents (two seats), or one table with one agent a seat (more).
 
-    `log` names a file for the games in the game's own log format (its `Game.log`).
+    `log` names a file for the games of one pair in the game's own log format (see `experiments.logs`).
 
     Raises:
         ValueError: too few agents, not one for each seat, or a log for a game without a format.
     """
+    writer = None
     if log is not None:
-        raise ValueError(f"{variant.game.name} has no log format")
+        formats = modules(experiments.logs)
+        if variant.game.name not in formats:
+            raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(formats)}")
+        if len(specs) != 2:
+            raise ValueError(f"a log holds the games of one pair: name 2 agents, not {len(specs)}")
+        writer = formats[variant.game.name].Writer(variant)
     seats = variant.facts.num_seats
     players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
     n = len(players)
@@ -146,7 +155,8 @@ def tournament(
         table.extend([None] * n for _ in range(rows))
     meetings = list(itertools.combinations(range(n), 2)) if seats == 2 else [tuple(range(n))]
     for members, meeting_seed in zip(meetings, np.random.SeedSequence(seed).spawn(len(meetings)), strict=True):
-        returns = play_table(variant, [players[m] for m in members], games, meeting_seed, done)
+        after_move = writer.after_move if writer else None
+        returns = play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move=after_move)
         shares, drawn = _shares(returns)
         for place, member in enumerate(members):
             row, column = (member, members[1 - place]) if seats == 2 else (0, member)
@@ -154,6 +164,8 @@ def tournament(
             result.ci95[row][column] = _half_width(shares[:, place])
             result.draws[row][column] = float(drawn.mean())
             result.mean_return[row][column] = float(returns[:, place].mean())
+    if writer is not None and log is not None:
+        write_text(log, writer.text())
     if seats == 2:
         result.elo = elo(result.win_rate, games)
     return result

@@ -1,0 +1,138 @@
+"""Zero-sum matrix games, solved by the simplex method in compiled code.
+
+The row player picks row i, the column player column j, and the row player wins `payoff[i, j]` from the column
+player. von Neumann's theorem gives the game a value and each side a mixed strategy that secures it.
+
+Source: G. B. Dantzig, "A proof of the equivalence of the programming problem and the game problem" (1951), for the
+linear programme; R. G. Bland, "New finite pivoting rules for the simplex method" (1977), for the rule that cannot cycle.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dice_envs.kernel import kernel
+
+__all__ = ["MAX_ACTIONS", "MatrixSolution", "solve", "solve_kernel"]
+
+MAX_ACTIONS = 8  # rows and columns that the work space of `solve_kernel` holds
+_ZERO = 1e-12  # what rounding leaves of a zero in a tableau whose entries are of order 1
+
+
+@kernel
+def solve_kernel(payoff, rows, columns, tableau, basis, row_strategy, column_strategy):
+    """Solve payoff[:rows, :columns]; returns the value of the game to the row player.
+
+    Args:
+        payoff: (>= rows, >= columns) float64, finite.
+        rows, columns: 1 … MAX_ACTIONS.
+        tableau: (MAX_ACTIONS + 1, 2 * MAX_ACTIONS + 1) float64, work space.
+        basis: (MAX_ACTIONS,) int64, work space.
+        row_strategy, column_strategy: float64; the first `rows` and `columns` entries are set to an optimal mixed
+            strategy of each side.
+
+    The last four are modified in place.
+    """
+    least = payoff[0, 0]
+    most = payoff[0, 0]
+    for i in range(rows):
+        for j in range(columns):
+            least = min(least, payoff[i, j])
+            most = max(most, payoff[i, j])
+    # Scaled to 1 … 2, so that the value is positive: maximise sum(y) subject to scaled @ y <= 1, y >= 0. Then the value
+    # is 1 / sum(y), y times it the column player's strategy, and the dual solution times it the row player's.
+    span = most - least
+    if span <= 0.0:
+        for i in range(rows):
+            row_strategy[i] = 1.0 / rows
+        for j in range(columns):
+            column_strategy[j] = 1.0 / columns
+        return most
+    width = columns + rows
+    for i in range(rows):
+        for j in range(columns):
+            tableau[i, j] = (payoff[i, j] - least) / span + 1.0
+        for k in range(rows):
+            tableau[i, columns + k] = 1.0 if k == i else 0.0
+        tableau[i, width] = 1.0
+        basis[i] = columns + i
+    for j in range(columns):
+        tableau[rows, j] = -1.0
+    for k in range(rows + 1):
+        tableau[rows, columns + k] = 0.0
+    while True:
+        entering = -1
+        for j in range(width):
+            if tableau[rows, j] < -_ZERO:
+                entering = j
+                break
+        if entering < 0:
+            break
+        leaving = -1
+        best = 0.0
+        for i in range(rows):
+            if tableau[i, entering] > _ZERO:
+                ratio = tableau[i, width] / tableau[i, entering]
+                if leaving < 0 or ratio < best - _ZERO or (ratio <= best + _ZERO and basis[i] < basis[leaving]):
+                    leaving = i
+                    best = ratio
+        if leaving < 0:  # cannot be: the scaled matrix is positive, so the programme is bounded
+            break
+        pivot = tableau[leaving, entering]
+        for j in range(width + 1):
+            tableau[leaving, j] /= pivot
+        for i in range(rows + 1):
+            factor = tableau[i, entering]
+            if i != leaving and factor != 0.0:
+                for j in range(width + 1):
+                    tableau[i, j] -= factor * tableau[leaving, j]
+        basis[leaving] = entering
+    total = tableau[rows, width]
+    for j in range(columns):
+        column_strategy[j] = 0.0
+    row_sum = 0.0
+    for i in range(rows):
+        row_strategy[i] = max(0.0, tableau[rows, columns + i])
+        row_sum += row_strategy[i]
+        if basis[i] < columns:
+            column_strategy[basis[i]] = max(0.0, tableau[i, width])
+    column_sum = 0.0
+    for j in range(columns):
+        column_sum += column_strategy[j]
+    for i in range(rows):
+        row_strategy[i] /= row_sum
+    for j in range(columns):
+        column_strategy[j] /= column_sum
+    return (1.0 / total - 1.0) * span + least
+
+
+class MatrixSolution(NamedTuple):
+    """A solved game: its value to the row player and an optimal strategy of each side."""
+
+    value: float
+    row_strategy: np.ndarray  # (rows,) float64
+    column_strategy: np.ndarray  # (columns,) float64
+
+
+def solve(payoff: np.ndarray) -> MatrixSolution:
+    """Solve one game.
+
+    Args:
+        payoff: (rows, columns) numbers, what the row player wins; up to MAX_ACTIONS each way.
+
+    Raises:
+        ValueError: no such matrix, or not finite.
+    """
+    matrix = np.asarray(payoff, np.float64)
+    if matrix.ndim != 2 or not 1 <= min(matrix.shape) <= max(matrix.shape) <= MAX_ACTIONS:
+        raise ValueError(f"payoff must be a matrix of 1 to {MAX_ACTIONS} rows and columns, not of shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"payoff must be finite, not {matrix.tolist()}")
+    rows, columns = matrix.shape
+    row_strategy, column_strategy = np.zeros(rows), np.zeros(columns)
+    tableau = np.empty((MAX_ACTIONS + 1, 2 * MAX_ACTIONS + 1))
+    basis = np.empty(MAX_ACTIONS, np.int64)
+    value = solve_kernel(matrix, rows, columns, tableau, basis, row_strategy, column_strategy)
+    return MatrixSolution(float(value), row_strategy, column_strategy)

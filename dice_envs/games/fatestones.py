@@ -1,0 +1,396 @@
+"""FateStones: odd dice lie open, both players secretly pick one of theirs, the higher roll wins.
+
+Play
+    Dice have six faces of 1 to 6 pips; a die is written as its faces in rising order, 123456 being the usual one.
+    Both players draw dice from one bag without replacement; all dice are open. Both choose one of their dice in
+    secret, reveal and roll them: the higher roll wins the game. On a tie both dice are put away and they choose
+    again. When the dice run out the draw is a scratch.
+
+Source
+    The README of the FateStones project: "Elements" for dice and rules, "Episode" for the log of a game, and
+    "Investigation" for its simulator.
+
+Readings
+    - The bag `fair` holds one of each of the 32 dice that average 3.5 (the source's avgfaces.txt), `all` one of each
+      of the 462; a list of codes holds what it lists, equal dice included.
+    - The source's rules redraw after a scratch (`scratch="redraw"`), its simulator records the scratch and stops
+      (`scratch="draw"`, reward 0 for both).
+    - Dice that can only tie would be redrawn for ever: after MAX_DRAWS scratches a game is drawn. With the fair dice
+      one draw in two hundred is a scratch, so this does not happen to them.
+    - Remaining dice close up, as in the source's logs: a choice counts the dice that are left, from 0.
+
+Actions
+    0 … hand_size-1     which of the own remaining dice to roll; seat 0 commits, then seat 1, which cannot see it
+
+Observation, float32 in [0, 1]
+    hand_size * 6       own dice in order: how many faces show 1 … 6 / 6; all 0 for a die that is gone
+    hand_size * 6       the opponent's dice, likewise
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dice_envs.dice import below
+from dice_envs.game import OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.kernel import kernel
+
+MAX_HAND = 5
+NUM_FACES = 6
+MAX_DRAWS = 100  # so many scratches in a row end a game as drawn
+GONE = -1  # in place of a die that has been put away
+NONE = -1  # value of `committed` when seat 0 has yet to commit
+FAIR_PIPS = 21  # what the faces of a die that averages 3.5 add up to
+
+FACES = np.array(list(itertools.combinations_with_replacement(range(1, 7), NUM_FACES)), np.int8)  # (462, 6), every die
+COUNTS = np.array([[list(die).count(value) for value in range(1, 7)] for die in FACES], np.int8)  # (462, 6)
+CODES = tuple(int("".join(map(str, faces))) for faces in FACES)  # each die as its six digits
+DIE_OF_CODE = {code: die for die, code in enumerate(CODES)}
+
+
+# --- options ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of FateStones; ValueError names the option, the value and what is allowed.
+
+    Attributes:
+        dice: the bag: "fair" (the 32 dice that average 3.5), "all" (all 462), or a list of codes such as 123456.
+        hand_size: dice each player draws, 1 to 5.
+        scratch: what follows when all dice have tied: "redraw" from the whole bag, or "draw", the game is drawn.
+    """
+
+    dice: Literal["fair", "all"] | tuple[int, ...] = "fair"
+    hand_size: int = 3
+    scratch: Literal["redraw", "draw"] = "redraw"
+
+    def __post_init__(self) -> None:
+        check_range("hand_size", self.hand_size, 1, MAX_HAND)
+        check_choice("scratch", self.scratch, ("redraw", "draw"))
+        allowed = "'fair', 'all' or a list of codes of six faces 1 to 6 in rising order, such as 123456"
+        if isinstance(self.dice, str) and self.dice in ("fair", "all"):
+            return
+        if isinstance(self.dice, str) or not isinstance(self.dice, (list, tuple, np.ndarray)):
+            raise ValueError(f"dice must be {allowed}, not {self.dice!r}")
+        for code in self.dice:
+            if not isinstance(code, (int, str, np.integer)) or isinstance(code, bool) or _code(code) not in DIE_OF_CODE:
+                raise ValueError(f"dice must be {allowed}; {code!r} is no such code")
+        if len(self.dice) < 2 * self.hand_size:
+            raise ValueError(f"dice must list at least 2 * hand_size = {2 * self.hand_size} codes, not {len(self.dice)}")
+        object.__setattr__(self, "dice", tuple(_code(code) for code in self.dice))
+
+    @property
+    def bag(self) -> np.ndarray:
+        """The dice of the bag as rows of FACES, (n,) int64."""
+        if self.dice == "all":
+            return np.arange(len(FACES))
+        if self.dice == "fair":
+            return np.flatnonzero(FACES.sum(axis=1) == FAIR_PIPS)
+        return np.array([DIE_OF_CODE[int(code)] for code in self.dice])
+
+
+def _code(text: Any) -> int:
+    return int(text) if not isinstance(text, str) or (text.isascii() and text.isdigit()) else -1
+
+
+class Params(NamedTuple):
+    """What the kernels receive."""
+
+    num_actions: int
+    hand_size: int
+    redraw: bool
+    bag: np.ndarray  # (n,) int64, rows of FACES
+
+
+def _params(options: Options) -> Params:
+    return Params(options.hand_size, options.hand_size, options.scratch == "redraw", options.bag)
+
+
+def _facts(options: Options) -> Facts:
+    return Facts(
+        num_seats=2,
+        num_actions=options.hand_size,
+        observation_size=2 * options.hand_size * NUM_FACES,
+        min_return=-1.0,
+        max_return=1.0,
+        zero_sum=True,
+        simultaneous=True,
+        max_steps=2 * options.hand_size * (MAX_DRAWS if options.scratch == "redraw" else 1),
+    )
+
+
+# --- state ------------------------------------------------------------------------------------------------------
+
+STATE = state_dtype(
+    [
+        ("hands", np.int16, (2, MAX_HAND)),  # each seat's remaining dice as rows of FACES, then GONE
+        ("left", np.int8),  # dice left in each hand
+        ("committed", np.int8),  # hidden: the die seat 0 has chosen, or NONE
+        ("draws", np.int16),  # draws from the bag so far
+        ("shown_hands", np.int16, (2, MAX_HAND)),  # the hands at the last roll
+        ("shown_left", np.int8),  # dice in each of them; 0 before the first roll
+        ("choices", np.int8, (2,)),  # the dice then chosen, as actions
+        ("results", np.int8, (2,)),  # what they rolled, 1 … 6
+    ]
+)
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal(params, state):
+    """Start a game. Modified in place."""
+    state["draws"] = 0
+    state["shown_left"] = 0
+    for seat in range(2):
+        state["rewards"][seat] = 0
+        state["out"][seat] = 0
+        state["choices"][seat] = 0
+        state["results"][seat] = 0
+        for i in range(MAX_HAND):
+            state["shown_hands"][seat, i] = GONE
+    _draw(params, state)
+
+
+@kernel
+def _draw(params, state):
+    """Both seats draw their dice from the full bag."""
+    hands = state["hands"]
+    size = params.hand_size
+    for i in range(MAX_HAND):
+        hands[0, i] = GONE
+        hands[1, i] = GONE
+    for k in range(2 * size):
+        # Places in the bag first: a place that is taken is drawn again.
+        taken = True
+        place = 0
+        while taken:
+            place = below(state, len(params.bag))
+            taken = False
+            for j in range(k):
+                if hands[j & 1, j >> 1] == place:
+                    taken = True
+        hands[k & 1, k >> 1] = place
+    for i in range(size):
+        hands[0, i] = params.bag[hands[0, i]]
+        hands[1, i] = params.bag[hands[1, i]]
+    state["left"] = size
+    state["committed"] = NONE
+    state["draws"] += 1
+    state["seat"] = 0
+
+
+@kernel
+def legal(params, state, mask):
+    """Mark the legal actions. Modified in place."""
+    for i in range(state["left"]):
+        mask[i] = 1
+
+
+@kernel
+def random_action(params, state):
+    """A uniformly random legal action. The state's stream is modified in place."""
+    return below(state, state["left"])
+
+
+@kernel
+def play(params, state, action):
+    """Commit to a die; after seat 1 both roll. Modified in place."""
+    state["rewards"][0] = 0
+    state["rewards"][1] = 0
+    if state["committed"] == NONE:
+        state["committed"] = action
+        state["seat"] = 1
+        return
+    hands = state["hands"]
+    first, second = np.int64(state["committed"]), np.int64(action)
+    one = FACES[hands[0, first], below(state, NUM_FACES)]
+    two = FACES[hands[1, second], below(state, NUM_FACES)]
+    for seat in range(2):
+        for i in range(MAX_HAND):
+            state["shown_hands"][seat, i] = hands[seat, i]
+    state["shown_left"] = state["left"]
+    state["choices"][0] = first
+    state["choices"][1] = second
+    state["results"][0] = one
+    state["results"][1] = two
+    if one == two:
+        _put_away(params, state, first, second)
+    else:
+        _end(state, 1 if one > two else -1)
+
+
+@kernel
+def _put_away(params, state, first, second):
+    """After a tie: both dice go, and the next choice, draw or end comes."""
+    hands = state["hands"]
+    left = np.int64(state["left"]) - 1
+    for i in range(left):
+        if i >= first:
+            hands[0, i] = hands[0, i + 1]
+        if i >= second:
+            hands[1, i] = hands[1, i + 1]
+    hands[0, left] = GONE
+    hands[1, left] = GONE
+    state["left"] = left
+    state["committed"] = NONE
+    state["seat"] = 0
+    if left == 0:
+        if params.redraw and state["draws"] < MAX_DRAWS:
+            _draw(params, state)
+        else:
+            _end(state, 0)
+
+
+@kernel
+def _end(state, margin):
+    state["rewards"][0] = margin
+    state["rewards"][1] = -margin
+    state["out"][0] = 1
+    state["out"][1] = 1
+    state["committed"] = NONE
+    state["seat"] = OVER
+
+
+@kernel
+def duel(one, two):
+    """(wins of die `one`, ties) among the 36 rolls of two dice, given as rows of FACES."""
+    wins = 0
+    ties = 0
+    lower = 0  # faces of `two` below the value
+    for value in range(NUM_FACES):
+        ours, theirs = np.int64(COUNTS[one, value]), np.int64(COUNTS[two, value])
+        wins += ours * lower
+        ties += ours * theirs
+        lower += theirs
+    return wins, ties
+
+
+@kernel
+def expect(params, state, action, rewards):
+    """Play the action with the roll averaged over: writes each seat's expected reward into `rewards` (seats,) and
+    returns the chance of a tie, after which the state then stands. Both modified in place."""
+    rewards[0] = 0.0
+    rewards[1] = 0.0
+    if state["committed"] == NONE:
+        play(params, state, action)
+        return 1.0
+    first = np.int64(state["committed"])
+    wins, ties = duel(state["hands"][0, first], state["hands"][1, action])
+    rewards[0] = (2 * wins + ties - 36) / 36.0
+    rewards[1] = -rewards[0]
+    state["rewards"][0] = 0
+    state["rewards"][1] = 0
+    _put_away(params, state, first, np.int64(action))
+    return ties / 36.0
+
+
+@kernel
+def observe(params, state, seat, out):
+    """Write both hands as face counts, the seat's own first. Modified in place."""
+    at = 0
+    for whose in range(2):
+        hand = state["hands"][seat if whose == 0 else 1 - seat]
+        for i in range(params.hand_size):
+            if hand[i] != GONE:
+                for value in range(NUM_FACES):
+                    out[at + value] = COUNTS[hand[i], value] / np.float32(NUM_FACES)
+            at += NUM_FACES
+
+
+@kernel
+def reroll_hidden(params, state, seat):
+    """Draw seat 0's commitment again where the seat cannot see it. Modified in place."""
+    if seat == 1 and state["committed"] != NONE:
+        state["committed"] = below(state, state["left"])
+
+
+@kernel
+def retract(params, state):
+    """Take back the commitment that waits to be revealed, if any. Modified in place."""
+    if state["committed"] != NONE:
+        state["committed"] = NONE
+        state["seat"] = 0
+
+
+# --- words, pictures, positions -----------------------------------------------------------------------------------
+
+
+def _describe_action(options: Options, action: int) -> str:
+    return f"roll die {action}"
+
+
+def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
+    over = state["seat"] == OVER
+    rows, notes = [], []
+    for seat in range(2):
+        whose = "you" if seat == viewer else f"player {seat}"
+        turn = " <- to choose" if seat == state["seat"] else ""
+        for i in range(state["left"]):
+            faces = tuple(int(face) for face in FACES[state["hands"][seat, i]])
+            rows.append(Row(f"{whose}, die {i}: {CODES[state['hands'][seat, i]]}{turn}", faces))
+    if state["shown_left"]:
+        rolls = []
+        for seat in range(2):
+            code = CODES[state["shown_hands"][seat, state["choices"][seat]]]
+            whose = "you" if seat == viewer else f"player {seat}"
+            rolls.append(f"{whose} rolled {state['results'][seat]} with {code}")
+        verdict = "a tie" if state["results"][0] == state["results"][1] else ""
+        if not verdict:
+            winner = 0 if state["results"][0] > state["results"][1] else 1
+            verdict = "you win" if winner == viewer else f"player {winner} wins"
+        notes.append(f"{'; '.join(rolls)}: {verdict}")
+        if verdict == "a tie" and state["shown_left"] == 1:
+            notes.append("a scratch: no dice are left" + ("" if over else "; both draw again"))
+    if over:
+        notes.append("the game is over")
+    elif state["committed"] != NONE and viewer != 1:
+        notes.append("player 0 has chosen")
+    return Picture("FateStones", tuple(rows), tuple(notes))
+
+
+def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
+    """`{"dice": [[codes of seat 0], [codes of seat 1]]}` sets the first hands; other keys are not for this game."""
+    if "dice" not in wanted:
+        return
+    hands = wanted["dice"]
+    if not isinstance(hands, (list, tuple, np.ndarray)) or len(hands) != 2:
+        raise ValueError(f"dice must be one list of codes for each of the 2 seats, not {hands!r}")
+    for seat, hand in enumerate(hands):
+        if not isinstance(hand, (list, tuple, np.ndarray)) or len(hand) != options.hand_size:
+            raise ValueError(f"dice of seat {seat} must be {options.hand_size} codes, not {hand!r}")
+        for code in hand:
+            if not isinstance(code, (int, str, np.integer)) or isinstance(code, bool) or _code(code) not in DIE_OF_CODE:
+                raise ValueError(f"dice of seat {seat} must be codes such as 123456, not {code!r}")
+    for seat, hand in enumerate(hands):
+        for i, code in enumerate(hand):
+            state["hands"][seat, i] = DIE_OF_CODE[_code(code)]
+
+
+GAME = Game(
+    name="fatestones",
+    env_name="FateStones",
+    title="FateStones",
+    options=Options,
+    state=STATE,
+    params=_params,
+    facts=_facts,
+    deal=deal,
+    legal=legal,
+    play=play,
+    observe=observe,
+    reroll_hidden=reroll_hidden,
+    describe_action=_describe_action,
+    picture=_picture,
+    random_action=random_action,
+    arrange=_arrange,
+    retract=retract,
+    expect=expect,
+)

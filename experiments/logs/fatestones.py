@@ -1,0 +1,149 @@
+"""Logs of FateStones: the source's CSV, one line a roll, and what can be read from them.
+
+Ten columns: player 1's dice (three codes, those that are gone left empty), player 2's, the two choices counted from 0
+among the dice left, and the two results.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from agents.fatestones import edges, ratio
+from dice_envs.game import Variant
+from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
+
+__all__ = ["Log", "Writer", "read_log"]
+
+COLUMNS = 10
+HAND = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Log:
+    """The rolls of a log, in order.
+
+    Attributes:
+        hands: (n, 2, 3) int64, each player's dice as rows of FACES, then GONE.
+        sizes: (n,) dice in each hand.
+        choices: (n, 2) from 0.
+        results: (n, 2) faces rolled, 1 to 6.
+    """
+
+    hands: np.ndarray
+    sizes: np.ndarray
+    choices: np.ndarray
+    results: np.ndarray
+
+    def record(self) -> tuple[int, int, int]:
+        """Rolls that player 1 won, lost and tied."""
+        ahead = np.sign(self.results[:, 0] - self.results[:, 1])
+        return int((ahead > 0).sum()), int((ahead < 0).sum()), int((ahead == 0).sum())
+
+    def edge_share(self, player: int = 0) -> tuple[float, float]:
+        """Share of the edge that a player's choices capture, and the half-width of its 95 % interval.
+
+        Over all decisions: what the chosen dice are worth above a random one, over the same for the best dice, all
+        other choices, those after ties too, being uniformly random (see `agents.fatestones.edges`).
+        """
+        own = edges(self.hands[:, ::-1] if player else self.hands, self.sizes)
+        return ratio(own[np.arange(len(own)), self.choices[:, player]], own[:, :HAND].max(axis=1))
+
+
+def _parse(line: str) -> tuple[list[list[int]], list[int], list[int]]:
+    """Hands, choices and results of one line. ValueError says what is wrong with it."""
+    cells = [cell.strip() for cell in line.split(",")]
+    if len(cells) != COLUMNS:
+        raise ValueError(f"{len(cells)} columns instead of {COLUMNS}")
+    hands = []
+    for player in range(2):
+        codes = cells[HAND * player : HAND * (player + 1)]
+        dice = [code for code in codes if code]
+        if codes != dice + [""] * (HAND - len(dice)) or not dice:
+            raise ValueError(f"player {player + 1}'s dice must stand first and what is empty last, not {','.join(codes)!r}")
+        for text in dice:
+            if not (text.isascii() and text.isdigit() and len(text) == len(FACES[0]) and int(text) in DIE_OF_CODE):
+                raise ValueError(f"die {text!r} is no code of six faces 1 to 6 in rising order")
+        hands.append([DIE_OF_CODE[int(code)] for code in dice])
+    if len(hands[0]) != len(hands[1]):
+        raise ValueError(f"player 1 has {len(hands[0])} dice, player 2 has {len(hands[1])}")
+    choices, results = [], []
+    for player in range(2):
+        choice, result = cells[2 * HAND + player], cells[2 * HAND + 2 + player]
+        if choice not in [str(place) for place in range(len(hands[player]))]:
+            raise ValueError(f"player {player + 1}'s choice must be 0 to {len(hands[player]) - 1}, not {choice!r}")
+        faces = FACES[hands[player][int(choice)]]
+        if result not in [str(face) for face in faces]:
+            code = CODES[hands[player][int(choice)]]
+            raise ValueError(f"player {player + 1}'s result must be a face of die {code}, not {result!r}")
+        choices.append(int(choice))
+        results.append(int(result))
+    return hands, choices, results
+
+
+def read_log(path: Path | str) -> Log:
+    """Read a log in the source's format.
+
+    Raises:
+        ValueError: a line is malformed, or there is none; the message has file, line number and reason.
+        OSError: the file cannot be read.
+    """
+    rows = []
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"{path}: not a text file ({problem.reason})") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            rows.append(_parse(line))
+        except ValueError as problem:
+            raise ValueError(f"{path}, line {number}: {problem}") from None
+    if not rows:
+        raise ValueError(f"{path}: no rolls in this log")
+    hands = np.full((len(rows), 2, HAND), GONE, np.int64)
+    for i, (both, _, _) in enumerate(rows):
+        for player in range(2):
+            hands[i, player, : len(both[player])] = both[player]
+    sizes = np.array([len(both[0]) for both, _, _ in rows])
+    return Log(hands, sizes, np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
+
+
+class Writer:
+    """Collects the rolls of a tournament's games; player 1 is the first agent, wherever it sits."""
+
+    def __init__(self, variant: Variant) -> None:
+        if variant.params.hand_size > HAND:
+            raise ValueError(f"a FateStones log holds hands of up to {HAND} dice, so hand_size must be at most {HAND}")
+        self._games: list[np.ndarray] = []
+        self._parts: list[Log] = []
+
+    def after_move(self, states: np.ndarray, games: np.ndarray, shift: np.ndarray) -> None:
+        """Note the rolls among the moves just made: those after which seat 1 is not to choose."""
+        rolled = states["seat"] != 1
+        if not rolled.any():
+            return
+        states, rows = states[rolled], np.arange(rolled.sum())[:, None]
+        seats = np.stack([shift[rolled], 1 - shift[rolled]], axis=1)
+        hands = states["shown_hands"][rows, seats][:, :, :HAND].astype(np.int64)
+        choices, results = (states[name][rows, seats].astype(np.int64) for name in ("choices", "results"))
+        self._games.append(games[rolled])
+        self._parts.append(Log(hands, states["shown_left"].astype(np.int64), choices, results))
+
+    def log(self) -> Log:
+        """The rolls: game after game, each in the order of play."""
+        order = np.argsort(np.concatenate(self._games), kind="stable")
+        fields = (field.name for field in dataclasses.fields(Log))
+        return Log(*(np.concatenate([getattr(part, name) for part in self._parts])[order] for name in fields))
+
+    def text(self) -> str:
+        """The log as the source writes it."""
+        log = self.log()
+        code_of = [str(code) for code in CODES] + [""]  # GONE is the last
+        return "".join(
+            ",".join([*(code_of[die] for die in hands.ravel()), *map(str, choices), *map(str, results)]) + "\n"
+            for hands, choices, results in zip(log.hands, log.choices.tolist(), log.results.tolist(), strict=True)
+        )

@@ -1,0 +1,291 @@
+"""The FateStones project's table recounted and replayed, what it could not see, and a search that sees it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from experiments.output import (
+    Z95,
+    Row,
+    check_folder,
+    check_writable,
+    console,
+    figure,
+    print_rows,
+    progress,
+    seed_or_fresh,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dice_envs.game import Variant
+
+SOURCE = "FateStones README, Results"
+# The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.
+PUBLISHED = {
+    "random v random": (4913, 5031, 2033),
+    "MCTS(10) v random": (4951, 5006, 2025),
+    "MCTS(50) v random": (4910, 5061, 1959),
+    "MCTS(10) v MCTS(10)": (5025, 4940, 1969),
+}
+REPLAYS = {
+    "random v random": ("random", "random"),
+    "MCTS(10) v random": ("mcts:10,select=joint", "random"),
+    "MCTS(50) v random": ("mcts:50,select=joint", "random"),
+    "MCTS(10) v MCTS(10)": ("mcts:10,select=joint", "mcts:10,select=joint"),
+}
+RULES = {  # the curves: label → agent without its simulations
+    "joint (the source's)": "select=joint",
+    "decoupled UCT": "select=uct",
+    "decoupled UCT, mixed": "select=uct,final=mixed",
+    "regret matching": "select=regret",
+    "regret matching, rolls averaged": "select=regret,expect=true",
+}
+AGAINST_RANDOM = {"sampled": "opponent=random", "rolls averaged": "opponent=random,expect=true"}
+LIARS_DICE_RULES = {"UCT, mixed": "final=mixed", "regret matching": "select=regret"}
+
+
+def main(
+    log: Annotated[list[Path] | None, typer.Option(help="Recount a log in the source's format; repeat it for more.")] = None,
+    games: Annotated[int, typer.Option(help="Games of each replayed pair.")] = 100_000,
+    draws: Annotated[int, typer.Option(help="Sampled draws for the exact values.")] = 100_000,
+    work: Annotated[float, typer.Option(help="Millions of simulations for each point of the curves, at most.")] = 10.0,
+    most: Annotated[int, typer.Option(help="Simulations a move up to which the curves go.")] = 10_000,
+    liars_dice: Annotated[int, typer.Option(help="The same for one-die Liar's Dice, all information sets; 0: none.")] = 100,
+    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the rows and curves here.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write plots into this folder.")] = None,
+) -> None:
+    """FateStones: the source's table, how much can be won, why its search won nothing, and one that wins it.
+
+    Example: reproduce fatestones --log mcts10_vs_random.csv --report report
+    """
+    for name, value, least in (("games", games, 1), ("draws", draws, 2), ("most", most, 10), ("liars-dice", liars_dice, 0)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+    if not 0 < work < math.inf:
+        raise ValueError(f"work must be a number above 0, not {work}")
+    import agents
+    from agents.fatestones import draw_hands, solve_draws
+    from dice_envs import configure
+    from experiments.logs.fatestones import read_log
+
+    logs = {path: read_log(path) for path in log or []}
+    check_writable(json)
+    check_folder(report)
+    seed = seed_or_fresh(seed)
+    console.print(f"seed {seed}")
+    variant = configure("fatestones")
+    rows: list[Row] = []
+
+    for path, rolls in logs.items():
+        rows += _recount(path, rolls)
+    rows += _replay(variant, games, seed)
+    print_rows("The source's table", rows)
+
+    hands = draw_hands(variant, draws, seed)
+    exact = solve_draws(hands)
+    values = [
+        Row("exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error),
+        Row("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
+        Row("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
+    ]
+    for spec in ("random", "best_response:random", "nash"):
+        values += _measure(variant, spec, hands[:2000], seed)
+    for label, extra in AGAINST_RANDOM.items():
+        for simulations in (50, 1000, 100_000) if label == "sampled" else (50,):
+            values.append(_capture(variant, f"mcts:{simulations},{extra}", hands, work, seed))
+    print_rows("How much can be won from a random player (wins − losses a draw)", values, digits=5)
+    _explain(exact.best_response, games)
+
+    curves = _curves(variant, hands, most, work, seed)
+    if liars_dice:
+        liars = _liars_dice_curves(agents, liars_dice, seed)
+        curves += liars
+    if report is not None:
+        _plot(report, curves)
+    write_json(json, {"seed": seed, "rows": rows + values, "curves": curves})
+
+
+def _recount(path: Path, log: Any) -> list[Row]:
+    """A log's wins, losses and ties, beside the published column that they equal, if any; and its edge."""
+    counts = log.record()
+    names = [name for name, published in PUBLISHED.items() if published == counts]
+    published = PUBLISHED[names[0]] if names else (None, None, None)
+    label = names[0] if names else path.name
+    rows = [
+        Row(
+            SOURCE,
+            f"{label}: {what}",
+            known,
+            count,
+            agrees=None if known is None else known == count,
+            note=f"recount of {path.name}",
+        )
+        for what, known, count in zip(("wins", "losses", "ties"), published, counts, strict=True)
+    ]
+    for player in range(2):
+        share, error = log.edge_share(player)
+        rows.append(Row(SOURCE, f"{label}: share of the edge, player {player + 1}", None, share, error))
+    return rows
+
+
+def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
+    """The source's pairs played again: player 1's share of decided games, its margin, and its edge."""
+    import agents
+    from experiments.arena import play_table
+    from experiments.logs.fatestones import Writer
+
+    rows = []
+    for number, (label, specs) in enumerate(REPLAYS.items()):
+        writer = Writer(variant)
+        players = [agents.make(spec) for spec in specs]
+        with progress(label, games) as done:
+            play_table(variant, players, games, seed + number, done, after_move=writer.after_move)
+        log = writer.log()
+        wins, losses, ties = log.record()
+        for what, part, whole, known, known_whole in (
+            ("% of decided games", wins, wins + losses, PUBLISHED[label][0], sum(PUBLISHED[label][:2])),
+            ("% of rolls tied", ties, wins + losses + ties, PUBLISHED[label][2], sum(PUBLISHED[label])),
+        ):
+            ours, published = part / whole, known / known_whole
+            error = Z95 * math.sqrt(ours * (1 - ours) / whole)
+            noise = Z95 * math.sqrt(ours * (1 - ours) * (1 / whole + 1 / known_whole))
+            published_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
+            note = f"{games:,} games; the published figure is itself ± {100 * published_error:.2f}"
+            agrees = abs(ours - published) <= noise
+            rows.append(Row(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * error, agrees, note))
+        share, error = log.edge_share()
+        rows.append(Row(SOURCE, f"{label}: share of the edge, player 1", None, share, error, note=" v ".join(specs)))
+    return rows
+
+
+def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Row]:
+    """An agent that states its chances, measured exactly on draws."""
+    import agents
+    from agents.fatestones import evaluate
+
+    result = evaluate(variant, agents.make(spec), hands, seed)
+    note = f"{len(hands):,} draws"
+    return [
+        Row("exact play", f"{spec}: share of the edge", None, *result.edge_share(), note=note),
+        Row("exact play", f"{spec}: margin against random", None, *result.margin(), note=note),
+        Row("exact play", f"{spec}: exploitability", None, *result.exploitability(), note=note),
+    ]
+
+
+def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float, least: int = 20) -> np.ndarray:
+    """As many draws as `work` million simulations allow, `least` or more of them."""
+    return hands[: max(least, min(2000, int(work * 1e6 / (searches * simulations))))]
+
+
+def _capture(variant: Variant, spec: str, hands: np.ndarray, work: float, seed: int) -> Row:
+    import agents
+    from agents.fatestones import first_choices
+
+    agent: Any = agents.make(spec)
+    some = _affordable(hands, 2, agent.simulations, work)
+    share, error = first_choices(variant, agent, some, seed)
+    return Row("search", f"{spec}: share of the edge", None, share, error, note=f"{len(some):,} draws")
+
+
+def _explain(edge: float, games: int) -> None:
+    """Why few sampled simulations in few games could not have shown the edge."""
+    lines = [
+        f"The best response wins {100 * edge:.1f} games in a hundred more than it loses, so at best {50 + 50 * edge:.1f} % of",
+        "decided games. Two things hid that from the source:",
+    ]
+    for simulations in (10, 50):
+        noise = math.sqrt(3 / simulations)
+        lines += [
+            f"- {simulations} sampled simulations give each of three dice about {simulations / 3:.0f} wins and losses, whose",
+            f"  mean is off by {noise:.2f}: {noise / edge:.0f} times the edge it looks for. No selection rule can mend that.",
+        ]
+    lines += [
+        f"- 10,000 games tell margins of {100 * Z95 / 100:.1f} in a hundred from none, half of the whole edge;",
+        f"  {games:,} games tell {100 * Z95 / math.sqrt(games):.2f}.",
+        "Its search also lets the mover pick the opponent's die. With more simulations it settles on the pair that suits",
+        "the mover best: better than random, but neither the best against a random player nor safe against others. The",
+        "source tells no more of its search: `select=joint` is a reading of it.",
+    ]
+    console.print("\n".join(lines), highlight=False)
+
+
+def _sizes(most: int) -> list[int]:
+    return [size for size in (10, 50, 200, 1000, 10_000, 100_000) if size <= most]
+
+
+def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: int) -> list[dict[str, Any]]:
+    """Edge captured and exploitability against simulations, for each selection rule: how well it plays against anyone."""
+    import agents
+    from agents.fatestones import evaluate
+
+    points = []
+    rows = []
+    for label, extra in RULES.items():
+        for simulations in _sizes(most):
+            some = _affordable(hands, 38, simulations, work)
+            result = evaluate(variant, agents.make(f"mcts:{simulations},{extra}"), some, seed)
+            (share, share_error), (lost, lost_error) = result.edge_share(), result.exploitability()
+            points.append(
+                {
+                    "game": "fatestones",
+                    "rule": label,
+                    "simulations": simulations,
+                    "draws": len(some),
+                    "edge_share": share,
+                    "edge_share_ci95": share_error,
+                    "exploitability": lost,
+                    "exploitability_ci95": lost_error,
+                }
+            )
+            name = f"{label}, {simulations:,}"
+            rows.append(Row("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
+            rows.append(Row("search", f"{name}: exploitability", None, lost, lost_error))
+    print_rows("How well search plays against anyone (exploitability: upper bound, a draw)", rows)
+    return points
+
+
+def _liars_dice_curves(agents: Any, most: int, seed: int) -> list[dict[str, Any]]:
+    """Exploitability in one-die Liar's Dice, every information set searched."""
+    from agents.one_die_liars_dice import exploitability, policy_of
+
+    points: list[dict[str, Any]] = []
+    rows = []
+    for label, extra in LIARS_DICE_RULES.items():
+        sizes = [size for size in (10, 30, 100, 300, 1000, 3000, 10_000) if size <= most]
+        for simulations in sizes:
+            lost, _ = exploitability(policy_of(agents.make(f"mcts:{simulations},{extra}"), seed))
+            points.append({"game": "liars_dice", "rule": label, "simulations": simulations, "exploitability": lost})
+            rows.append(Row("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
+    print_rows("One-die Liar's Dice (OpenSpiel's rules): exploitability of the policy found", rows)
+    return points
+
+
+def _plot(report: Path, points: list[dict[str, Any]]) -> None:
+    for game, quantity, title in (
+        ("fatestones", "edge_share", "share of the edge captured"),
+        ("fatestones", "exploitability", "exploitability a draw"),
+        ("liars_dice", "exploitability", "exploitability, one-die Liar's Dice"),
+    ):
+        of_game = [point for point in points if point["game"] == game]
+        if not of_game:
+            continue
+        with figure(report, f"{game}_{quantity}") as (_, axes):
+            for rule in dict.fromkeys(point["rule"] for point in of_game):
+                line = [point for point in of_game if point["rule"] == rule]
+                errors = [point.get(f"{quantity}_ci95", 0.0) for point in line]
+                axes.errorbar(
+                    [p["simulations"] for p in line], [p[quantity] for p in line], errors, marker="o", capsize=3, label=rule
+                )
+            axes.set_xscale("log")
+            axes.set_xlabel("simulations a move")
+            axes.set_ylabel(title)
+            axes.axhline(0, color="grey", linewidth=0.8)
+            axes.legend()

@@ -1,0 +1,50 @@
+"""Exact values of FateStones draws."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.output import check_writable, console, progress, seed_or_fresh, write_json
+
+
+def main(
+    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
+    draws: Annotated[int, typer.Option(help="Sampled draws; 0 for all (fair dice, three a hand: minutes).")] = 100_000,
+    seed: Annotated[int | None, typer.Option(help="Fixes the sample; a fresh one is drawn and printed if left out.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
+) -> None:
+    """What the best response and the Nash strategy win from a random player, over all draws or a sample.
+
+    Example: solve fatestones --draws 0
+    """
+    from math import comb
+
+    from agents.fatestones import draw_hands, solve_all, solve_draws
+    from dice_envs import configure
+    from dice_envs.game import parse_options
+
+    if draws != 0 and draws < 2:
+        raise ValueError(f"draws must be 0 for all, or at least 2, not {draws}")
+    variant = configure("fatestones", **parse_options(option or []))
+    check_writable(json)
+    seed = seed_or_fresh(seed)
+    start = time.perf_counter()
+    if draws:
+        console.print(f"seed {seed}")
+        result = solve_draws(draw_hands(variant, draws, seed))
+    else:
+        hands = comb(len(variant.params.bag), variant.params.hand_size)
+        with progress("hands", hands) as done:
+            result = solve_all(variant, done)
+    seconds = time.perf_counter() - start
+    console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins less losses a draw:", highlight=False)
+    console.print(f"  best response to random  {result.best_response:+.6f} ± {result.best_response_error:.6f}", highlight=False)
+    console.print(f"  Nash against random      {result.nash:+.6f} ± {result.nash_error:.6f}", highlight=False)
+    console.print(f"  mean |value|, Nash both  {result.unfairness:+.6f}", highlight=False)
+    console.print(f"  most left from Nash      {result.gap:.1e} at any position", highlight=False)
+    write_json(json, {**dataclasses.asdict(result), "seconds": seconds, "seed": seed if draws else None})

@@ -1,0 +1,76 @@
+"""Zero-sum matrix games against scipy's linear programmes and known solutions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.optimize import linprog
+
+from agents.matrix_game import MAX_ACTIONS, solve
+
+
+def value_by_linprog(payoff: np.ndarray) -> float:
+    rows, columns = payoff.shape
+    result = linprog(
+        np.r_[np.zeros(rows), -1.0],
+        A_ub=np.c_[-payoff.T, np.ones(columns)],
+        b_ub=np.zeros(columns),
+        A_eq=[np.r_[np.ones(rows), 0.0]],
+        b_eq=[1.0],
+        bounds=[(0, None)] * rows + [(None, None)],
+        method="highs",
+    )
+    return -result.fun
+
+
+def check_secures_value(payoff: np.ndarray, tolerance: float = 1e-9) -> None:
+    solution = solve(payoff)
+    for strategy in (solution.row_strategy, solution.column_strategy):
+        assert strategy.min() >= 0
+        assert strategy.sum() == pytest.approx(1, abs=1e-12)
+    scale = max(1.0, float(np.abs(payoff).max()))
+    assert (solution.row_strategy @ payoff).min() >= solution.value - tolerance * scale
+    assert (payoff @ solution.column_strategy).max() <= solution.value + tolerance * scale
+
+
+shapes = st.tuples(st.integers(1, 5), st.integers(1, 5))
+
+
+@settings(deadline=None, max_examples=150)
+@given(hnp.arrays(np.int8, shapes, elements=st.integers(-2, 2)))
+def test_degenerate_games_are_solved(payoff):
+    check_secures_value(payoff.astype(float))
+
+
+@settings(deadline=None, max_examples=100)
+@given(hnp.arrays(np.float64, shapes, elements=st.floats(-1, 1, width=32)))
+def test_value_is_the_linear_programme_s(payoff):
+    check_secures_value(payoff)
+    assert solve(payoff).value == pytest.approx(value_by_linprog(payoff), abs=1e-7)
+
+
+def test_random_games_up_to_the_limit():
+    rng = np.random.default_rng(1)
+    for _ in range(500):
+        payoff = rng.normal(size=rng.integers(1, MAX_ACTIONS + 1, 2))
+        check_secures_value(payoff, 1e-11)
+
+
+def test_known_games():
+    pennies = solve(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    assert pennies.value == pytest.approx(0, abs=1e-12)
+    assert pennies.row_strategy == pytest.approx([0.5, 0.5])
+    weighted = solve(np.array([[0.0, -1.0, 2.0], [1.0, 0.0, -3.0], [-2.0, 3.0, 0.0]]))  # rock 1, paper 2, scissors 3
+    assert weighted.row_strategy == pytest.approx([1 / 2, 1 / 3, 1 / 6])
+    saddle = solve(np.array([[3.0, 5.0], [1.0, 9.0]]))
+    assert saddle.value == pytest.approx(3)
+    assert saddle.row_strategy == pytest.approx([1, 0])
+
+
+@pytest.mark.parametrize("payoff", [np.zeros(3), np.zeros((9, 2)), np.zeros((0, 2)), np.array([[1.0, np.nan]])])
+def test_what_is_no_game_is_refused(payoff):
+    with pytest.raises(ValueError, match="payoff must be"):
+        solve(payoff)
