@@ -158,8 +158,10 @@ def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: 
     """
     if function is None:
         return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates)
-    flags: dict[str, Any] = {} if allocates or not hasattr(_TARGET_OPTIONS, "_nrt") else {"_nrt": False}
-    compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **flags)(function)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    if not allocates and hasattr(_TARGET_OPTIONS, "_nrt"):
+        options["_nrt"] = False
+    compiled: Any = numba.njit(**options)(function)
     if compiled is function or not cache:
         return compiled
     try:

@@ -10,6 +10,11 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"num_players": 3, "num_dice": 2, "reward": "dice"},
         {"num_players": 3, "num_dice": 1, "rounds": "single", "wild": "highest"},
     ],
+    "fatestones": [
+        {"dice": "all", "hand_size": 5},
+        {"hand_size": 1, "scratch": "draw"},
+        {"dice": (123456, 111666, 333444, 222555), "hand_size": 2},
+    ],
     "shakes": [
         {"num_players": 6, "reward": "win", "ties": "random"},
         {"variation": "competitive", "mode": "maesters"},
