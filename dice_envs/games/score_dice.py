@@ -179,7 +179,7 @@ def deal(params, state):
         state["rewards"][seat] = 0
         state["out"][seat] = 0
     for seat in range(2):
-        for die in range(MAX_DICE):
+        for die in range(params.num_actions):
             state["faces"][seat, die] = 0
             state["shown"][seat, die] = 0
             state["status"][seat, die] = HELD if params.sizes[seat][die] > 0 else OUT
