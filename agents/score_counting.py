@@ -159,9 +159,7 @@ def _count_sorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
         # In half points, so that a tie is half way between lost and won.
         tie = {"none": 1, "a": 2}[ties]
         columns = min(len(a), len(b))
-        return {
-            (exponent - columns, _NOTHING_TIED): number for exponent, number in enumerate(_sweep(a, b, 2, tie)) if number
-        }
+        return {(exponent - columns, _NOTHING_TIED): number for exponent, number in enumerate(_sweep(a, b, 2, tie)) if number}
     if len(set(a)) == len(set(b)) == 1:  # it does not matter which dice tied, only how many
         columns = min(len(a), len(b))
         ways = {}

@@ -18,7 +18,7 @@ Readings
       chosen, and they are laid aside face up.
     - `ties="reroll"`: after the last column the tied dice are rolled again, and played as above, among themselves.
       When every pair ties this repeats the whole roll, as in section 8.1. Pairs that still tie after MAX_ROLLS rolls
-      score nothing, so that every game ends; with the dice allowed this has a chance of about 2**-MAX_ROLLS.
+      score nothing, so that every game ends; no die allowed makes that likelier than about 2**-50.
 
 Actions
     k           choose the die of place k of the own pool, 0 for the first
@@ -212,9 +212,9 @@ def _drop_spares(params, state):
         for _ in range(held - params.columns):
             lowest = -1
             for die in range(params.num_actions):
-                if state["status"][seat, die] == HELD:
-                    if lowest < 0 or state["faces"][seat, die] <= state["faces"][seat, lowest]:
-                        lowest = die
+                shown = state["faces"][seat, die]
+                if state["status"][seat, die] == HELD and (lowest < 0 or shown <= state["faces"][seat, lowest]):
+                    lowest = die
             state["status"][seat, lowest] = DROPPED
 
 
@@ -231,9 +231,8 @@ def highest_held(params, state, seat):
     """The place of the seat's highest die in hand, the first of equal ones; -1 if it holds none."""
     best = -1
     for die in range(params.num_actions):
-        if state["status"][seat, die] == HELD:
-            if best < 0 or state["faces"][seat, die] > state["faces"][seat, best]:
-                best = die
+        if state["status"][seat, die] == HELD and (best < 0 or state["faces"][seat, die] > state["faces"][seat, best]):
+            best = die
     return best
 
 
