@@ -111,7 +111,7 @@ def _print_tables(report: Path | None) -> list[Row]:
                 )
         if report is not None:
             name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
-            with figure(report, name, figsize=(3 * len(results), 3.2), ncols=len(results)) as (drawn, axes):
+            with figure(report, name, figsize=(3.3 * len(results), 3.2), ncols=len(results), sharey=True) as (drawn, axes):
                 for axis, (label, *_), result in zip(axes, table.rows, results, strict=True):
                     draw_histogram(axis, result, label)
                 drawn.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
