@@ -47,7 +47,11 @@ class Highest:
 
 @dataclasses.dataclass(frozen=True)
 class Shuffled(Uniform):
-    """Score dice: a random die in hand. Against itself this is the paper's unsorted game."""
+    """Score dice: a random die in hand. Against itself this is the paper's unsorted game.
+
+    Whatever the other does, each of its dice then meets a random one of those left, so every pairing is equally likely.
+    Nobody can gain or lose against that: it is an equilibrium strategy, with any pools.
+    """
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
@@ -86,9 +90,8 @@ class Response:
     Against `highest` it weighs all that the other may still hold, exactly, for the rest of the game (Tian Ji's horse
     race, where hands are open). Working this out takes seconds for 5d6 and grows fast with the dice.
 
-    Against `shuffled` nothing can be gained: whatever is chosen, and however the choice depends on what was shown,
-    each die meets a random one of the other's that are left, so every pairing is equally likely. Every way to play is
-    a best response then; this one plays its highest die.
+    Against `shuffled` nothing can be gained, since it makes every pairing equally likely. Every way to play is a best
+    response to it; this one plays its highest die.
 
     Attributes:
         to: "highest" or "shuffled".
@@ -145,7 +148,8 @@ class Nash:
     """Score dice: a Nash equilibrium, for small pools (about 3d6 against 3d6; 4 dice a side with open hands).
 
     It is worked out roll by roll when it is first needed, by linear programming, and mixes its choices. ValueError
-    where the pools are too large.
+    where the pools are too large. `shuffled` is another equilibrium, with pools of any size; the two are worth the
+    same, as all equilibria are.
     """
 
     def act(self, turn: Turn) -> np.ndarray:
