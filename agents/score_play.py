@@ -59,6 +59,7 @@ class Die(NamedTuple):
 Sizes = tuple[int, ...]
 Tied = tuple[Sizes, Sizes]  # sizes of the dice that tied so far in this roll: the player's, the other's
 NONE_TIED: Tied = ((), ())
+WHOLE_GAME = "whole game"  # stands for the roll of pools with spare dice, which are rolled again with the rest
 
 
 def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
@@ -113,6 +114,7 @@ class _Exact:
         self.options = options
         self.seat = seat
         self.counts_score = options.reward == "score"
+        self.spare = len(options.pool_a) != len(options.pool_b)  # type: ignore[arg-type]
         faces = range(params.most_sides + 1)
         self._points = [[int(pair_points(params, a, b)) for b in faces] for a in faces]
 
@@ -135,6 +137,12 @@ class _Exact:
     def paid(self, points: int) -> float:
         """The reward for a pair at once."""
         return float(points) if self.counts_score else 0.0
+
+    def roll_key(self, own: Sizes, other: Sizes, score: int) -> Any:
+        """What the value of a roll of these dice depends on."""
+        if self.spare and len(own) == self.options.num_columns:
+            return WHOLE_GAME
+        return own, other, self.carried(score)
 
     def tie(self, own: Die, other: Die, tied: Tied) -> Tied:
         """The tied dice after a pair."""
@@ -179,6 +187,7 @@ class ResponseToHighest(_Exact):
 
     def __init__(self, options: Options, seat: int) -> None:
         super().__init__(options, seat)
+        self._pools = options.pools if seat == 0 else options.pools[::-1]
         self._values: dict[Any, float] = {}
         self._looping: dict[Any, float] = {}  # values that depend on the roll's own value, below
         self._loop: tuple[Any, float] | None = None  # a roll being worked out, and its value so far
@@ -223,11 +232,11 @@ class ResponseToHighest(_Exact):
     def _roll_key(self, own: tuple[Die, ...], other: tuple[Range, ...], tied: Tied, score: int) -> Any:
         mine = tuple(sorted((*tied[0], *(die.size for die in own)), reverse=True))
         theirs = tuple(sorted((*tied[1], *(die.size for die in other)), reverse=True))
-        return mine, theirs, self.carried(score)
+        return self.roll_key(mine, theirs, score)
 
     def roll_value(self, own: Sizes, other: Sizes, score: int = 0) -> float:
         """The value before dice of these sizes, as many on either side, are rolled."""
-        key = (own, other, self.carried(score))
+        key = self.roll_key(own, other, score)
         if self._loop and self._loop[0] == key:
             return self._loop[1]
         if key not in self._rolls:
@@ -235,17 +244,24 @@ class ResponseToHighest(_Exact):
 
             def once(value: float) -> float:
                 self._loop, self._looping = (key, value), {}
-                return self._expected(tuple(Range(1, size, size) for size in own), other, score)
+                pools = self._pools if key == WHOLE_GAME else (own, other)
+                return self._expected(*pools, score)
 
             self._rolls[key] = settle(once) if self.options.ties == "reroll" else once(0.0)
             self._loop, self._looping = outer
         return self._rolls[key]
 
-    def _expected(self, own: tuple[Range, ...], other: Sizes, score: int) -> float:
-        ranges = tuple(Range(1, size, size) for size in other)
-        return sum(chance * self._seen_value(hand, ranges, score) for hand, chance in hands(own).items())
+    def _expected(self, own: Sizes, other: Sizes, score: int) -> float:
+        """The value before these pools are rolled and spare dice dropped."""
+        columns = min(len(own), len(other))
+        total = 0.0
+        for mine, chance_mine in deals(own, columns):
+            for hand, chance_hand in hands(mine).items():
+                for theirs, chance_theirs in deals(other, columns):
+                    total += chance_mine * chance_hand * chance_theirs * self._seen_value(hand, theirs, score)
+        return total
 
-    def _seen_value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0) -> float:
+    def _seen_value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int) -> float:
         """The value once the roll is seen: with open hands the other's dice too."""
         if not self.options.open_hands:
             return self.value(own, other, score)
@@ -258,16 +274,9 @@ class ResponseToHighest(_Exact):
 
     def game_value(self) -> float:
         """The expected reward of a whole game for the responding player."""
-        own, other = self.options.pools if self.seat == 0 else self.options.pools[::-1]
-        if len(own) == len(other):
-            return self.roll_value(own, other)
+        own, other = self._pools
         columns = self.options.num_columns
-        total = 0.0
-        for mine, chance_mine in deals(own, columns):
-            for hand, chance_hand in hands(mine).items():
-                for theirs, chance_theirs in deals(other, columns):
-                    total += chance_mine * chance_hand * chance_theirs * self._seen_value(hand, theirs)
-        return total
+        return self.roll_value(own[:columns], other[:columns])
 
 
 def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
@@ -401,17 +410,21 @@ class Equilibrium(_Exact):
 
     def roll_value(self, a: Sizes, b: Sizes, score: int = 0) -> float:
         """The value before dice of these sizes, as many on either side, are rolled."""
-        key = (a, b, self.carried(score))
+        key = self.roll_key(a, b, score)
         if self._loop and self._loop[0] == key:
             return self._loop[1]
         if self.decided(score, len(a)):
             return self.reward(score)
         if key not in self._rolls:
-            ranges = tuple(Range(1, size, size) for size in a), tuple(Range(1, size, size) for size in b)
+            pools = self.options.pools if key == WHOLE_GAME else (a, b)
 
             def once(value: float) -> float:
                 self._loop = (key, value)
-                return self._roll_once(*ranges, score)
+                return sum(
+                    chance_a * chance_b * self._roll_once(dice_a, dice_b, score)
+                    for dice_a, chance_a in deals(pools[0], len(a))
+                    for dice_b, chance_b in deals(pools[1], len(a))
+                )
 
             outer = self._loop
             self._rolls[key] = settle(once) if self.options.ties == "reroll" else once(0.0)
@@ -430,15 +443,8 @@ class Equilibrium(_Exact):
 
     def game_value(self) -> float:
         """The expected reward of a whole game for A."""
-        a, b = self.options.pools
         columns = self.options.num_columns
-        if len(a) == len(b):
-            return self.roll_value(a, b)
-        return sum(
-            chance_a * chance_b * self._roll_once(dice_a, dice_b, 0)
-            for dice_a, chance_a in deals(a, columns)
-            for dice_b, chance_b in deals(b, columns)
-        )
+        return self.roll_value(self.options.pools[0][:columns], self.options.pools[1][:columns])
 
     def _end(self, score: int, tied: Tied) -> float:
         """The value when a roll is over."""
@@ -450,15 +456,13 @@ class Equilibrium(_Exact):
         """The roll of dice of which so much is known to everybody, solved; kept for the next time."""
         key = (a, b, self.carried(score))
         if key not in self._solutions:
-            whole = all(die.low == 1 for die in a + b)
-            sizes = tuple(die.size for die in a), tuple(die.size for die in b)
-            if whole and self.options.ties == "reroll" and not self.decided(score, len(a)):
+            outer = self._loop
+            if self.options.ties == "reroll" and not self.decided(score, len(a)):
                 # The roll may come again as it is: its value must be known before.
-                outer, self._loop = self._loop, ((*sizes, self.carried(score)), self.roll_value(*sizes, score))
-                self._solutions[key] = self._solve(a, b, score)
-                self._loop = outer
-            else:
-                self._solutions[key] = self._solve(a, b, score)
+                sizes = tuple(die.size for die in a), tuple(die.size for die in b)
+                self._loop = self.roll_key(*sizes, score), self.roll_value(*sizes, score)
+            self._solutions[key] = self._solve(a, b, score)
+            self._loop = outer
         return self._solutions[key]
 
     def _solve(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:

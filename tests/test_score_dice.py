@@ -104,6 +104,23 @@ def test_tied_dice_are_rolled_again():
     assert env.agent_selection == "player_0"
 
 
+def test_when_all_pairs_tie_the_spare_dice_are_rolled_too():
+    faces = set()
+    for seed in range(30):
+        env = score_dice_v0.raw_env(pool_a=(8, 6, 4), pool_b=(8, 6), ties="reroll")
+        env.reset(seed=seed, options={"dice": [[5, 3, 1], [5, 3]]})
+        for die in (0, 0, 1, 1):
+            env.step(die)
+        status = env._states[0]["status"][0][:3].tolist()
+        assert sorted(status) == [HELD, HELD, DROPPED]
+        faces.add((env._states[0]["faces"][0][2], status[2]))
+    assert {die_status for _, die_status in faces} == {HELD, DROPPED}
+    env = game_of([[5, 3, 1], [5, 2]], pool_a=(8, 6, 4), pool_b=(8, 6), ties="reroll")
+    for die in (0, 0, 1, 1):
+        env.step(die)
+    assert env._states[0]["status"][0][:3].tolist() == [HELD, OUT, OUT]
+
+
 def test_ties_after_the_last_roll_score_nothing():
     batch = Batch("score_dice", 1, seed=1, pool_a=(6, 6), pool_b=(6, 6), ties="reroll")
     state = batch.states[0]
@@ -270,6 +287,6 @@ def test_games_come_to_the_tables(options, agent):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("agent", ["highest", "shuffled"])
-@pytest.mark.parametrize("options", GAMES, ids=str)
+@pytest.mark.parametrize("options", [GAMES[0], GAMES[2], GAMES[5]], ids=str)
 def test_a_million_games_come_to_the_tables(options, agent):
     check_against_table(options, agent, 1_000_000, 12)

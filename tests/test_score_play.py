@@ -125,12 +125,13 @@ def test_deals_and_hands_are_distributions():
 PLAYED = {
     "5d6": {},
     "reroll": {"pool_a": (4, 4, 3), "pool_b": (4, 4, 3), "ties": "reroll"},
+    "reroll-spare": {"pool_a": (4, 4, 3), "pool_b": (3, 3), "ties": "reroll"},
     "spare": {"pool_a": (4, 4, 4), "pool_b": (6, 4, 4, 3), "ties": "a"},
     "open": {"pool_a": (4, 4, 4), "pool_b": (4, 4, 4), "open_hands": True, "ties": "reroll", "reward": "score"},
 }
 
 
-@pytest.mark.parametrize("name", ["reroll", "spare", "open", pytest.param("5d6", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["reroll", "reroll-spare", "spare", "open", pytest.param("5d6", marks=pytest.mark.slow)])
 def test_the_agent_earns_the_value_of_the_response(name):
     variant = configure("score_dice", **PLAYED[name])
     games = 6_000
@@ -173,6 +174,7 @@ def test_rock_paper_scissors():
         Options(pool_a=(4, 3, 2), pool_b=(6, 3, 2), reward="score"),
         Options(pool_a=(6, 4), pool_b=(4, 4), ties="reroll"),
         Options(pool_a=(4, 4), pool_b=(4, 4, 4), ties="a"),
+        Options(pool_a=(4, 3), pool_b=(3,), ties="reroll"),
         Options(pool_a=(4, 4), pool_b=(6, 4), ties="a", open_hands=True),
         Options(pool_a=(3, 2), pool_b=(3, 3), ties="reroll", open_hands=True),
     ],

@@ -17,8 +17,8 @@ Readings
     - The paper drops spare dice in the sorted game only; here the lowest are dropped whichever way the rest is
       chosen, and they are laid aside face up.
     - `ties="reroll"`: after the last column the tied dice are rolled again, and played as above, among themselves.
-      When every pair ties this repeats the whole roll, as in section 8.1. Pairs that still tie after MAX_ROLLS rolls
-      score nothing, so that every game ends; no die allowed makes that likelier than about 2**-50.
+      When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after MAX_ROLLS rolls
+      score nothing, so that every game ends; even 24d2 sorted comes to that with a chance below 2**-46 only.
 
 Actions
     k           choose the die of place k of the own pool, 0 for the first
@@ -187,12 +187,11 @@ def deal(params, state):
     state["rolls"] = 0
     state["columns"] = params.columns
     _roll(params, state)
-    _drop_spares(params, state)
 
 
 @kernel
 def _roll(params, state):
-    """Roll all dice in hand and begin the first column."""
+    """Roll all dice in hand, drop the spare lowest and begin the first column."""
     for seat in range(2):
         for die in range(params.num_actions):
             if state["status"][seat, die] == HELD:
@@ -201,6 +200,7 @@ def _roll(params, state):
     state["column"] = 0
     state["pick"] = NO_PICK
     state["seat"] = 0
+    _drop_spares(params, state)
 
 
 @kernel
@@ -209,7 +209,7 @@ def _drop_spares(params, state):
         held = 0
         for die in range(params.num_actions):
             held += state["status"][seat, die] == HELD
-        for _ in range(held - params.columns):
+        for _ in range(held - state["columns"]):
             lowest = -1
             for die in range(params.num_actions):
                 shown = state["faces"][seat, die]
@@ -301,7 +301,7 @@ def _roll_tied(params, state):
     for seat in range(2):
         for die in range(params.num_actions):
             if state["status"][seat, die] == DROPPED:
-                state["status"][seat, die] = OUT
+                state["status"][seat, die] = HELD if tied == state["columns"] else OUT
     for column in range(state["columns"]):
         status = HELD if _is_tied(state, column) else OUT
         for seat in range(2):
