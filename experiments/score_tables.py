@@ -13,9 +13,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from agents.score_counting import Distribution, Pairing, score_distribution
+import numpy as np
 
-__all__ = ["HEADER", "STANDARD_DICE", "TABLES", "Match", "PaperTable", "draw_histogram", "nearest_pools", "pool_name"]
+from agents.score_counting import Distribution, Pairing, score_distribution
+from agents.score_dice import Highest, Shuffled
+from dice_envs import configure
+from experiments.arena import play_table
+
+__all__ = [
+    "HEADER",
+    "STANDARD_DICE",
+    "TABLES",
+    "Match",
+    "PaperTable",
+    "cells",
+    "draw_histogram",
+    "nearest_pools",
+    "played_scores",
+    "pool_name",
+    "pools_of",
+    "sampled",
+    "table_line",
+]
 
 STANDARD_DICE = (4, 6, 8, 10, 12, 20)
 
@@ -197,6 +216,28 @@ def draw_histogram(axes: Any, result: Distribution, title: str) -> None:
     axes.set_xlabel("score, A's points less B's", fontsize=8)
     axes.set_ylabel("%", fontsize=8)
     axes.tick_params(labelsize=8)
+
+
+def played_scores(table: PaperTable, a: Pool, b: Pool, games: int, seed: int | np.random.SeedSequence) -> np.ndarray:
+    """A's scores in so many games through the environment, (games,) float64: of always the highest die against itself
+    for a sorted table, of random choices for an unsorted one."""
+    variant = configure("score_dice", pool_a=a, pool_b=b, ties=table.ties, reward="score")
+    player = Highest() if table.pairing == "sorted" else Shuffled()
+    returns = play_table(variant, [player, player], games, seed)
+    number = np.arange(games)
+    return returns[number, number % 2]  # the player that sits at A's seat in each game
+
+
+def sampled(scores: np.ndarray) -> list[tuple[float, float]]:
+    """Win bias, tie % and closeness of played games, each with the standard error of that estimate."""
+    root = math.sqrt(len(scores))
+    signs, even, squares = np.sign(scores), scores == 0, scores**2
+    square = squares.mean()
+    return [
+        (100 * float(signs.mean()), 100 * float(signs.std()) / root),
+        (100 * float(even.mean()), 100 * float(even.std()) / root),
+        (float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / root),
+    ]
 
 
 # --- the search -----------------------------------------------------------------------------------------------------

@@ -242,12 +242,16 @@ def test_solve_command_values_of_play(tmp_path):
 
 def test_reproduce_command(tmp_path):
     file = tmp_path / "out.json"
-    command = ["reproduce", "score-dice", "--json", str(file), "--bias", "0", "--most", "2", "--pool-a", "6,6", "--count", "3"]
+    search = ["--bias", "0", "--most", "2", "--pool-a", "6,6", "--count", "3"]
+    command = ["reproduce", "score-dice", "--json", str(file), "--games", "2000", "--seed", "1", *search]
     answer = CliRunner().invoke(app, command)
     assert answer.exit_code == 0, answer.output
     data = json.loads(file.read_text())
-    assert len(data["rows"]) == 3 * sum(len(table.rows) for table in TABLES) + 3
-    assert all(row["agrees"] and row["error"] == 0 for row in data["rows"])
+    cells = 3 * sum(len(table.rows) for table in TABLES)
+    assert len(data["rows"]) == 2 * cells + 3
+    assert all(row["agrees"] for row in data["rows"])
+    assert all(row["error"] == 0 for row in data["rows"][: cells + 3])
+    assert any(row["error"] > 0 for row in data["rows"][cells + 3 :])
     assert len(data["search"]) == 3
     assert "| 5d6          |     0.00 |  9.91 |     0.340 |" in answer.output
 
