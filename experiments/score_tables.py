@@ -27,6 +27,7 @@ __all__ = [
     "Match",
     "PaperTable",
     "cells",
+    "check_targets",
     "draw_histogram",
     "nearest_pools",
     "played_scores",
@@ -259,6 +260,23 @@ def pools_of(dice: Sequence[int], fewest: int, most: int) -> Iterator[Pool]:
         yield from itertools.combinations_with_replacement(sorted(dice), count)
 
 
+def check_targets(
+    bias: float | None, tie_percentage: float | None, closeness: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """The targets of a search, as given; ValueError if there is none or one that nothing can meet."""
+    targets = (bias, tie_percentage, closeness)
+    if all(target is None for target in targets):
+        raise ValueError("a search needs a target: bias, ties or closeness")
+    for name, target, low, high in (
+        ("bias", bias, -100, 100),
+        ("ties", tie_percentage, 0, 100),
+        ("closeness", closeness, 0, 10),
+    ):
+        if target is not None and not low <= target <= high:
+            raise ValueError(f"the target of {name} must be a number from {low} to {high}, not {target!r}")
+    return targets
+
+
 def nearest_pools(
     candidates_a: Sequence[Pool],
     candidates_b: Sequence[Pool],
@@ -278,16 +296,7 @@ def nearest_pools(
     Raises:
         ValueError: no target, one that nothing can meet, or no candidates.
     """
-    targets = (bias, tie_percentage, closeness)
-    if all(target is None for target in targets):
-        raise ValueError("a search needs a target: bias, ties or closeness")
-    for name, target, low, high in (
-        ("bias", bias, -100, 100),
-        ("ties", tie_percentage, 0, 100),
-        ("closeness", closeness, 0, 10),
-    ):
-        if target is not None and not low <= target <= high:
-            raise ValueError(f"the target of {name} must be a number from {low} to {high}, not {target!r}")
+    targets = check_targets(bias, tie_percentage, closeness)
     if count < 1 or not candidates_a or not candidates_b:
         raise ValueError("a search needs candidates for both pools and at least 1 result to list")
     found = []

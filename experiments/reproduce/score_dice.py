@@ -43,13 +43,16 @@ def main(
     from dice_envs.game import check_choice, check_range, parse_options
     from dice_envs.games.score_dice import MAX_DICE, Options
     from experiments.output import check_folder, check_writable, console, progress, seed_or_fresh, write_json
-    from experiments.score_tables import STANDARD_DICE, cells, nearest_pools, pool_name, pools_of
+    from experiments.score_tables import STANDARD_DICE, cells, check_targets, nearest_pools, pool_name, pools_of
 
     check_writable(json)
     check_folder(report)
     check_range("games", games, 0, 10**9)
+    seed = seed_or_fresh(seed)
     searching = any(target is not None for target in (bias, ties, closeness))
     if searching:
+        check_targets(bias, ties, closeness)
+        check_range("count", count, 1, 1_000_000)
         check_choice("rule", rule, ("none", "a", "reroll"))
         check_choice("pairing", pairing, PAIRINGS)
         most = most if most is not None else 3 if pool_a == "any" else 5
@@ -60,8 +63,8 @@ def main(
 
     data: dict[str, Any] = {"rows": _print_tables(report)}
     if games:
-        data["seed"] = seed_or_fresh(seed)
-        data["rows"] += _play(games, data["seed"])
+        data["seed"] = seed
+        data["rows"] += _play(games, seed)
     if searching:
         with progress("pairs of pools", len(fixed) * len(candidates)) as done:
             matches = nearest_pools(fixed, candidates, rule, pairing, bias, ties, closeness, count, done)  # type: ignore[arg-type]
