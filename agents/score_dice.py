@@ -1,0 +1,212 @@
+"""Players of score dice: the two whose games the paper tabulates, best responses to them, and equilibria."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Literal
+
+import numpy as np
+
+from agents.score_play import NONE_TIED, Die, Equilibrium, Range, ResponseToHighest, Tied, bounded_by_shown, known_ranges
+from dice_envs.agent import Turn, Uniform
+from dice_envs.dice import uniform
+from dice_envs.game import check_choice
+from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
+from dice_envs.kernel import kernel
+
+__all__ = ["AGENTS", "Highest", "Nash", "Response", "Shuffled"]
+
+
+def _check_game(turn: Turn, name: str) -> None:
+    if turn.game.name != "score_dice":
+        raise ValueError(f"{name} plays score_dice only, not {turn.game.name}")
+
+
+@kernel
+def _highest_all(params, states, seats, out):
+    for i in range(len(states)):
+        out[i] = highest_held(params, states[i], seats[i])
+
+
+@dataclasses.dataclass(frozen=True)
+class Highest:
+    """Score dice: always the highest die in hand. Against itself this is the paper's sorted game."""
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        _check_game(turn, "highest")
+        out = np.empty(len(turn), np.int64)
+        _highest_all(turn.params, turn.states, turn.seats, out)
+        return out
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """1 for the die chosen, (n, num_actions) float64."""
+        return np.eye(turn.variant.facts.num_actions)[self.act(turn)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Shuffled(Uniform):
+    """Score dice: a random die in hand. Against itself this is the paper's unsorted game.
+
+    Whatever the other does, each of its dice then meets a random one of those left, so every pairing is equally likely.
+    Nobody can gain or lose against that: it is an equilibrium strategy, with any pools.
+    """
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        _check_game(turn, "shuffled")
+        return super().act(turn)
+
+
+@functools.lru_cache(maxsize=16)
+def _response(options: Options, seat: int) -> ResponseToHighest:
+    return ResponseToHighest(options, seat)
+
+
+@functools.lru_cache(maxsize=16)
+def _equilibrium(options: Options) -> Equilibrium:
+    return Equilibrium(options)
+
+
+def _tied_so_far(options: Options, state: Any, seat: int) -> Tied:
+    """Sizes of the dice that tied in this roll, the seat's and the other's, if they are to be rolled again."""
+    if options.ties != "reroll":
+        return NONE_TIED
+    tied: tuple[list[int], list[int]] = ([], [])
+    for column in range(state["column"]):
+        places = state["shown"][:, column]
+        if state["faces"][0, places[0]] == state["faces"][1, places[1]]:
+            for who, sizes in enumerate(tied):
+                side = seat if who == 0 else 1 - seat
+                sizes.append(options.pools[side][places[side]])
+    return tuple(sorted(tied[0], reverse=True)), tuple(sorted(tied[1], reverse=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    """Score dice: the exact best response to `highest` or to `shuffled`.
+
+    Against `highest` it weighs all that the other may still hold, exactly, for the rest of the game (Tian Ji's horse
+    race, where hands are open). Working this out takes seconds for 5d6 and grows fast with the dice.
+
+    Against `shuffled` nothing can be gained, since it makes every pairing equally likely. Every way to play is a best
+    response to it; this one plays its highest die.
+
+    Attributes:
+        to: "highest" or "shuffled".
+    """
+
+    to: Literal["highest", "shuffled"] = "highest"
+
+    def __post_init__(self) -> None:
+        check_choice("to", self.to, ("highest", "shuffled"))
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        _check_game(turn, "score_response")
+        if self.to == "shuffled":
+            return Highest().act(turn)
+        out = np.empty(len(turn), np.int64)
+        for i, state in enumerate(turn.states):
+            out[i] = self._choose(turn, state, int(turn.seats[i]))
+        return out
+
+    def _choose(self, turn: Turn, state: Any, seat: int) -> int:
+        options = turn.variant.options
+        held = np.flatnonzero(state["status"][seat] == HELD)
+        dice = [Die(int(state["faces"][seat, place]), options.pools[seat][place]) for place in held]
+        other = bounded_by_shown(known_ranges(turn.variant, state, 1 - seat), state, 1 - seat)
+        score = int(state["score"]) if seat == 0 else -int(state["score"])
+        own = tuple(sorted(dice, reverse=True))
+        chosen = _best_die(options, seat, own, other, score, _tied_so_far(options, state, seat))
+        return int(held[dice.index(chosen)])
+
+
+@functools.lru_cache(maxsize=1 << 18)
+def _best_die(options: Options, seat: int, own: tuple[Die, ...], other: tuple[Range, ...], score: int, tied: Tied) -> Die:
+    """The highest of the best dice."""
+    choices = _response(options, seat).choices(own, other, score, tied)
+    best = max(value for _, value in choices)
+    return next(die for die, value in choices if value >= best - 1e-9)
+
+
+@kernel
+def _draw_all(streams, probabilities, out):
+    for i in range(len(out)):
+        at = uniform(streams[i])
+        chosen = 0
+        for action in range(probabilities.shape[1]):
+            if probabilities[i, action] > 0.0 and at >= 0.0:
+                chosen = action
+                at -= probabilities[i, action]
+        out[i] = chosen
+
+
+@dataclasses.dataclass(frozen=True)
+class Nash:
+    """Score dice: a Nash equilibrium, for small pools (about 3d6 against 3d6; 4 dice a side with open hands).
+
+    It is worked out roll by roll when it is first needed, by linear programming, and mixes its choices. ValueError
+    where the pools are too large. `shuffled` is another equilibrium, with pools of any size; the two are worth the
+    same, as all equilibria are.
+    """
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        out = np.empty(len(turn), np.int64)
+        _draw_all(turn.streams, self.probabilities(turn), out)
+        return out
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """The chance of each action, (n, num_actions) float64."""
+        _check_game(turn, "score_nash")
+        out = np.zeros((len(turn), turn.variant.facts.num_actions))
+        for i, state in enumerate(turn.states):
+            seat = int(turn.seats[i])
+            held = np.flatnonzero(state["status"][seat] == HELD).tolist()
+            dice = _dice(turn, state, seat)
+            chances = self._chances(turn, state, seat)
+            for place in held:
+                alike = sum(dice[other] == dice[place] for other in held)
+                out[i, place] = chances[dice[place]] / alike if chances else 1 / len(held)
+        return out
+
+    def _chances(self, turn: Turn, state: Any, seat: int) -> dict[Die, float]:
+        """The chance of each different die; empty if all are as good."""
+        options = turn.variant.options
+        solver = _equilibrium(options)
+        columns = range(state["column"])
+        left = int(state["columns"]) - len(columns)
+        tied = _tied_so_far(options, state, 0)
+        score = int(state["score"])
+        if left == 1 or solver.decided(score, left + len(tied[0])):
+            return {}
+        dice = _dice(turn, state, 0), _dice(turn, state, 1)
+        if options.open_hands:
+            hand_a, hand_b = (_in_hand(state, who, dice[who]) for who in range(2))
+            _, mix_a, mix_b = solver.open_column(hand_a, hand_b, score, tied)
+            return mix_b if seat else mix_a
+        past = tuple((dice[0][int(state["shown"][0, column])], dice[1][int(state["shown"][1, column])]) for column in columns)
+        score -= sum(solver.points(a.face, b.face) for a, b in past)  # at the start of the roll
+        known_a, known_b = (
+            tuple(known for _, known in known_ranges(turn.variant, state, who, (HELD, PLAYED))) for who in range(2)
+        )
+        hand = tuple(sorted(dice[seat].values(), reverse=True))
+        return solver.solution(known_a, known_b, score).behaviours[seat][hand, past]
+
+
+def _in_hand(state: Any, seat: int, dice: dict[int, Die]) -> tuple[Die, ...]:
+    return tuple(sorted((die for place, die in dice.items() if state["status"][seat, place] == HELD), reverse=True))
+
+
+def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Die]:
+    """The seat's dice of this roll by place. Those in hand of a hidden hand are guesses and must not be used."""
+    ranges = known_ranges(turn.variant, state, seat, (HELD, PLAYED))
+    return {
+        place: Die(int(state["faces"][seat, place]), known.size, 1 if turn.variant.options.open_hands else known.low)
+        for place, known in ranges
+    }
+
+
+AGENTS = {"highest": Highest, "shuffled": Shuffled, "score_response": Response, "score_nash": Nash}

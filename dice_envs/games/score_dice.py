@@ -1,0 +1,457 @@
+"""Score dice: two pools of dice are rolled and compared pair by pair.
+
+Play
+    A (seat 0) and B (seat 1) roll their pools. There are as many columns as the smaller pool has dice; the larger
+    pool's spare lowest dice are dropped. In each column both secretly choose one of their remaining dice, then both
+    dice are shown: the higher one scores a point. The option `ties` says what becomes of equal dice. The score is
+    A's points less B's.
+
+Source
+    Isaksen, Holmgård, Togelius, Nealen: "Characterising Score Distributions in Dice Games", Game and Puzzle Design
+    2(1), 2016. Its *sorted* game is this one with both players always choosing their highest die (sections 3.1,
+    5.1, 6, 7.1, 8.1), its *unsorted* game with both choosing at random (sections 3.2, 5.2, 7.2, 8.2).
+
+Readings
+    - Dice are told apart by their places in the pool, which is kept with the largest dice first, and everybody sees
+      which dice are still held. Of equal faces the die of the first place counts as the higher.
+    - The paper drops spare dice in the sorted game only; here the lowest are dropped whichever way the rest is
+      chosen, and they are laid aside face up.
+    - `ties="reroll"`: after the last column the tied dice are rolled again, and played as above, among themselves.
+      When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after MAX_ROLLS rolls
+      score nothing, so that every game ends; even 24d2 sorted comes to that with a chance below 2**-46 only.
+
+Actions
+    k           choose the die of place k of the own pool, 0 for the first
+
+Observation, float32 in [0, 1]. P is the size of the larger pool and n of the smaller; a face or a size of a die is
+divided by the largest size of any die; entries of dice that are not so are 0
+    P           own dice in hand: faces
+    P           own dice in hand: sizes
+    P           the other's dice in hand: sizes
+    P           the other's dice in hand: faces (0 unless `open_hands`)
+    P           the other's dice that were dropped: faces
+    2 P         1 for dice whose pair tied in this roll: own, the other's
+    2 n         the columns of this roll: the own face, then the other's, column by column
+    2           (own points less the other's + n) / 2n; 1 for A
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dice_envs.dice import below
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.kernel import kernel
+
+MAX_DICE = 24  # of one pool
+MAX_SIDES = 100
+MAX_ROLLS = 64  # of one game with ties="reroll"
+NO_PICK = -1  # value of `pick` while A has not chosen
+
+# What has become of a die.
+OUT = 0  # no such die, or it is done with
+HELD = 1  # in hand
+PLAYED = 2  # shown in a column of this roll
+DROPPED = 3  # one of the larger pool's spare dice
+
+
+# --- options ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of score dice; ValueError names the option, the value and what is allowed.
+
+    Attributes:
+        pool_a: sizes of A's dice, 1 to 24 dice of 2 to 100 sides; one number for a single die. Kept largest first.
+        pool_b: sizes of B's dice, likewise.
+        ties: what equal dice do: "none": nobody scores; "a": A scores; "reroll": they are rolled again at the end.
+        open_hands: each player sees the other's dice.
+        reward: "win": at the end +1 for who has more points, -1 for the other, 0 each for as many; "score": a point
+            for each pair won and -1 for each pair lost, at once.
+    """
+
+    pool_a: tuple[int, ...] | int = (6, 6, 6, 6, 6)
+    pool_b: tuple[int, ...] | int = (6, 6, 6, 6, 6)
+    ties: Literal["none", "a", "reroll"] = "none"
+    open_hands: bool = False
+    reward: Literal["win", "score"] = "win"
+
+    def __post_init__(self) -> None:
+        for name in ("pool_a", "pool_b"):
+            object.__setattr__(self, name, _checked_pool(name, getattr(self, name)))
+        # On the command line `ties=none` reads as None.
+        object.__setattr__(self, "ties", "none" if self.ties is None else self.ties)
+        check_choice("ties", self.ties, ("none", "a", "reroll"))
+        check_choice("open_hands", self.open_hands, (False, True))
+        check_choice("reward", self.reward, ("win", "score"))
+
+    @property
+    def pools(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Sizes of A's and of B's dice, each largest first."""
+        return self.pool_a, self.pool_b  # type: ignore[return-value]
+
+    @property
+    def num_columns(self) -> int:
+        """Pairs compared in the first roll."""
+        return min(map(len, self.pools))
+
+
+def _checked_pool(name: str, value: Any) -> tuple[int, ...]:
+    """The pool as a tuple, largest dice first; ValueError if it is none."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        value = (value,)
+    if not isinstance(value, (tuple, list, np.ndarray)) or not 1 <= len(value) <= MAX_DICE:
+        raise ValueError(f"{name} must be 1 to {MAX_DICE} sizes of dice, say 6,6,8, not {value!r}")
+    for size in value:
+        check_range(name, size, 2, MAX_SIDES)
+    return tuple(sorted((int(size) for size in value), reverse=True))
+
+
+class Params(NamedTuple):
+    """What the kernels receive."""
+
+    num_actions: int  # the size of the larger pool
+    columns: int  # the size of the smaller
+    most_sides: int  # the largest size of any die
+    sizes: tuple[tuple[int, ...], ...]  # of each seat's dice, 0 for dice that are not there
+    tie_points: int  # what a tie scores for A
+    reroll: bool
+    open_hands: bool
+    pay_score: bool
+
+
+def _params(options: Options) -> Params:
+    return Params(
+        num_actions=max(map(len, options.pools)),
+        columns=options.num_columns,
+        most_sides=max(map(max, options.pools)),
+        sizes=tuple(pool + (0,) * (MAX_DICE - len(pool)) for pool in options.pools),
+        tie_points=int(options.ties == "a"),
+        reroll=options.ties == "reroll",
+        open_hands=options.open_hands,
+        pay_score=options.reward == "score",
+    )
+
+
+def _facts(options: Options) -> Facts:
+    longest, columns = max(map(len, options.pools)), options.num_columns
+    bound = float(columns) if options.reward == "score" else 1.0
+    return Facts(
+        num_seats=2,
+        num_actions=longest,
+        observation_size=7 * longest + 2 * columns + 2,
+        min_return=-bound,
+        max_return=bound,
+        zero_sum=True,
+        simultaneous=True,
+        max_steps=2 * columns * (MAX_ROLLS if options.ties == "reroll" else 1),
+    )
+
+
+# --- state ------------------------------------------------------------------------------------------------------
+
+STATE = state_dtype(
+    [
+        ("faces", np.int8, (2, MAX_DICE)),  # what each seat's dice show; hidden while they are held
+        ("status", np.int8, (2, MAX_DICE)),  # OUT, HELD, PLAYED or DROPPED
+        ("shown", np.int8, (2, MAX_DICE)),  # the places of the dice shown in each column of this roll
+        ("column", np.int8),  # columns of this roll that are done; what stands in `shown` beyond means nothing
+        ("columns", np.int8),  # columns of this roll
+        ("pick", np.int8),  # hidden: A's choice while B has not chosen, else NO_PICK
+        ("rolls", np.int8),  # rolls so far, this one included
+        ("score", np.int8),  # A's points less B's
+    ]
+)
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal(params, state):
+    """Start a game. Modified in place."""
+    for seat in range(MAX_SEATS):
+        state["rewards"][seat] = 0
+        state["out"][seat] = 0
+    for seat in range(2):
+        for die in range(params.num_actions):
+            state["faces"][seat, die] = 0
+            state["shown"][seat, die] = 0
+            state["status"][seat, die] = HELD if params.sizes[seat][die] > 0 else OUT
+    state["score"] = 0
+    state["rolls"] = 0
+    state["columns"] = params.columns
+    _roll(params, state)
+
+
+@kernel
+def _roll(params, state):
+    """Roll all dice in hand, drop the spare lowest and begin the first column."""
+    for seat in range(2):
+        for die in range(params.num_actions):
+            if state["status"][seat, die] == HELD:
+                state["faces"][seat, die] = below(state, params.sizes[seat][die]) + 1
+    state["rolls"] += 1
+    state["column"] = 0
+    state["pick"] = NO_PICK
+    state["seat"] = 0
+    _drop_spares(params, state)
+
+
+@kernel
+def _drop_spares(params, state):
+    for seat in range(2):
+        held = 0
+        for die in range(params.num_actions):
+            held += state["status"][seat, die] == HELD
+        for _ in range(held - state["columns"]):
+            lowest = -1
+            for die in range(params.num_actions):
+                shown = state["faces"][seat, die]
+                if state["status"][seat, die] == HELD and (lowest < 0 or shown <= state["faces"][seat, lowest]):
+                    lowest = die
+            state["status"][seat, lowest] = DROPPED
+
+
+@kernel
+def pair_points(params, face_a, face_b):
+    """What a pair scores for A: 1, 0 or -1. A tie that is to be rolled again scores 0."""
+    if face_a == face_b:
+        return params.tie_points
+    return 1 if face_a > face_b else -1
+
+
+@kernel
+def highest_held(params, state, seat):
+    """The place of the seat's highest die in hand, the first of equal ones; -1 if it holds none."""
+    best = -1
+    for die in range(params.num_actions):
+        if state["status"][seat, die] == HELD and (best < 0 or state["faces"][seat, die] > state["faces"][seat, best]):
+            best = die
+    return best
+
+
+@kernel
+def legal(params, state, mask):
+    """Mark the dice in hand. Modified in place."""
+    for die in range(params.num_actions):
+        if state["status"][state["seat"], die] == HELD:
+            mask[die] = 1
+
+
+@kernel
+def _random_held(params, state, seat):
+    k = below(state, state["columns"] - state["column"])  # so many are in hand between columns
+    for die in range(params.num_actions):
+        if state["status"][seat, die] == HELD:
+            if k == 0:
+                return die
+            k -= 1
+    return -1
+
+
+@kernel
+def random_action(params, state):
+    """A uniformly random die in hand. The state's stream is modified in place."""
+    return _random_held(params, state, state["seat"])
+
+
+@kernel
+def play(params, state, action):
+    """Choose a die; B's choice shows both. Modified in place."""
+    for seat in range(2):
+        state["rewards"][seat] = 0
+    if state["seat"] == 0:
+        state["pick"] = action
+        state["seat"] = 1
+        return
+    die_a = state["pick"]
+    column = state["column"]
+    state["shown"][0, column] = die_a
+    state["shown"][1, column] = action
+    state["status"][0, die_a] = PLAYED
+    state["status"][1, action] = PLAYED
+    points = pair_points(params, state["faces"][0, die_a], state["faces"][1, action])
+    state["score"] += points
+    if params.pay_score:
+        state["rewards"][0] = points
+        state["rewards"][1] = -points
+    state["pick"] = NO_PICK
+    state["column"] += 1
+    state["seat"] = 0
+    if state["column"] == state["columns"] and not _roll_tied(params, state):
+        _end(params, state)
+
+
+@kernel
+def _roll_tied(params, state):
+    """After the last column: roll the tied dice again, if that is to be done; whether it was."""
+    if not params.reroll or state["rolls"] == MAX_ROLLS:
+        return False
+    tied = 0
+    for column in range(state["columns"]):
+        tied += _is_tied(state, column)
+    if tied == 0:
+        return False
+    for seat in range(2):
+        for die in range(params.num_actions):
+            if state["status"][seat, die] == DROPPED:
+                state["status"][seat, die] = HELD if tied == state["columns"] else OUT
+    for column in range(state["columns"]):
+        status = HELD if _is_tied(state, column) else OUT
+        for seat in range(2):
+            state["status"][seat, state["shown"][seat, column]] = status
+    state["columns"] = tied
+    _roll(params, state)
+    return True
+
+
+@kernel
+def _is_tied(state, column):
+    return state["faces"][0, state["shown"][0, column]] == state["faces"][1, state["shown"][1, column]]
+
+
+@kernel
+def _end(params, state):
+    state["seat"] = OVER
+    winner = int(state["score"] > 0) - int(state["score"] < 0)
+    for seat in range(2):
+        state["out"][seat] = 1
+        if not params.pay_score:
+            state["rewards"][seat] = winner if seat == 0 else -winner
+
+
+@kernel
+def observe(params, state, seat, out):
+    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    other = 1 - seat
+    dice = params.num_actions
+    scale = np.float32(params.most_sides)
+    tied_at = 5 * dice
+    columns_at = tied_at + 2 * dice
+    score_at = columns_at + 2 * params.columns
+    for die in range(dice):
+        if state["status"][seat, die] == HELD:
+            out[die] = state["faces"][seat, die] / scale
+            out[dice + die] = params.sizes[seat][die] / scale
+        if state["status"][other, die] == HELD:
+            out[2 * dice + die] = params.sizes[other][die] / scale
+            if params.open_hands:
+                out[3 * dice + die] = state["faces"][other, die] / scale
+        elif state["status"][other, die] == DROPPED:
+            out[4 * dice + die] = state["faces"][other, die] / scale
+    for column in range(state["column"]):
+        own = state["shown"][seat, column]
+        others = state["shown"][other, column]
+        if _is_tied(state, column):
+            out[tied_at + own] = 1
+            out[tied_at + dice + others] = 1
+        out[columns_at + 2 * column] = state["faces"][seat, own] / scale
+        out[columns_at + 2 * column + 1] = state["faces"][other, others] / scale
+    score = np.float32(state["score"] if seat == 0 else -state["score"])
+    out[score_at] = (score + np.float32(params.columns)) / np.float32(2 * params.columns)
+    out[score_at + 1] = seat == 0
+
+
+@kernel
+def lowest_face(params, state, seat, die):
+    """The lowest face that a die in hand can show, given the dice that its owner dropped for being lower."""
+    least = np.int64(1)
+    for dropped in range(params.num_actions):
+        if state["status"][seat, dropped] == DROPPED:
+            least = max(least, np.int64(state["faces"][seat, dropped]) + (die > dropped))
+    return least
+
+
+@kernel
+def reroll_hidden(params, state, seat):
+    """Roll the other's dice in hand again, none below the dice it dropped, and choose A's hidden choice again at
+    random. Modified in place."""
+    other = 1 - seat
+    if not params.open_hands:
+        for die in range(params.num_actions):
+            if state["status"][other, die] == HELD:
+                least = lowest_face(params, state, other, die)
+                state["faces"][other, die] = least + below(state, params.sizes[other][die] - least + 1)
+    if seat == 1 and state["pick"] != NO_PICK:
+        state["pick"] = _random_held(params, state, 0)
+
+
+# --- words, pictures, positions -----------------------------------------------------------------------------------
+
+_SIDES = ("A", "B")
+
+
+def _describe_action(options: Options, action: int) -> str:
+    sizes = [f"d{pool[action]}" for pool in options.pools if action < len(pool)]
+    return f"die {action + 1} ({' or '.join(dict.fromkeys(sizes))})"
+
+
+def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
+    over = state["seat"] == OVER
+    rows = []
+    for seat, pool in enumerate(options.pools):
+        seen = over or viewer is None or viewer == seat or options.open_hands
+        held = [die for die in range(len(pool)) if state["status"][seat, die] == HELD]
+        hand = tuple(int(state["faces"][seat, die]) if seen else None for die in held)
+        whose = f"you ({_SIDES[seat]})" if seat == viewer else _SIDES[seat]
+        kinds = f" holds {' '.join(f'd{pool[die]}' for die in held)}" if held else ""
+        dropped = [str(state["faces"][seat, die]) for die in range(len(pool)) if state["status"][seat, die] == DROPPED]
+        aside = f"; dropped {' '.join(dropped)}" if dropped else ""
+        turn = " <- to choose" if seat == state["seat"] else ""
+        rows.append(Row(f"{whose}{kinds}{aside}{turn}", hand))
+    done = range(state["column"])
+    for seat in range(2):
+        if done:
+            faces = tuple(int(state["faces"][seat, state["shown"][seat, column]]) for column in done)
+            rows.append(Row(f"{_SIDES[seat]} has shown", faces))
+    notes = [f"the score is {int(state['score']):+d} for A" if state["score"] else "the score is even"]
+    if state["rolls"] > 1:
+        notes.append(f"roll {state['rolls']}: tied dice rolled again")
+    if over:
+        notes.append("the game is over")
+    return Picture("Score dice", tuple(rows), tuple(notes))
+
+
+def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
+    """`{"dice": [[faces of A], [faces of B]]}` sets the first roll, largest dice first; other keys are not for this game."""
+    if "dice" not in wanted:
+        return
+    hands = wanted["dice"]
+    if not isinstance(hands, (list, tuple, np.ndarray)) or len(hands) != 2:
+        raise ValueError(f"dice must be A's and B's lists of face values, not {hands!r}")
+    faces = np.zeros_like(state["faces"])
+    for seat, (hand, pool) in enumerate(zip(hands, options.pools, strict=True)):
+        if not isinstance(hand, (list, tuple, np.ndarray)) or len(hand) != len(pool):
+            raise ValueError(f"dice of {_SIDES[seat]} must be {len(pool)} face values, not {hand!r}")
+        for die, (value, size) in enumerate(zip(hand, pool, strict=True)):
+            check_range(f"dice of {_SIDES[seat]}", value, 1, size)
+            faces[seat, die] = value
+    state["faces"][:] = faces
+    state["status"][:] = np.where(state["status"] == DROPPED, HELD, state["status"])
+    _drop_spares(_params(options), state)
+
+
+GAME = Game(
+    name="score_dice",
+    env_name="ScoreDice",
+    title="Score dice",
+    options=Options,
+    state=STATE,
+    params=_params,
+    facts=_facts,
+    deal=deal,
+    legal=legal,
+    play=play,
+    observe=observe,
+    reroll_hidden=reroll_hidden,
+    describe_action=_describe_action,
+    picture=_picture,
+    random_action=random_action,
+    arrange=_arrange,
+)

@@ -1,0 +1,101 @@
+"""The same distributions by icepool, a general library of dice probabilities: the peer of the benchmarks and the
+oracle of the tests. Written after its documentation of evaluators; it shares nothing with `agents.score_counting`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import icepool
+
+from experiments.score_tables import PaperTable
+
+__all__ = ["chances", "evaluators", "sorted_pairs", "sorted_reroll", "tables", "unsorted_pairs"]
+
+
+class _SortedPairs(icepool.MultisetEvaluator):
+    """Score of sorted pairs and how many of them tie: (A's points less B's, ties)."""
+
+    def __init__(self, ties: str) -> None:
+        self.tie_points = int(ties == "a")
+        self.reroll = ties == "reroll"  # tell the ties, and leave out rolls in which all pairs tie
+
+    def next_state(self, state: Any, order: Any, outcome: Any, a: int, b: int) -> Any:
+        score, ties, lead = state if state is not None else (0, 0, 0)
+        if lead > 0:  # dice of A wait: B's new dice fall to them
+            beaten = min(b, lead)
+            score += beaten
+            tied = min(a, b - beaten)
+        else:
+            beaten = min(a, -lead)
+            score -= beaten
+            tied = min(b, a - beaten)
+        return score + self.tie_points * tied, ties + tied * self.reroll, lead + a - b
+
+    def initial_state(self, order: Any, outcomes: Any, *sizes: Any, **kwargs: Any) -> Any:
+        if order != icepool.Order.Descending:
+            raise icepool.UnsupportedOrder
+        return None
+
+    def final_outcome(self, final_state: Any, order: Any, outcomes: Any, *sizes: Any, **kwargs: Any) -> Any:
+        score, ties, _ = final_state
+        if self.reroll:
+            return icepool.Reroll if ties == min(sizes) else (score, ties)
+        return score
+
+
+def evaluators() -> dict[str, Any]:
+    """An evaluator for each tie rule, with nothing kept in it yet; what they work out they keep for later calls."""
+    return {ties: _SortedPairs(ties) for ties in ("none", "a", "reroll")}
+
+
+def sorted_pairs(evaluator: Any, a: Sequence[int], b: Sequence[int]) -> Any:
+    """The score of sorted pairs as an icepool Die, by the evaluator of "none" or "a"."""
+    return evaluator.evaluate(icepool.standard_pool(list(a)), icepool.standard_pool(list(b)))
+
+
+def sorted_reroll(evaluator: Any, size_a: int, size_b: int, count: int) -> Any:
+    """The same for `count` dice of one size each, tied dice rolled again, by the evaluator of "reroll"."""
+
+    def play(score: int, tied: int) -> Any:
+        if tied == 0:
+            return score, 0
+        once = evaluator.evaluate(icepool.d(size_a).pool(tied), icepool.d(size_b).pool(tied))
+        return once.map(lambda more, left: (score + more, left))
+
+    return icepool.Die([(0, count)]).map(play, repeat=count).marginals[0]
+
+
+def _pair(size_a: int, size_b: int, ties: str) -> Any:
+    difference = (icepool.d(size_a) - icepool.d(size_b)).map(lambda gap: (gap > 0) - (gap < 0))
+    if ties == "a":
+        return difference.map({0: 1})
+    return difference.reroll([0], depth="inf") if ties == "reroll" else difference
+
+
+def unsorted_pairs(a: Sequence[int], b: Sequence[int], ties: str) -> Any:
+    """The score of pools of as many dice, paired in the order given (the order does not matter where A's are alike)."""
+    kinds = Counter(zip(a, b, strict=True))
+    return sum((count @ _pair(*sizes, ties) for sizes, count in kinds.items()), icepool.Die([0]))
+
+
+def tables(paper_tables: Sequence[PaperTable]) -> list[list[Any]]:
+    """All rows of tables of the paper, as icepool Dice, worked out anew."""
+    by_ties = evaluators()
+
+    def row(table: PaperTable, a: Sequence[int], b: Sequence[int]) -> Any:
+        if table.pairing == "unsorted":
+            return unsorted_pairs(a, b, table.ties)
+        if table.ties == "reroll":
+            return sorted_reroll(by_ties["reroll"], a[0], b[0], len(a))
+        return sorted_pairs(by_ties[table.ties], a, b)
+
+    return [[row(table, a, b) for _, a, b, _ in table.rows] for table in paper_tables]
+
+
+def chances(die: Any) -> dict[int, Fraction]:
+    """A Die as score → probability, rising."""
+    return {int(score): Fraction(number, die.denominator()) for score, number in sorted(die.items()) if number}

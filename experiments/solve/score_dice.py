@@ -1,0 +1,83 @@
+"""`solve score_dice`: the exact distribution of the score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def main(
+    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
+    pairing: Annotated[str, typer.Option(help="sorted: highest with highest; unsorted: a random pairing.")] = "sorted",
+    best_response: Annotated[
+        bool, typer.Option("--best-response", help="Also what A and B can gain against sorted play: seconds for 5d6.")
+    ] = False,
+    equilibrium: Annotated[bool, typer.Option("--equilibrium", help="Also the equilibrium value.")] = False,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a histogram into this folder.")] = None,
+) -> None:
+    """Exact distribution of the score of score dice, as fractions, and its win bias, ties and closeness.
+
+    The score is A's points less B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
+
+    --best-response and --equilibrium add what can be had by choosing well, as the options `reward` and `open_hands`
+    say. At an equilibrium the game is worth what the unsorted game is: a player who chooses at random makes every
+    pairing equally likely, whatever the other does, so neither can gain on that.
+
+    Example: solve score_dice -o pool_a=6,6,6,6,6 -o pool_b=6,6,8,8,8 -o ties=a --pairing sorted
+    """
+    from rich.table import Table
+
+    from agents.score_counting import score_distribution
+    from agents.score_play import ResponseToHighest
+    from dice_envs import configure
+    from dice_envs.game import parse_options
+    from experiments.output import check_folder, check_writable, console, figure, write_json
+    from experiments.score_tables import draw_histogram, pool_name
+
+    options = configure("score_dice", **parse_options(option or [])).options
+    check_writable(json)
+    check_folder(report)
+    result = score_distribution(options.pool_a, options.pool_b, options.ties, pairing)  # type: ignore[arg-type]
+    game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
+    table = Table(title=game, title_justify="left")
+    for heading in ("score", "chance", "exactly"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for score, chance in result.chances.items():
+        table.add_row(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance))
+    console.print(table)
+    console.print(
+        f"win bias {float(result.win_bias):.2f}, ties {float(result.tie_percentage):.2f} %, closeness {result.closeness:.3f}",
+        highlight=False,
+    )
+    summary: dict[str, Any] = {
+        "win_bias": float(result.win_bias),
+        "tie_percentage": float(result.tie_percentage),
+        "closeness": result.closeness,
+        "distribution": {str(score): str(chance) for score, chance in result.chances.items()},
+    }
+    if best_response:
+        values = [ResponseToHighest(options, seat).game_value() for seat in range(2)]
+        summary["best_response"] = dict(zip(("a", "b"), values, strict=True))
+        console.print(
+            f"best response to sorted play, expected reward={options.reward}: A {values[0]:+.6f}, B {values[1]:+.6f}; "
+            f"{pairing} play itself gives A {_mean_reward(result, options):+.6f}",
+            highlight=False,
+        )
+    if equilibrium:
+        unsorted = score_distribution(options.pool_a, options.pool_b, options.ties, "unsorted")  # type: ignore[arg-type]
+        summary["equilibrium"] = _mean_reward(unsorted, options)
+        console.print(f"equilibrium, A's expected reward={options.reward}: {summary['equilibrium']:+.6f}", highlight=False)
+    write_json(json, summary)
+    if report is not None:
+        with figure(report, "score_dice_distribution") as (_, axes):
+            draw_histogram(axes, result, game)
+
+
+def _mean_reward(result: Any, options: Any) -> float:
+    """A's expected reward when the score is so distributed."""
+    if options.reward == "score":
+        return float(sum(score * chance for score, chance in result.chances.items()))
+    return float(result.win_bias) / 100
