@@ -1,6 +1,9 @@
 """What the tests share."""
 
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: before anything imports PyTorch
+
 import sys
 from pathlib import Path
 

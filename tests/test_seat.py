@@ -233,7 +233,7 @@ def test_maskable_ppo_learns_out_of_the_box():
 
     venv = dice_envs.sb3.make_vec_env("liars_dice", 64, opponents="random", seed=0, num_dice=1)
     model = MaskablePPO("MlpPolicy", venv, n_steps=32, batch_size=1024, gamma=1.0, seed=0, device="cpu", learning_rate=2e-3)
-    model.learn(40_000)
+    model.learn(30_000)
     venv.seed(99)
     observations = venv.reset()
     returns = []

@@ -15,6 +15,10 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"hand_size": 1, "scratch": "draw"},
         {"dice": (123456, 111666, 333444, 222555), "hand_size": 2},
     ],
+    "score_dice": [
+        {"pool_a": (8, 6, 4, 3), "pool_b": (6, 3), "ties": "reroll"},
+        {"pool_a": (4, 4), "pool_b": (6, 6, 6), "ties": "a", "open_hands": True, "reward": "score"},
+    ],
     "shakes": [
         {"num_players": 6, "reward": "win", "ties": "random"},
         {"variation": "competitive", "mode": "maesters"},

@@ -17,7 +17,8 @@ Readings
     - The paper drops spare dice in the sorted game only; here the lowest are dropped whichever way the rest is
       chosen, and they are laid aside face up.
     - `ties="reroll"`: after the last column the tied dice are rolled again, and played as above, among themselves.
-      When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after MAX_ROLLS rolls
+      When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after
+      MAX_ROLLS rolls
       score nothing, so that every game ends; even 24d2 sorted comes to that with a chance below 2**-46 only.
 
 Actions
@@ -289,6 +290,14 @@ def play(params, state, action):
 
 
 @kernel
+def retract(params, state):
+    """Take back A's choice while B has not seen it, if there is one. Modified in place."""
+    if state["pick"] != NO_PICK:
+        state["pick"] = NO_PICK
+        state["seat"] = 0
+
+
+@kernel
 def _roll_tied(params, state):
     """After the last column: roll the tied dice again, if that is to be done; whether it was."""
     if not params.reroll or state["rolls"] == MAX_ROLLS:
@@ -454,4 +463,5 @@ GAME = Game(
     picture=_picture,
     random_action=random_action,
     arrange=_arrange,
+    retract=retract,
 )
