@@ -18,8 +18,8 @@ Readings
       chosen, and they are laid aside face up.
     - `ties="reroll"`: after the last column the tied dice are rolled again, and played as above, among themselves.
       When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after
-      MAX_ROLLS rolls
-      score nothing, so that every game ends; even 24d2 sorted comes to that with a chance below 2**-46 only.
+      MAX_ROLLS rolls score nothing, so that every game ends; even 24d2 sorted comes to that with a chance below
+      2**-46 only.
 
 Actions
     k           choose the die of place k of the own pool, 0 for the first
