@@ -25,7 +25,7 @@ _S4, _S3, _ONE, _BYTE = np.uint64(4), np.uint64(3), np.uint64(1), np.uint64(255)
 _DICE_PER_DRAW = 8  # 8 dice of up to 8 faces leave at least 36 of the 60 bits: bias under 2**-36
 
 
-@kernel
+@kernel(allocates=False)
 def mix(z):
     """The splitmix64 output function: a bijection of uint64 that scatters close inputs."""
     z = (z ^ (z >> _S30)) * _MIX_1
@@ -33,7 +33,7 @@ def mix(z):
     return z ^ (z >> _S31)
 
 
-@kernel
+@kernel(allocates=False)
 def next_u64(stream):
     """The next 64 random bits of `stream`. Modified in place."""
     z = stream["rng"] + _GOLDEN
@@ -41,25 +41,25 @@ def next_u64(stream):
     return mix(z)
 
 
-@kernel
+@kernel(allocates=False)
 def below(stream, n):
     """A uniform integer in 0 … n−1, for 1 ≤ n < 2**31 (bias under n / 2**32). Modified in place."""
     return np.int64(((next_u64(stream) >> _S32) * np.uint64(n)) >> _S32)
 
 
-@kernel
+@kernel(allocates=False)
 def uniform(stream):
     """A uniform float64 in [0, 1). Modified in place."""
     return np.float64(next_u64(stream) >> _S11) * (1.0 / 9007199254740992.0)
 
 
-@kernel
+@kernel(allocates=False)
 def roll(stream, num_faces):
     """One die: 1 … num_faces. Modified in place."""
     return below(stream, num_faces) + 1
 
 
-@kernel
+@kernel(allocates=False)
 def roll_counts(stream, num_dice, num_faces, counts):
     """Roll at most 255 dice of 2 … 8 faces: sets `counts[face - 1]` for each of its 8 entries. Both modified in place."""
     faces = np.uint64(num_faces)
@@ -76,7 +76,7 @@ def roll_counts(stream, num_dice, num_faces, counts):
         counts[face] = np.int64((packed >> np.uint64(8 * face)) & _BYTE)
 
 
-@kernel
+@kernel(allocates=False)
 def choose_from_mask(stream, mask):
     """A uniformly random index at which `mask` is not 0; −1 when there is none. `stream` is modified in place."""
     count = 0

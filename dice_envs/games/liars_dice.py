@@ -198,7 +198,7 @@ STATE = state_dtype(
 # --- kernels ----------------------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(allocates=False)
 def deal(params, state):
     """Start a game. Modified in place."""
     for seat in range(MAX_SEATS):
@@ -216,7 +216,7 @@ def deal(params, state):
     _start_round(params, state)
 
 
-@kernel
+@kernel(allocates=False)
 def _start_round(params, state):
     state["starter"] = state["seat"]
     state["num_bids"] = 0
@@ -229,30 +229,30 @@ def _start_round(params, state):
         _throw(params, state, seat)
 
 
-@kernel
+@kernel(allocates=False)
 def _throw(params, state, seat):
     roll_counts(state, state["dice"][seat], params.num_faces, state["counts"][seat])
 
 
-@kernel
+@kernel(allocates=False)
 def _divide(small, divisor):
     """`small // divisor` for 0 <= small < 1024 and divisors up to MAX_FACES, ten times as fast as the processor's own."""
     return (small * _RECIPROCALS[divisor]) >> 16
 
 
-@kernel
+@kernel(allocates=False)
 def quantity_of(params, bid):
     """The quantity of a bid less 1."""
     return _divide(np.int64(bid), params.num_faces)
 
 
-@kernel
+@kernel(allocates=False)
 def face_of(params, bid):
     """The face index of a bid, 0 for face 1."""
     return bid - quantity_of(params, bid) * params.num_faces
 
 
-@kernel
+@kernel(allocates=False)
 def count_raises(params, state):
     """How many bids are legal. `legal` marks them, `nth_raise` counts through them without a mask."""
     faces = params.num_faces
@@ -263,14 +263,14 @@ def count_raises(params, state):
     return (dice - quantity_of(params, bid) - 1) * _width(params, bid)
 
 
-@kernel
+@kernel(allocates=False)
 def _width(params, bid):
     """How many faces may follow the bid's face when the quantity rises."""
     higher = params.num_faces - face_of(params, bid)
     return higher if higher > 1 else np.int64(2)
 
 
-@kernel
+@kernel(allocates=False)
 def nth_raise(params, state, k):
     """The k-th legal bid, as an action, in rising order."""
     bid = np.int64(state["bid"])
@@ -287,7 +287,7 @@ def nth_raise(params, state, k):
     return (quantity_of(params, bid) + 1 + more) * params.num_faces + face
 
 
-@kernel
+@kernel(allocates=False)
 def legal(params, state, mask):
     """Mark the legal actions. Modified in place."""
     faces = params.num_faces
@@ -306,7 +306,7 @@ def legal(params, state, mask):
             mask[quantity] = 1
 
 
-@kernel
+@kernel(allocates=False)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     raises = count_raises(params, state)
@@ -314,7 +314,7 @@ def random_action(params, state):
     return nth_raise(params, state, k) if k < raises else np.int64(params.call)
 
 
-@kernel
+@kernel(allocates=False)
 def matching(params, counts, face):
     """How many dice of `counts` (faces,) count for a bid on the face index."""
     if params.wild == NO_WILD or params.wild == face:
@@ -322,7 +322,7 @@ def matching(params, counts, face):
     return np.int64(counts[face]) + np.int64(counts[params.wild])
 
 
-@kernel
+@kernel(allocates=False)
 def chance_at_least(params, quantity, own, unseen, face):
     """P(own + X >= quantity), X ~ Binomial(unseen, chance that a fair die counts for the face index)."""
     need = quantity - own
@@ -344,7 +344,7 @@ def chance_at_least(params, quantity, own, unseen, face):
     return max(0.0, 1.0 - below_need)
 
 
-@kernel
+@kernel(allocates=False)
 def chance_bid_holds(params, state, seat):
     """The chance that the last bid holds, as the seat sees it with the others' dice thrown fairly; 1 with no bid."""
     bid = state["bid"]
@@ -356,7 +356,7 @@ def chance_bid_holds(params, state, seat):
     return chance_at_least(params, quantity_of(params, bid) + 1, own, unseen, face)
 
 
-@kernel
+@kernel(allocates=False)
 def play(params, state, action):
     """Bid or call, and all that follows up to the next decision. Modified in place."""
     for seat in range(MAX_SEATS):
@@ -370,7 +370,7 @@ def play(params, state, action):
         state["seat"] = _next_seat(params, state["in_round"], state["seat"])
 
 
-@kernel
+@kernel(allocates=False)
 def _next_seat(params, counts, seat):
     """The next seat in order whose entry of `counts` is not 0."""
     seat = np.int64(seat)
@@ -381,7 +381,7 @@ def _next_seat(params, counts, seat):
     return seat
 
 
-@kernel
+@kernel(allocates=False)
 def bidder_after(params, state, bids):
     """The seat whose turn it is after so many of this round's bids: it makes the next one."""
     seat = np.int64(state["starter"])
@@ -390,7 +390,7 @@ def bidder_after(params, state, bids):
     return seat
 
 
-@kernel
+@kernel(allocates=False)
 def _last_bidder(params, state):
     seat = np.int64(state["seat"])
     for _ in range(params.num_players):
@@ -400,7 +400,7 @@ def _last_bidder(params, state):
     return seat
 
 
-@kernel
+@kernel(allocates=False)
 def _call(params, state):
     bid = state["bid"]
     face_bid = face_of(params, bid)
@@ -438,7 +438,7 @@ def _call(params, state):
     _start_round(params, state)
 
 
-@kernel
+@kernel(allocates=False)
 def _end(params, state, loser, loss, gain):
     """Close the game; the last round stays on the table to be looked at."""
     state["seat"] = OVER
@@ -448,7 +448,7 @@ def _end(params, state, loser, loss, gain):
             state["rewards"][seat] += loss if seat == loser else gain
 
 
-@kernel
+@kernel(allocates=False)
 def _remember_bids(params, state):
     """Add the round's bids to what is known of each bidder."""
     who = state["starter"]
@@ -462,7 +462,7 @@ def _remember_bids(params, state):
         who = _next_seat(params, state["in_round"], who)
 
 
-@kernel
+@kernel(allocates=False)
 def observe(params, state, seat, out):
     """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
     n = params.num_players
@@ -495,7 +495,7 @@ def observe(params, state, seat, out):
     out[last_at + faces + 1] = chance_bid_holds(params, state, seat)
 
 
-@kernel
+@kernel(allocates=False)
 def reroll_hidden(params, state, seat):
     """Throw the others' dice again. Modified in place."""
     for other in range(params.num_players):
