@@ -72,7 +72,7 @@ _NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.
 PRESETS: dict[str, dict[str, Preset]] = {
     "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000)},
     "liars_dice": {
-        "quick": Preset(steps=12_000_000, opponents=_NUMBERS),
+        "quick": Preset(steps=9_000_000, opponents=_NUMBERS),
         "full": Preset(steps=200_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32),
     },
     "shakes": {
