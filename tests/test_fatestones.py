@@ -341,7 +341,7 @@ def test_logs_are_of_one_pair_and_of_games_that_have_them(tmp_path):
         tournament(configure("fatestones", hand_size=4), ["random"] * 2, 10, seed=1, log=tmp_path / "x.csv")
 
 
-LOGS = Path(os.environ.get("FATESTONES_LOGS", Path(__file__).parents[2] / "shared" / "data" / "fatestones"))
+LOGS = Path(os.environ.get("FATESTONES_LOGS", "fatestones_logs"))
 
 
 @pytest.mark.skipif(not LOGS.is_dir(), reason="the source's logs are not here; FATESTONES_LOGS names their folder")
