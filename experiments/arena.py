@@ -197,18 +197,21 @@ def show(result: Result) -> None:
     title = f"{result.game} {result.options or ''}: % won ± 95 % interval, {result.games:,} games each, seed {result.seed}"
     table = Table(title=title, title_justify="left")
     one_table = len(result.win_rate) == 1
-    table.add_column("agent")
+    table.add_column("agent", overflow="fold")
     if result.elo is not None:
         table.add_column("Elo", justify="right")
-    for name in [""] if one_table else result.agents:
-        table.add_column(f"v {name}" if name else "share of wins", justify="right")
+    # Columns are numbered like the rows: names side by side would be cut until none could be told from another.
+    for number in [0] if one_table else range(1, len(result.agents) + 1):
+        table.add_column(f"v {number}" if number else "share of wins", justify="right")
     for i, name in enumerate(result.agents):
         row, columns = (0, [i]) if one_table else (i, range(len(result.agents)))
         cells = []
         for j in columns:
             rate, half = result.win_rate[row][j], result.ci95[row][j]
             cells.append("" if rate is None or half is None else f"{100 * rate:.2f} ± {100 * half:.2f}")
-        table.add_row(name, *([] if result.elo is None else [f"{result.elo[i]:.0f}"]), *cells)
+        table.add_row(
+            name if one_table else f"{i + 1}  {name}", *([] if result.elo is None else [f"{result.elo[i]:.0f}"]), *cells
+        )
     console.print(table)
     if result.elo is None or any(draw for line in result.draws for draw in line):
         shared = [f"{100 * draw:.2f}" for line in result.draws for draw in line if draw]
