@@ -293,16 +293,16 @@ def test_pettingzoo_render(name):
         render_test(lambda render_mode=None: aec.env(name, render_mode=render_mode))
 
 
-@every_game
-def test_parallel_env(name):
-    if not configure(name).facts.simultaneous:
+@every_variant
+def test_parallel_env(name, options):
+    if not configure(name, **options).facts.simultaneous:
         with pytest.raises(ValueError, match="not simultaneous"):
-            aec.parallel_env(name)
+            aec.parallel_env(name, **options)
         return
     with quiet():
-        parallel_api_test(aec.parallel_env(name), num_cycles=200)
+        parallel_api_test(aec.parallel_env(name, **options), num_cycles=200)
     # The parallel environment plays the very game that the AEC environment plays.
-    parallel, turns = aec.parallel_env(name), aec.raw_env(name)
+    parallel, turns = aec.parallel_env(name, **options), aec.raw_env(name, **options)
     rng = np.random.default_rng(1)
     for seed in range(20):
         observations, infos = parallel.reset(seed=seed)

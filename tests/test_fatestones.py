@@ -10,15 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pettingzoo.test import api_test, parallel_api_test, seed_test
 from scipy.optimize import linprog
 
 import agents
 from agents.fatestones import draw_hands, edges, evaluate, first_choices, solve_all, solve_draws
-from dice_envs import Batch, IllegalActionError, SeatEnv, configure, fatestones_v0
+from dice_envs import Batch, IllegalActionError, configure, fatestones_v0
 from dice_envs.agent import Turn
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER
@@ -30,13 +28,6 @@ EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
 
 
 # --- rules --------------------------------------------------------------------------------------------------------
-
-
-def test_the_environments_pass_the_usual_checks():
-    api_test(fatestones_v0.env(), 100)
-    seed_test(fatestones_v0.env, 20)
-    parallel_api_test(fatestones_v0.parallel_env(), 100)
-    check_env(SeatEnv("fatestones"), skip_render_check=True)
 
 
 def test_the_bags():

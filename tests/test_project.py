@@ -1,6 +1,7 @@
 """The project as a package: what the wheel holds, what depends on what, a sixth game from one file."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -75,6 +76,7 @@ def test_readme_python_blocks_run(run_python):
         run_python(block)
 
 
+@pytest.mark.slow
 def test_a_sixth_game_from_one_file(tmp_path, run_python):
     """The file of CONTRIBUTING's "how to add a game" gets every interface by being there."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
@@ -93,12 +95,9 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
         tmp_path / "copy",
     )
     command = [sys.executable, "-m", "pytest", "-q", "-x", "tests/test_conformance.py", "-k", "pig and not torchrl"]
-    environment = {**__import__("os").environ, "PYTHONPATH": str(tmp_path / "copy")}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "copy")}
     done = subprocess.run(command, cwd=tmp_path / "copy", capture_output=True, text=True, timeout=500, env=environment)
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed
     assert int(passed.group(1)) >= 14
-
-
-test_a_sixth_game_from_one_file = pytest.mark.slow(test_a_sixth_game_from_one_file)
