@@ -1,12 +1,14 @@
 """Every game keeps every promise of the contract. A new game is tested here without a change to this file."""
 
 import contextlib
+import itertools
 import json
 import os
 import pickle
 import subprocess
 import sys
 import warnings
+import zlib
 
 import gymnasium
 import numpy as np
@@ -16,6 +18,7 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check_env
 from hypothesis import given
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
+from scipy.stats import chi2
 
 import dice_envs
 from dice_envs import aec
@@ -179,6 +182,84 @@ def test_words_and_pictures(name, options):
         batch = random_course(variant, 6, length)
         for viewer in (None, *range(variant.facts.num_seats)):
             assert dice_envs.render.ansi(variant.picture(batch.states[0], viewer))
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------
+
+
+def courses(variant, games, seed):
+    """Games of random play, each stopped after a number of moves of its own that is drawn from 0 up to a whole game's."""
+    batch = Batch(variant, games, seed=seed)
+    streams = new_streams(seed + 1, games)
+    rng = np.random.default_rng(seed)
+    moves = np.minimum(rng.geometric(1 / 6, games) - 1, variant.facts.max_steps)
+    for made in range(moves.max()):
+        playing = np.flatnonzero((batch.seats != OVER) & (moves > made))
+        if not len(playing):
+            break
+        batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
+    return batch.states
+
+
+def rerolled(variant, states, seat, seed):
+    out = np.empty_like(states)
+    index = np.arange(len(states))
+    variant.kernels.reroll(variant.params, states, index, np.full(len(states), seat), new_streams(seed, len(states)), out)
+    return out
+
+
+def columns(states):
+    """Every entry of every field but the random stream as a column of its own, (n, entries) int64, and their names."""
+    names = [name for name in states.dtype.names if name != "rng"]
+    parts = [states[name].reshape(len(states), -1) for name in names]
+    labels = [f"{name}[{i}]" for name, part in zip(names, parts, strict=True) for i in range(part.shape[1])]
+    return np.hstack([np.unique(part, return_inverse=True)[1].reshape(part.shape) for part in parts]), labels
+
+
+def differ(one, other):
+    """The p-value of a chi-square test that two samples of whole numbers come from one distribution."""
+    size = max(one.max(), other.max()) + 1
+    counts = np.array([np.bincount(one, minlength=size), np.bincount(other, minlength=size)], float)
+    rare = counts.sum(axis=0) < 20
+    table = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
+    table = table[:, table.sum(axis=0) > 0]
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    return chi2.sf(((table - expected) ** 2 / expected).sum(), max(table.shape[1] - 1, 1)) if table.shape[1] > 1 else 1.0
+
+
+@every_variant
+def test_states_drawn_again_are_distributed_as_the_true_ones(name, options):
+    """Each hidden entry of the state goes with every two others as it truly does, what is public included."""
+    variant = configure(name, **options)
+    games, most_triples = 20_000, 2_000
+    states = courses(variant, games, 11)
+    true, again = np.arange(games) < games // 2, np.arange(games) >= games // 2
+    rng = np.random.default_rng(12)
+    for seat in range(variant.facts.num_seats):
+        drawn = rerolled(variant, states, seat, 13 + seat)
+        table, labels = columns(np.concatenate([states, drawn]))
+        hidden = np.flatnonzero((table[:games] != table[games:]).any(axis=0))
+        sample = np.where(true[:, None], table[:games], table[games:])
+        whole = np.array([zlib.crc32(row.tobytes()) % 64 for row in sample])
+        assert differ(whole[true], whole[again]) > 1e-10, f"seat {seat}: the state as a whole"
+        varied = np.flatnonzero(sample.max(axis=0) > sample.min(axis=0))
+        triples = [(one, *two) for one in hidden for two in itertools.combinations(varied, 2)]
+        for chosen in rng.permutation(len(triples))[:most_triples]:
+            cells = np.zeros(games, np.int64)
+            for entry in triples[chosen]:
+                cells = cells * (sample[:, entry].max() + 1) + sample[:, entry]
+            named = ", ".join(labels[entry] for entry in triples[chosen])
+            assert differ(cells[true], cells[again]) > 1e-10, f"seat {seat}: {named}"
+
+
+@every_variant
+def test_pictures_show_a_viewer_nothing_that_is_hidden_from_it(name, options):
+    variant = configure(name, **options)
+    states = courses(variant, 300, 13)
+    for seat in range(variant.facts.num_seats):
+        drawn = rerolled(variant, states, seat, 14 + seat)
+        for true, again in zip(states, drawn, strict=True):
+            assert variant.picture(true, seat) == variant.picture(again, seat)
 
 
 # --- batch = single, compiled = interpreted ------------------------------------------------------------------------

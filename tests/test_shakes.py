@@ -337,7 +337,7 @@ def test_gymnasium_api(num_players, reward):
         check_env(gymnasium.make("dice_envs/Shakes-v0", num_players=num_players, reward=reward).unwrapped)
 
 
-def test_pictures_hide_the_efficacies_until_the_end():
+def test_pictures_hide_the_efficacies_from_players():
     env = gymnasium.make("dice_envs/Shakes-v0", num_players=3, render_mode="ansi")
     env.reset(seed=0)
     env.step(1)
@@ -345,7 +345,9 @@ def test_pictures_hide_the_efficacies_until_the_end():
     assert "efficacy" not in env.render()
     for _ in range(11):
         env.step(1)
-    assert "efficacy 4" in env.render()
+    assert "the game is over" in env.render()
+    assert "efficacy" not in env.render()
+    assert "efficacy 4" in dice_envs.render.ansi(env.unwrapped.variant.picture(env.unwrapped.games.states[0]))
     table = shakes_v0.raw_env(render_mode="ansi")
     table.reset(seed=0)
     table.step(ARGUE)

@@ -24,6 +24,7 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"variation": "competitive", "mode": "maesters"},
         {"num_players": 2, "variation": "competitive", "mode": "maesters", "reward": "saved", "efficacy": 4, "num_patients": 6},
         {"mode": "physician", "num_players": 5},
+        {"mode": "physician", "num_players": 2, "num_patients": 3, "goal": 2},
     ],
     "thirties": [
         {"num_players": 1},

@@ -497,7 +497,9 @@ def observe(params, state, seat, out):
 
 @kernel(allocates=False)
 def reroll_hidden(params, state, seat):
-    """Throw the others' dice again. Modified in place."""
+    """Throw the others' dice again; the call that ends the game has shown them all. Modified in place."""
+    if state["seat"] == OVER:
+        return
     for other in range(params.num_players):
         if other != seat:
             _throw(params, state, other)

@@ -18,7 +18,8 @@ Source
 
 Readings
     - The rules write the efficacies on the score sheet, since maesters are dogmatic and do not care. Here they are
-      hidden: otherwise nothing is left to learn. `reroll_hidden` draws them from the exact posterior.
+      hidden: otherwise nothing is left to learn. So is the die thrown for a patient, of which all see only whether
+      the patient recovered. `reroll_hidden` draws the efficacies from the exact posterior.
     - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, and the
       option `efficacy` sets another.
     - The rules let maesters argue in any order. Here they speak one after another with open dice, the first patient's
@@ -222,7 +223,7 @@ STATE = state_dtype(
         ("spoken", np.int8),  # how many have spoken on this patient
         ("last_seat", np.int8),  # whose treatment the last patient got, or NOBODY
         ("last_strength", np.int8),  # the die that won that argument; SILENT for a physician's choice
-        ("last_die", np.int8),  # what was thrown for that patient
+        ("last_recovered", np.int8),  # 1 if that patient recovered; the die thrown for it would tell of the efficacy
     ]
 )
 
@@ -249,7 +250,7 @@ def deal(params, state):
     state["patients"] = 0
     state["last_seat"] = NOBODY
     state["last_strength"] = SILENT
-    state["last_die"] = 0
+    state["last_recovered"] = 0
     state["opener"] = 0 if params.physician else below(state, params.num_players)
     _next_patient(state)
 
@@ -372,11 +373,10 @@ def play(params, state, action):
 @kernel
 def _treat(params, state, treatment):
     """The patient gets the treatment; pay for it, and end the game if it was the last."""
-    die = roll(state, FACES)
-    recovers = die <= state["efficacy"][treatment]
+    recovers = roll(state, FACES) <= state["efficacy"][treatment]
     state["last_seat"] = treatment
     state["last_strength"] = state["strength"][treatment]
-    state["last_die"] = die
+    state["last_recovered"] = recovers
     state["treated"][treatment] += 1
     state["saved"][treatment] += recovers
     state["patients"] += 1
@@ -481,7 +481,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     for seat in range(options.num_players):
         who = f"treatment {seat}" if physician else ("you" if seat == viewer else f"maester {seat}")
         caption = f"{who}: saved {state['saved'][seat]} of {state['treated'][seat]}"
-        if viewer is None or over or options.competitive:
+        if viewer is None or options.competitive:
             caption += f", efficacy {state['efficacy'][seat]}"
         dice: tuple[int, ...] = ()
         if state["argued"][seat]:
@@ -492,9 +492,9 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     notes = []
     if state["last_seat"] != NOBODY:
         last = int(state["last_seat"])
-        fate = "recovered" if state["last_die"] <= state["efficacy"][last] else "died"
+        fate = "recovered" if state["last_recovered"] else "died"
         by = f"treatment {last}" if physician else f"maester {last} won with a {state['last_strength']}"
-        notes.append(f"patient {state['patients']}: {by}, die {state['last_die']}, {fate}")
+        notes.append(f"patient {state['patients']}: {by}, {fate}")
     saved = int(state["saved"].sum())
     if options.competitive:
         notes.append(f"patients so far: {state['patients']}; the first to save {options.to_win} wins")
