@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.matrix_game import MAX_ACTIONS, solve_kernel
-from dice_envs.agent import Agent, Turn, resolve
+from dice_envs.agent import Agent, Turn, ask_probabilities, resolve
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams, uniform
 from dice_envs.game import Variant
@@ -346,15 +346,13 @@ def _positions(hands, a, b, seat, states):
 
 def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
     """The agent's chances at every position of the draws, (n, subsets, subsets, MAX_HAND) float64."""
-    if not hasattr(agent, "probabilities"):
-        raise ValueError(f"{type(agent).__name__} has no probabilities: only agents that state theirs can be evaluated exactly")
     n, _, size = hands.shape
     out = np.zeros((n, 1 << size, 1 << size, MAX_HAND))
     states = np.zeros(n, variant.game.state)
     for a, b in _pairs(size):
         _positions(hands, a, b, seat, states)
         turn = Turn(variant, states, np.arange(n), streams)
-        out[:, a, b, : variant.facts.num_actions] = agent.probabilities(turn)
+        out[:, a, b, : variant.facts.num_actions] = ask_probabilities(agent, turn)
     return out
 
 
@@ -468,7 +466,7 @@ def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) ->
         _positions(hands, full, full, seat, states)
         turn = Turn(variant, states, np.arange(n), new_streams(np.random.SeedSequence([seed, seat]), n))
         own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))[:, :size]
-        gain += (own * agent.probabilities(turn)).sum(axis=1)
+        gain += (own * ask_probabilities(agent, turn)).sum(axis=1)
         best_gain += own.max(axis=1)
     return ratio(gain, best_gain)
 

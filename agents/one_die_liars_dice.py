@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Turn
+from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.dice import new_streams
 from dice_envs.game import Variant, configure
 from dice_envs.games.liars_dice import matching
@@ -50,7 +50,7 @@ def policy_of(agent: Any, seed: int, num_faces: int = 6, at_once: int = 4096) ->
     for first in range(0, len(states), at_once):
         index = np.arange(first, min(first + at_once, len(states)))
         own = streams[index]
-        parts.append(agent.probabilities(Turn(variant, states, index, own)))
+        parts.append(ask_probabilities(agent, Turn(variant, states, index, own)))
     return np.concatenate(parts).reshape(-1, num_faces, variant.facts.num_actions)
 
 

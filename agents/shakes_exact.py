@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn
+from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.dice import STREAM
 from dice_envs.game import Variant
 from dice_envs.games.shakes import FACES, Options, assignments
@@ -487,12 +487,11 @@ def as_policy(agent: Any, variant: Variant) -> Policy:
     """The policy of any agent that has `probabilities`, as a physician of `variant`: evaluate it with `merged=False`.
 
     Raises:
-        ValueError: the agent has no `probabilities`, or the variant is not the physician's.
+        ValueError: the variant is not the physician's.
+        AgentError: the agent states no probabilities; raised when the policy is first asked.
     """
     if variant.game.name != "shakes" or variant.options.mode != "physician":
         raise ValueError('an agent is evaluated as a physician: the game must be shakes with mode="physician"')
-    if not hasattr(agent, "probabilities"):
-        raise ValueError(f"{type(agent).__name__} offers no probabilities, so it can only be measured by playing")
 
     def policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         states = np.zeros(len(treated), variant.game.state)
@@ -502,7 +501,6 @@ def as_policy(agent: Any, variant: Variant) -> Policy:
         states["saved"][:, : treated.shape[1]] = saved
         states["patients"] = treated.sum(axis=1)
         turn = Turn(variant, states, index, np.zeros(len(treated), STREAM))
-        chances: np.ndarray = agent.probabilities(turn)
-        return chances.astype(np.float64)
+        return ask_probabilities(agent, turn)
 
     return policy

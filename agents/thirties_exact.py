@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn
+from dice_envs.agent import Agent, ask
 from dice_envs.dice import new_streams
 from dice_envs.game import check_choice
 from dice_envs.games.thirties import GAME, GOALS, Options
@@ -488,7 +488,7 @@ def strategy_of(agent: Agent, options: Options, name: str = "agent") -> Strategy
     states["thrown"] = states["counts"].sum(axis=1)
     states["score"] = states["aside"] @ np.arange(1, states["aside"].shape[1] + 1)
     index = np.arange(len(states))
-    answers = [np.asarray(agent.act(Turn(variant, states, index, new_streams(seed, len(states))))) for seed in (0, 1)]
+    answers = [ask(agent, variant, states, index, new_streams(seed, len(states))) for seed in (0, 1)]
     if (answers[0] != answers[1]).any():
         raise ValueError(f"{name} plays at random: exact figures need one choice for each position")
     choices = dict(zip(positions, answers[0].tolist(), strict=True))

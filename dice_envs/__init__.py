@@ -14,13 +14,14 @@ import gymnasium
 import pettingzoo
 
 from dice_envs import aec
-from dice_envs.agent import Agent, Turn, Uniform
+from dice_envs.agent import Agent, AgentError, Turn, Uniform
 from dice_envs.batch import Batch, IllegalActionError
 from dice_envs.game import Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
 from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
 
 __all__ = [
     "Agent",
+    "AgentError",
     "Batch",
     "Facts",
     "Game",

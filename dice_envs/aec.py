@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.utils import EzPickle, seeding
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils import wrappers
 
 from dice_envs.batch import IllegalActionError, explain_illegal
-from dice_envs.game import OVER, Game, Variant, configure
+from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure
 from dice_envs.render import RENDER_MODES, check_mode, render
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
@@ -89,13 +91,19 @@ class _Table:
         """Nothing to release."""
 
     def _deal(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        if seed is not None or self._np_random is None:
-            self._np_random, _ = seeding.np_random(seed)
+        check_seed(seed)
+        check_reset_options(options)
+        rng = self._np_random
+        if seed is not None or rng is None:
+            rng, _ = seeding.np_random(seed)
+        elif options:  # which may be wrong: the stream must not have moved then
+            rng = copy.deepcopy(rng)
         fresh = self._states.copy()
-        fresh["rng"] = np.uint64(self._np_random.integers(_SEED_BOUND))
+        fresh["rng"] = np.uint64(rng.integers(_SEED_BOUND))
         self._kernels.deal(self._params, fresh, self._index)
         if options and self.variant.game.arrange is not None:
             self.variant.game.arrange(self.variant.options, fresh[0], options)
+        self._np_random = rng
         self._states[:] = fresh
         self._num_steps = 0
 
@@ -169,7 +177,10 @@ class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
 
         Raises:
             IllegalActionError: the action is malformed or not legal; nothing has changed.
+            ResetNeeded: no game has been dealt, or it is over for all.
         """
+        if not self.agents:
+            raise ResetNeeded("call reset before step: no game has begun, or the last one has ended")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)  # type: ignore[arg-type]
@@ -248,6 +259,8 @@ class DiceParallelEnv(_Table, ParallelEnv[str, dict[str, np.ndarray], int], EzPi
         """
         if not self.agents:
             return {}, {}, {}, {}, {}
+        if not isinstance(actions, Mapping):
+            raise IllegalActionError(f"actions must be a dictionary, agent → action, not {actions!r}")
         missing = [agent for agent in self.agents if agent not in actions]
         if missing:
             raise IllegalActionError(f"no action for {', '.join(missing)}")

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from dice_envs.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.dice import choose_from_mask
 from dice_envs.game import Game, Variant
 from dice_envs.kernel import kernel
 
-__all__ = ["Agent", "Turn", "Uniform", "ask", "register_specs", "resolve"]
+__all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "register_specs", "resolve"]
+
+
+class AgentError(ValueError):
+    """An agent has not done what agents must do: its fault, and nobody else's. No game has moved.
+
+    The message names the agent, the game, the seat and the action.
+    """
 
 
 class Turn:
@@ -84,15 +93,60 @@ class Agent(Protocol):
 
 
 def ask(agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> np.ndarray:
-    """The agent's action for each game of `index`, (m,) int64. `streams`, one a game of `states`, is modified in place."""
+    """The agent's action for each game of `index`, (m,) int64, all of them legal.
+
+    `streams`, one a game of `states`, is modified in place.
+
+    Raises:
+        AgentError: an action is malformed or not legal; nothing has changed.
+    """
     own = streams[index]
-    actions = np.asarray(agent.act(Turn(variant, states, index, own)))
+    answer = agent.act(Turn(variant, states, index, own))
+    try:
+        actions = as_actions(answer, len(index))
+    except IllegalActionError as problem:
+        raise AgentError(f"{_name_of(agent)} in {variant.game.name}: {problem}") from None
+    row = variant.kernels.first_illegal(variant.params, states, index, actions)
+    if row >= 0:
+        game = index[row]
+        reason = explain_illegal(variant, states[game], int(actions[row]))
+        raise AgentError(f"{_name_of(agent)} in {variant.game.name}, seat {states['seat'][game]} of game {game}: {reason}")
     streams[index] = own
-    if actions.shape != index.shape or actions.dtype.kind not in "iu":
-        raise TypeError(
-            f"{type(agent).__name__}.act must return {len(index)} integers, not {actions.dtype} of shape {actions.shape}"
+    return actions
+
+
+def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
+    """The agent's stochastic policy in each game of the turn, (n, num_actions) float64.
+
+    Raises:
+        AgentError: the agent states no probabilities, or they are no distribution over the legal actions.
+    """
+    if not hasattr(agent, "probabilities"):
+        raise AgentError(f"{_name_of(agent)} states no probabilities, so it can only be measured by playing")
+    who = f"{_name_of(agent)} in {turn.game.name}"
+    chances = np.asarray(agent.probabilities(turn), np.float64)
+    expected = (len(turn), turn.variant.facts.num_actions)
+    if chances.shape != expected:
+        raise AgentError(f"{who}: probabilities must have shape {expected}, not {chances.shape}")
+    legal = np.empty(expected, np.int8)  # asked anew: the agent may have written into `turn.legal`
+    turn.variant.kernels.legal(turn.params, turn._true_states, turn._index, legal)
+    wrong = ~np.isfinite(chances) | (chances < 0) | ((legal == 0) & (chances != 0))
+    if wrong.any():
+        row, action = np.argwhere(wrong)[0]
+        words = turn.variant.describe_action(int(action))
+        raise AgentError(
+            f"{who}, seat {turn.seats[row]}: the probability of action {action} ({words}) is {chances[row, action]}"
         )
-    return actions.astype(np.int64, copy=False)
+    off = np.abs(chances.sum(axis=1) - 1)
+    if len(turn) and off.max() > 1e-6:
+        row = int(off.argmax())
+        raise AgentError(f"{who}, seat {turn.seats[row]}: probabilities must sum to 1, not {chances[row].sum()}")
+    return chances
+
+
+def _name_of(agent: Any) -> str:
+    """An agent's class, and its parameters where it is a dataclass."""
+    return repr(agent) if dataclasses.is_dataclass(agent) else type(agent).__name__
 
 
 @kernel

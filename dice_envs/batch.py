@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.dice import choose_from_mask, new_streams, next_u64
-from dice_envs.game import OVER, Game, Variant, configure
+from dice_envs.game import OVER, Game, Variant, check_range, check_seed, configure
 from dice_envs.kernel import kernel
 
 __all__ = ["Batch", "IllegalActionError", "Kernels", "compile_kernels"]
+
+MOST_GAMES = 2**31  # at once
 
 
 class IllegalActionError(ValueError):
@@ -26,7 +28,8 @@ class Kernels(NamedTuple):
     deal: Callable[..., None]  # (params, states, index)
     legal: Callable[..., None]  # (params, states, index, masks (m, actions) int8)
     play: Callable[..., None]  # (params, states, index, actions (m,)): the actions must be legal
-    checked_play: Callable[..., int]  # the same, but → row of the first illegal action and nothing moved, or −1
+    first_illegal: Callable[..., int]  # (params, states, index, actions (m,)): row of the first illegal action, or −1
+    checked_play: Callable[..., int]  # (params, states, index, actions (m,)): the same, and plays if all are legal
     observe: Callable[..., None]  # (params, states, index, seats (m,), out (m, size) float32)
     reroll: Callable[..., None]  # (params, states, index, seats, streams (m,), out (m,) states)
     view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal for who is to move
@@ -55,7 +58,7 @@ def compile_kernels(game: Game) -> Kernels:
                 legal(params, state, masks[k])
 
     @compiled
-    def checked_play(params, states, index, actions):
+    def first_illegal(params, states, index, actions):
         mask = np.zeros(params.num_actions, np.int8)
         for k in range(len(index)):
             state = states[index[k]]
@@ -66,9 +69,15 @@ def compile_kernels(game: Game) -> Kernels:
             legal(params, state, mask)
             if mask[action] == 0:
                 return k
-        for k in range(len(index)):
-            play(params, states[index[k]], actions[k])
         return -1
+
+    @compiled
+    def checked_play(params, states, index, actions):
+        row = first_illegal(params, states, index, actions)
+        if row < 0:
+            for k in range(len(index)):
+                play(params, states[index[k]], actions[k])
+        return row
 
     @compiled
     def play_all(params, states, index, actions):
@@ -127,7 +136,7 @@ def compile_kernels(game: Game) -> Kernels:
                 play(params, state, random_action(params, state, mask))
         return finished
 
-    return Kernels(deal_all, legal_all, play_all, checked_play, observe_all, reroll_all, view_all, playouts)
+    return Kernels(deal_all, legal_all, play_all, first_illegal, checked_play, observe_all, reroll_all, view_all, playouts)
 
 
 class Batch:
@@ -138,13 +147,15 @@ class Batch:
         num_games: how many.
         seed: seeds all games (game i depends on the seed and on i alone); None for fresh entropy.
         options: the game's options.
+
+    Where a method takes an `index`, it is (m,) int64, each game at most once; ValueError otherwise.
     """
 
     def __init__(self, game: str | Game | Variant, num_games: int, seed: int | None = None, **options: Any) -> None:
         self.variant = configure(game, **options)
-        if num_games < 1:
-            raise ValueError(f"num_games must be at least 1, not {num_games}")
-        self.num_games = num_games
+        check_range("num_games", num_games, 1, MOST_GAMES)
+        check_seed(seed)
+        self.num_games = int(num_games)
         self.states = np.zeros(num_games, self.variant.game.state)
         self.states["rng"] = new_streams(seed, num_games)["rng"]
         self._all = np.arange(num_games)
@@ -162,7 +173,20 @@ class Batch:
 
     def deal(self, index: np.ndarray | None = None) -> None:
         """Start these games anew (all, by default); their random streams go on."""
-        self.variant.kernels.deal(self.variant.params, self.states, self._all if index is None else index)
+        self.variant.kernels.deal(self.variant.params, self.states, self._checked(index))
+
+    def _checked(self, index: np.ndarray | None) -> np.ndarray:
+        if index is None:
+            return self._all
+        array = np.asarray(index)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise ValueError(f"index must be a list of games, not {array.dtype} of shape {array.shape}")
+        array = array.astype(np.int64)
+        if len(array) and not 0 <= array.min() <= array.max() < self.num_games:
+            raise ValueError(f"index must name games from 0 to {self.num_games - 1}, not {array.min()} to {array.max()}")
+        if len(np.unique(array)) < len(array):
+            raise ValueError("index must name each game once")
+        return array
 
     def legal(self) -> np.ndarray:
         """Legal actions, (n, actions) int8; all 0 where the game has ended."""
@@ -171,10 +195,18 @@ class Batch:
         return masks
 
     def observe(self, seats: np.ndarray | None = None) -> np.ndarray:
-        """What `seats` (n,) see (by default the seat to move, seat 0 where the game has ended), (n, size) float32."""
-        if seats is None:
-            seats = np.maximum(self.states["seat"], 0)
-        out = np.empty((self.num_games, self.variant.facts.observation_size), np.float32)
+        """What `seats` (n,) see (by default the seat to move, seat 0 where the game has ended), (n, size) float32.
+
+        Raises:
+            ValueError: `seats` are not n seats of the game.
+        """
+        facts = self.variant.facts
+        seats = np.maximum(self.states["seat"], 0) if seats is None else np.asarray(seats)
+        if seats.shape != (self.num_games,) or seats.dtype.kind not in "iu":
+            raise ValueError(f"seats must be {self.num_games} integers, not {seats.dtype} of shape {seats.shape}")
+        if not 0 <= seats.min() <= seats.max() < facts.num_seats:
+            raise ValueError(f"seats must be 0 to {facts.num_seats - 1}, not {seats.min()} to {seats.max()}")
+        out = np.empty((self.num_games, facts.observation_size), np.float32)
         self.variant.kernels.observe(self.variant.params, self.states, self._all, seats, out)
         return out
 
@@ -184,8 +216,7 @@ class Batch:
         Raises:
             IllegalActionError: some action is malformed or not legal; no game has moved.
         """
-        index = self._all if index is None else index
-        play_checked(self.variant, self.states, index, actions)
+        play_checked(self.variant, self.states, self._checked(index), actions)
 
 
 def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any) -> None:
@@ -194,18 +225,23 @@ def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, action
     Raises:
         IllegalActionError: some action is malformed or not legal; no game has moved.
     """
-    try:
-        array = np.asarray(actions)
-    except ValueError as problem:
-        raise IllegalActionError(f"actions must be an array of {len(index)} integers: {problem}") from None
-    if array.shape != (len(index),) or array.dtype.kind not in "iu":
-        raise IllegalActionError(
-            f"actions must be {len(index)} integers, one for each game, not {array.dtype} of shape {array.shape}"
-        )
-    array = array.astype(np.int64)
+    array = as_actions(actions, len(index))
     row = variant.kernels.checked_play(variant.params, states, index, array)
     if row >= 0:
         raise IllegalActionError(f"game {index[row]}: {explain_illegal(variant, states[index[row]], int(array[row]))}")
+
+
+def as_actions(actions: Any, count: int) -> np.ndarray:
+    """The actions as (count,) int64. IllegalActionError if they are not so many integers."""
+    try:
+        array = np.asarray(actions)
+    except ValueError as problem:
+        raise IllegalActionError(f"actions must be an array of {count} integers: {problem}") from None
+    if array.shape != (count,) or array.dtype.kind not in "iu":
+        raise IllegalActionError(
+            f"actions must be {count} integers, one for each game, not {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(np.int64)
 
 
 def explain_illegal(variant: Variant, state: Any, action: int) -> str:

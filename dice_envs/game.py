@@ -27,6 +27,8 @@ __all__ = [
     "Variant",
     "check_choice",
     "check_range",
+    "check_reset_options",
+    "check_seed",
     "configure",
     "load",
     "names",
@@ -193,6 +195,18 @@ def check_range(name: str, value: Any, low: float, high: float, whole: bool = Tr
     if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
         kind = "a whole number" if whole else "a number"
         raise ValueError(f"{name} must be {kind} from {low} to {high}, not {value!r}")
+
+
+def check_seed(seed: Any, name: str = "seed") -> None:
+    """Raise ValueError unless the seed is None or a whole number from 0 on."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+        raise ValueError(f"{name} must be a whole number from 0 on, or None, not {seed!r}")
+
+
+def check_reset_options(options: Any) -> None:
+    """Raise ValueError unless reset options are None or a mapping; what stands in them is the game's to check."""
+    if options is not None and not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dictionary or None, not {options!r}")
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:

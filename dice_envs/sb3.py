@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import gymnasium
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
@@ -38,17 +39,24 @@ class SeatVecEnv(VecEnv):
         self.metadata = {"render_modes": ["ansi", "rgb_array"]}
         super().__init__(num_envs, *_spaces(self.variant))
         self._all = np.arange(num_envs)
+        self._masks: np.ndarray | None = None
         self._returns = np.zeros(num_envs)
         self._lengths = np.zeros(num_envs, np.int64)
         self._start_time = time.time()
 
     def reset(self) -> np.ndarray:
-        """Deal all games; seeds given to `seed` since the last reset apply."""
-        for i, seed in enumerate(self._seeds):
-            if seed is not None:
-                self.games.seed_games(self._all[i : i + 1], [seed])
-        options = self._options[0] if self._options and all(o == self._options[0] for o in self._options) else None
-        self.games.start(self._all, options)
+        """Deal all games; seeds given to `seed` and options given to `set_options` since the last reset apply.
+
+        Raises:
+            ValueError: wrong seeds or options, or options that are not the same for all games; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; nothing has changed.
+        """
+        if len(self._options) != self.num_envs or any(repr(options) != repr(self._options[0]) for options in self._options):
+            raise ValueError(f"reset options must be the same for all {self.num_envs} games of a SeatVecEnv")
+        seeded = [i for i in self._all if self._seeds[i] is not None]
+        with self.games.unchanged_on_error:
+            self.games.seed_games(np.asarray(seeded, np.int64), [self._seeds[i] for i in seeded])
+            self.games.start(self._all, self._options[0])
         self._reset_seeds()
         self._reset_options()
         self._returns[:] = 0
@@ -61,29 +69,35 @@ class SeatVecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        rewards, ended = self.games.step(self._all, self._actions)
+        if self._masks is None:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        with self.games.unchanged_on_error:
+            rewards, ended = self.games.step(self._all, self._actions)
+            index = self._all[ended]
+            if len(index):
+                final, _ = self.games.view(index)
+                players = self.games.players[index]
+                self.games.start(index)
         self._returns += rewards
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in self._all]
-        if ended.any():
-            index = self._all[ended]
-            final, _ = self.games.view(index)
-            elapsed = time.time() - self._start_time
-            for row, i in enumerate(index):
-                infos[i] = {
-                    "terminal_observation": final[row],
-                    "TimeLimit.truncated": False,
-                    "episode": {"r": float(self._returns[i]), "l": int(self._lengths[i]), "t": elapsed},
-                    "players": self.games.players[i].copy(),
-                }
-            self._returns[index] = 0
-            self._lengths[index] = 0
-            self.games.start(index)
+        elapsed = time.time() - self._start_time
+        for row, i in enumerate(index):
+            infos[i] = {
+                "terminal_observation": final[row],
+                "TimeLimit.truncated": False,
+                "episode": {"r": float(self._returns[i]), "l": int(self._lengths[i]), "t": elapsed},
+                "players": players[row],
+            }
+        self._returns[index] = 0
+        self._lengths[index] = 0
         observations, self._masks = self.games.view(self._all)
         return observations, rewards.astype(np.float32), ended, infos
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, (num_envs, actions) bool."""
+        if self._masks is None:
+            raise gymnasium.error.ResetNeeded("call reset before action_masks")
         return self._masks.astype(bool)
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, ClassVar, Literal
 
 import gymnasium
@@ -18,9 +19,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from dice_envs.agent import Agent, ask, resolve
-from dice_envs.batch import IllegalActionError, play_checked
+from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
 from dice_envs.dice import STREAM, below, mix, uniform
-from dice_envs.game import OVER, Game, Variant, check_choice, check_range, configure
+from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, configure
 from dice_envs.kernel import kernel
 from dice_envs.render import RENDER_MODES, check_mode, render
 
@@ -84,11 +85,30 @@ def _mix_all(streams, aside):
         streams[i]["rng"] = mix(streams[i]["rng"] ^ aside)
 
 
+class _UnchangedOnError:
+    """A context: if its block fails, the arrays are afterwards as they were before it."""
+
+    def __init__(self, *arrays: np.ndarray) -> None:
+        self._arrays = arrays
+        self._kept = tuple(np.empty_like(array) for array in arrays)
+
+    def __enter__(self) -> None:
+        for kept, array in zip(self._kept, self._arrays):
+            kept[...] = array
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None:
+            for kept, array in zip(self._kept, self._arrays):
+                array[...] = kept
+
+
 class SeatGames:
     """n games in which one seat of each is the learner's: what the Gymnasium and SB3 environments stand on.
 
     Game i depends on its own seed, the learner's actions in it and, through opponents that are not deterministic,
     on its own opponents' stream: never on the other games, as long as agents draw from `Turn.streams`.
+
+    Steps and starts that may fail, on wrong input or by an opponent's fault, belong into `with games.unchanged_on_error:`.
 
     Args:
         variant: the game.
@@ -100,7 +120,7 @@ class SeatGames:
 
     def __init__(self, variant: Variant, num_games: int, opponents: Any = "random", seat: int | str = "random") -> None:
         facts = variant.facts
-        check_range("num_envs", num_games, 1, 2**31)
+        check_range("num_envs", num_games, 1, MOST_GAMES)
         if seat != "random":
             if isinstance(seat, str):
                 raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {seat!r}")
@@ -125,6 +145,7 @@ class SeatGames:
         self.players = np.full((num_games, facts.num_seats), LEARNER, np.int64)  # number of each seat's agent
         self.streams = np.zeros(num_games, STREAM)
         self._earned = np.zeros(num_games)  # rewards since the learner's last turn
+        self.unchanged_on_error = _UnchangedOnError(self.states, self.learners, self.players, self.streams, self._earned)
         self.seed_games(np.arange(num_games), [None] * num_games)
 
     @property
@@ -133,7 +154,13 @@ class SeatGames:
         return self.pool.agents if self.pool else self._agents
 
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
-        """Seed games one by one (None: fresh entropy). They start from there at their next `start`."""
+        """Seed games one by one (None: fresh entropy). They start from there at their next `start`.
+
+        Raises:
+            ValueError: a seed is not a whole number from 0 on; nothing has changed.
+        """
+        for seed in seeds:
+            check_seed(seed)
         for i, seed in zip(index, seeds, strict=True):
             self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
         self.streams[index] = self.states["rng"][index].view(STREAM)
@@ -145,22 +172,22 @@ class SeatGames:
         """Deal these games anew and play up to the learner's first turn. Their streams go on.
 
         A game that ends before the learner's first turn is dealt again: there is nothing to decide in it.
-        `arrange` are reset options of the game; ValueError for wrong ones, nothing changed.
+        `arrange` are reset options of the game.
+
+        Raises:
+            ValueError: wrong reset options.
+            AgentError: an opponent's action is malformed or not legal.
         """
         variant, index = self.variant, np.asarray(index, np.int64)
+        check_reset_options(arrange)
         arranged = bool(arrange) and variant.game.arrange is not None
-        before = self.states[index].copy() if arranged else None
         while len(index):
             _draw_seats(self.states, index, variant.facts.num_seats, self.fixed_seat, self.learners)
             self._seat_players(index)
             variant.kernels.deal(variant.params, self.states, index)
             if arranged:
-                try:
-                    for i in index:
-                        variant.game.arrange(variant.options, self.states[i], arrange)  # type: ignore[misc]
-                except Exception:
-                    self.states[index] = before
-                    raise
+                for i in index:
+                    variant.game.arrange(variant.options, self.states[i], arrange)  # type: ignore[misc]
             self._earned[index] = 0
             self._answer(index)
             index = index[self.ended(index)]
@@ -199,8 +226,7 @@ class SeatGames:
                 mine = index if len(self.agents) == 1 else index[players == number]
                 if len(mine):
                     actions = ask(agent, variant, self.states, mine, self.streams)
-                    # An opponent's illegal action is a fault of the program: it must not corrupt the game.
-                    play_checked(variant, self.states, mine, actions)
+                    variant.kernels.play(variant.params, self.states, mine, actions)
                     self._earned[mine] += self.states["rewards"][mine, self.learners[mine]]
 
     def step(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +236,8 @@ class SeatGames:
             rewards (m,) float64 earned up to the next turn, and where the learner's game has ended, (m,) bool.
 
         Raises:
-            IllegalActionError: an action is malformed or not legal; nothing has changed.
+            IllegalActionError: an action of the learner's is malformed or not legal.
+            AgentError: an opponent's is.
         """
         play_checked(self.variant, self.states, index, actions)
         self._earned[index] += self.states["rewards"][index, self.learners[index]]
@@ -250,8 +277,9 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         opponents: see `SeatGames`.
         seat: the learner's seat, or "random" to draw it for each game.
         render_mode: "human", "ansi", "rgb_array" or None.
-        illegal_action: "lose": an illegal action ends the game with the least possible return and a warning, so
-            that learners without masks can be used; "raise": it raises IllegalActionError and changes nothing.
+        illegal_action: "lose": an illegal action of the learner's ends the game with the least possible return and a
+            warning, so that learners without masks can be used; "raise": it raises IllegalActionError and changes
+            nothing. An opponent's raises AgentError and changes nothing.
         options: the game's options.
     """
 
@@ -274,17 +302,24 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         self.illegal_action = illegal_action
         self.observation_space, self.action_space = _spaces(self.variant)
         self._index = np.zeros(1, np.int64)
-        self._started = False
+        self._playing = False
         self._returned = 0.0
+        self._mask: np.ndarray | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Deal a game up to the learner's turn. A seed fixes this game and those after it; without one the stream
-        goes on. `options` are the game's own reset options."""
-        super().reset(seed=seed)
-        if seed is not None:
-            self.games.seed_games(self._index, [seed])
-        self.games.start(self._index, options)
-        self._started = True
+        goes on. `options` are the game's own reset options.
+
+        Raises:
+            ValueError: a wrong seed or wrong options; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; nothing has changed.
+        """
+        with self.games.unchanged_on_error:
+            if seed is not None:
+                self.games.seed_games(self._index, [seed])
+            self.games.start(self._index, options)
+            super().reset(seed=seed)
+        self._playing = True
         self._returned = 0.0
         return self._show()
 
@@ -296,27 +331,32 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         return observations[0], {"action_mask": masks[0].copy(), "seat": int(self.games.learners[0])}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        if not self._started:
-            raise gymnasium.error.ResetNeeded("call reset before step")
+        if not self._playing:
+            raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
         try:
-            rewards, ended = self.games.step(self._index, np.asarray(action).reshape(-1))
+            with self.games.unchanged_on_error:
+                rewards, ended = self.games.step(self._index, np.asarray(action).reshape(-1))
         except IllegalActionError as problem:
-            if self.illegal_action == "raise" or self.games.states["seat"][0] == OVER:
+            if self.illegal_action == "raise":
                 raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
             return self._lose(str(problem).removeprefix("game 0: "))
         self._returned += float(rewards[0])
+        self._playing = not ended[0]
         observation, info = self._show()
         return observation, float(rewards[0]), bool(ended[0]), False, info
 
     def _lose(self, reason: str) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         warnings.warn(f"the game is lost by an illegal action: {reason}", stacklevel=3)
         self.games.states["seat"][0] = OVER
+        self._playing = False
         observation, info = self._show()
         reward = self.variant.facts.min_return - self._returned
         return observation, reward, True, False, {**info, "illegal_action": reason}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions as MaskablePPO asks for them, (actions,) bool."""
+        if self._mask is None:
+            raise gymnasium.error.ResetNeeded("call reset before action_masks")
         return self._mask.astype(bool)
 
     def render(self) -> Any:
@@ -330,8 +370,8 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many games of one seat each, stepped together. Game i seeded with s + i runs as `SeatEnv` seeded with s + i.
 
-    `infos["action_mask"]` is (num_envs, actions) int8. An illegal action raises IllegalActionError and no game
-    moves.
+    `infos["action_mask"]` is (num_envs, actions) int8. An illegal action raises IllegalActionError, an opponent's
+    AgentError, and no game moves.
 
     Args:
         num_envs: how many games.
@@ -368,12 +408,18 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all = np.arange(num_envs)
         self._ended = np.zeros(num_envs, bool)
-        self._started = False
+        self._masks: np.ndarray | None = None
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal all games, or those of `options["reset_mask"]` (num_envs,) bool. An int seed s seeds game i with s + i."""
+        """Deal all games, or those of `options["reset_mask"]` (num_envs,) bool. An int seed s seeds game i with s + i.
+
+        Raises:
+            ValueError: wrong seeds or options; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; nothing has changed.
+        """
+        check_reset_options(options)
         arrange = dict(options or {})
         index = self._all
         if "reset_mask" in arrange:
@@ -381,16 +427,24 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
                 raise ValueError(f"reset_mask must be ({self.num_envs},) bool with some True, not {mask.dtype} {mask.shape}")
             index = self._all[mask]
-        if seed is not None:
-            seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, (int, np.integer)) else list(seed)
-            if len(seeds) != self.num_envs:
-                raise ValueError(f"seed must be a number or {self.num_envs} of them, not {len(seeds)}")
-            given = [i for i in index if seeds[i] is not None]
+            if self._masks is None and not mask.all():
+                raise gymnasium.error.ResetNeeded("the first reset deals all games; leave reset_mask out")
+        seeds = self._seeds(seed)
+        given = [i for i in index if seeds[i] is not None]
+        with self.games.unchanged_on_error:
             self.games.seed_games(np.asarray(given, np.int64), [seeds[i] for i in given])
-        self.games.start(index, arrange)
-        self._started = True
+            self.games.start(index, arrange)
         self._ended[index] = False
         return self._show({})
+
+    def _seeds(self, seed: Any) -> list[int | None]:
+        """One seed for each game."""
+        if seed is None or isinstance(seed, (int, np.integer)):
+            check_seed(seed)
+            return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
+        if not isinstance(seed, (list, tuple, np.ndarray)) or len(seed) != self.num_envs:
+            raise ValueError(f"seed must be a whole number from 0 on, {self.num_envs} of them, or None, not {seed!r}")
+        return list(seed)
 
     def _show(self, infos: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
         observations, self._masks = self.games.view(self._all)
@@ -404,40 +458,48 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return observations, infos
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        if not self._started:
+        if self._masks is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
-        actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,):
-            raise IllegalActionError(f"actions must be {self.num_envs} integers, one for each game, not shape {actions.shape}")
+        actions = as_actions(actions, self.num_envs)
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
         rewards = np.zeros(self.num_envs)
         ended = np.zeros(self.num_envs, bool)
         infos: dict[str, Any] = {}
-        playing = self._all[~self._ended] if self._ended.any() else self._all
-        if len(playing):
-            rewards[playing], ended[playing] = self.games.step(playing, actions[playing])
-        if self._ended.any():  # next-step reset: games that ended last time begin now
-            self.games.start(self._all[self._ended])
-        self._ended = ended.copy()
-        if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            self._ended[:] = False
-            if ended.any():
-                index = self._all[ended]
-                final, masks = self.games.view(index)
-                final_obs = np.full(self.num_envs, None, object)
-                final_masks = np.zeros((self.num_envs, masks.shape[1]), np.int8)
-                for row, i in enumerate(index):
-                    final_obs[i] = final[row]
-                final_masks[index] = masks
-                infos.update(final_obs=final_obs, _final_obs=ended.copy())
-                infos.update(final_info={"action_mask": final_masks, "_action_mask": ended.copy()}, _final_info=ended.copy())
-                self.games.start(index)
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        with self.games.unchanged_on_error:
+            playing = self._all[~self._ended] if self._ended.any() else self._all
+            if len(playing):
+                rewards[playing], ended[playing] = self.games.step(playing, actions[playing])
+            if self._ended.any():  # next-step reset: games that ended last time begin now
+                self.games.start(self._all[self._ended])
+            if same_step and ended.any():
+                infos = self._final(ended)
+                self.games.start(self._all[ended])
+        self._ended = np.zeros(self.num_envs, bool) if same_step else ended.copy()
         observations, infos = self._show(infos)
         return observations, rewards, ended, np.zeros(self.num_envs, bool), infos
 
+    def _final(self, ended: np.ndarray) -> dict[str, Any]:
+        """What `infos` tell of the games that have ended, before they are dealt anew."""
+        index = self._all[ended]
+        final, masks = self.games.view(index)
+        final_obs = np.full(self.num_envs, None, object)
+        final_masks = np.zeros((self.num_envs, masks.shape[1]), np.int8)
+        for row, i in enumerate(index):
+            final_obs[i] = final[row]
+        final_masks[index] = masks
+        return {
+            "final_obs": final_obs,
+            "_final_obs": ended.copy(),
+            "final_info": {"action_mask": final_masks, "_action_mask": ended.copy()},
+            "_final_info": ended.copy(),
+        }
+
     def action_masks(self) -> np.ndarray:
         """Legal actions, (num_envs, actions) bool."""
+        if self._masks is None:
+            raise gymnasium.error.ResetNeeded("call reset before action_masks")
         return self._masks.astype(bool)
 
     def render(self) -> tuple[Any, ...] | None:

@@ -62,6 +62,9 @@ def play_table(
 
     Returns:
         Returns of each agent, (games, agents) float64.
+
+    Raises:
+        AgentError: an agent's action is malformed or not legal.
     """
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     seats = variant.facts.num_seats

@@ -6,7 +6,7 @@ import pytest
 
 import agents  # noqa: F401 - makes agent specs known to environments
 import dice_envs.sb3
-from dice_envs import Pool, SeatEnv, SeatVectorEnv, configure
+from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, configure
 from dice_envs.batch import Batch, IllegalActionError
 from dice_envs.game import OVER
 
@@ -190,7 +190,7 @@ def test_an_agent_that_plays_an_illegal_action_is_found_out():
             return np.full(len(turn), 9999)
 
     env = SeatEnv("liars_dice", opponents=Cheat(), seat=1, starter="first")
-    with pytest.raises(IllegalActionError, match="9999"):
+    with pytest.raises(AgentError, match="Cheat in liars_dice, seat 0 of game 0: action 9999 does not exist"):
         env.reset(seed=1)
 
 

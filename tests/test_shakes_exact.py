@@ -308,8 +308,8 @@ def test_wrong_use_is_refused():
         Problem.of(configure("shakes", variation="competitive").options)
     with pytest.raises(ValueError, match='mode="physician"'):
         as_policy(Uniform(), configure("shakes"))
-    with pytest.raises(ValueError, match="offers no probabilities"):
-        as_policy(object(), configure("shakes", mode="physician"))
+    with pytest.raises(ValueError, match="states no probabilities"):
+        evaluate(SMALL, as_policy(object(), configure("shakes", mode="physician")))
 
 
 # --- agents -------------------------------------------------------------------------------------------------------
