@@ -176,6 +176,16 @@ def test_pettingzoo_envs(name, make):
 
 
 @every_game
+def test_wrapped_pettingzoo_env(name):
+    """PettingZoo's own wrappers count resets even if they fail; the game below does not move."""
+    env = aec.env(name)
+    env.reset(seed=1)
+    for error, call in resets(env, name):
+        fails(error, call, env.unwrapped)
+    env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
+
+
+@every_game
 def test_batch(name):
     for num_games in (0, -1, 1.5, "2", None, True):
         with pytest.raises(ValueError, match="num_games must be a whole number from 1"):
