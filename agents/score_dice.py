@@ -8,9 +8,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.score_play import NONE_TIED, Die, Equilibrium, Range, ResponseToHighest, Tied, bounded_by_shown, known_ranges
 from dice_envs.agent import Turn, Uniform
 from dice_envs.dice import uniform
+from dice_envs.exact.score_dice import (
+    NONE_TIED,
+    Die,
+    Equilibrium,
+    Range,
+    ResponseToHighest,
+    Tied,
+    bounded_by_shown,
+    known_ranges,
+)
 from dice_envs.game import check_choice
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 from dice_envs.kernel import kernel

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from agents.shakes_exact import Problem, argument_chances, best_of, beta_chances, efficacy_chances, solve, success_chances
 from dice_envs.agent import Turn
 from dice_envs.dice import uniform
+from dice_envs.exact.shakes import Problem, argument_chances, best_of, beta_chances, efficacy_chances, solve, success_chances
 from dice_envs.game import check_choice, check_range
 from dice_envs.games.shakes import ARGUE, Options, argue_all
 from dice_envs.kernel import kernel

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.thirties_exact import Dice, Rules, Strategy, solve
 from dice_envs.agent import Turn
+from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES
 
 __all__ = ["AGENTS", "NAMES", "Thirties", "beginner", "custom", "fives_and_sixes", "heuristic", "named", "sixes"]

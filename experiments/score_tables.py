@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.score_counting import Distribution, Pairing, score_distribution
 from agents.score_dice import Highest, Shuffled
 from dice_envs import configure
+from dice_envs.exact.score_dice_distribution import Distribution, Pairing, score_distribution
 from experiments.arena import play_table
 
 __all__ = [

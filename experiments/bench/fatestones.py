@@ -15,11 +15,11 @@ BUDGET = 1000  # simulations a search
 
 def rows(quick: bool) -> Iterator[BenchRow]:
     """Yield the figures one by one."""
-    from agents.fatestones import draw_hands, solve_all, solve_draws
     from agents.mcts import MCTS
     from dice_envs import Batch, Uniform, configure
     from dice_envs.agent import Turn
     from dice_envs.dice import new_streams
+    from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
     from experiments.arena import play_table
 
     variant = configure("fatestones")

@@ -12,8 +12,8 @@ def rows(quick: bool) -> Iterator[BenchRow]:
     """The tables of the paper, 20d6 against 20d6, and random play."""
     import numpy as np
 
-    from agents.score_counting import score_distribution
     from dice_envs import Batch, configure
+    from dice_envs.exact.score_dice_distribution import score_distribution
     from experiments.score_tables import TABLES
 
     peer = _icepool()

@@ -14,8 +14,8 @@ SEED = 1
 def rows(quick: bool) -> Iterator[BenchRow]:
     """Patients treated a second in both environments, and seconds to solve six players."""
     import agents
-    from agents.shakes_exact import Problem, argument_chances, evaluate, solve, tallies
     from dice_envs import Batch, configure
+    from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
     from experiments.arena import play_table
 
     steps = 2_000 if quick else 20_000

@@ -13,8 +13,8 @@ REPRODUCE_AIM = 0.5  # seconds
 
 def rows(quick: bool) -> Iterator[BenchRow]:
     """The best strategies of all four goals; everything `reproduce thirties` computes; random play."""
-    from agents.thirties_exact import Rules, solve
     from dice_envs import Batch
+    from dice_envs.exact.thirties import Rules, solve
     from dice_envs.games.thirties import GOALS
     from experiments.reproduce.thirties import all_rows
 
@@ -42,7 +42,7 @@ def _against_fractions(quick: bool) -> BenchRow:
     """The strategy `maximize` by integers over all throws at once, and by the textbook recursion in fractions."""
     from fractions import Fraction
 
-    from agents.thirties_exact import Rules, solve, throws
+    from dice_envs.exact.thirties import Rules, solve, throws
 
     def by_fractions() -> Fraction:
         expected = [Fraction(0)]

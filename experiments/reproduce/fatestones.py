@@ -72,8 +72,8 @@ def main(
     if not 0 < work < math.inf:
         raise ValueError(f"work must be a number above 0, not {work}")
     import agents
-    from agents.fatestones import draw_hands, solve_draws
     from dice_envs import configure
+    from dice_envs.exact.fatestones import draw_hands, solve_draws
     from experiments.logs.fatestones import read_log
 
     logs = {path: read_log(path) for path in log or []}
@@ -169,7 +169,7 @@ def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
 def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Row]:
     """An agent that states its chances, measured exactly on draws."""
     import agents
-    from agents.fatestones import evaluate
+    from dice_envs.exact.fatestones import evaluate
 
     result = evaluate(variant, agents.make(spec), hands, seed)
     note = f"{len(hands):,} draws"
@@ -187,7 +187,7 @@ def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float,
 
 def _capture(variant: Variant, spec: str, hands: np.ndarray, work: float, seed: int) -> Row:
     import agents
-    from agents.fatestones import first_choices
+    from dice_envs.exact.fatestones import first_choices
 
     agent: Any = agents.make(spec)
     some = _affordable(hands, 2, agent.simulations, work)
@@ -224,7 +224,7 @@ def _sizes(most: int) -> list[int]:
 def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: int) -> list[dict[str, Any]]:
     """Edge captured and exploitability against simulations, for each selection rule: how well it plays against anyone."""
     import agents
-    from agents.fatestones import evaluate
+    from dice_envs.exact.fatestones import evaluate
 
     points = []
     rows = []
@@ -254,7 +254,7 @@ def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: i
 
 def _liars_dice_curves(agents: Any, most: int, seed: int) -> list[dict[str, Any]]:
     """Exploitability in one-die Liar's Dice, every information set searched."""
-    from agents.one_die_liars_dice import exploitability, policy_of
+    from dice_envs.exact.liars_dice import exploitability, policy_of
 
     points: list[dict[str, Any]] = []
     rows = []

@@ -39,7 +39,7 @@ def main(
     """
     from rich.table import Table
 
-    from agents.score_counting import PAIRINGS
+    from dice_envs.exact.score_dice_distribution import PAIRINGS
     from dice_envs.game import check_choice, check_range, parse_options
     from dice_envs.games.score_dice import MAX_DICE, Options
     from experiments.output import check_folder, check_writable, console, progress, seed_or_fresh, write_json
@@ -169,7 +169,7 @@ def _play(games: int, seed: int) -> list[Row]:
 
 def _check_of_2d6() -> list[Row]:
     """The notebook's check of the one cell in which the paper, which samples section 8.1, is a little off."""
-    from agents.score_counting import score_distribution
+    from dice_envs.exact.score_dice_distribution import score_distribution
     from experiments.output import Row, console
 
     result = score_distribution((6, 6), (6, 6), "reroll")

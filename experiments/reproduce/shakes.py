@@ -26,7 +26,7 @@ from experiments.output import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from agents.shakes_exact import Evaluation
+    from dice_envs.exact.shakes import Evaluation
     from dice_envs.game import Variant
 
 RULES = "A. Downey, The Shakes, rules (2020)"
@@ -128,7 +128,7 @@ def _physician(num_players: int, ties: str = "again") -> Variant:
 def _exact(num_players: int, spec: str, ties: str, done: Any) -> Evaluation:
     import agents
     from agents.shakes import TallyPolicy
-    from agents.shakes_exact import Problem, as_policy, evaluate
+    from dice_envs.exact.shakes import Problem, as_policy, evaluate
 
     variant = _physician(num_players, ties)
     agent = agents.make(spec)
@@ -243,7 +243,7 @@ def _beta_masses(treated: int, saved: int) -> np.ndarray:
 
 
 def _kept_die_rows() -> list[Row]:
-    from agents.shakes_exact import kept_die
+    from dice_envs.exact.shakes import kept_die
 
     rows = []
     for treated, saved in TALLIES_SHOWN:
@@ -279,7 +279,7 @@ def _print_kept_die(rows: list[Row]) -> None:
 
 
 def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
-    from agents.shakes_exact import Problem
+    from dice_envs.exact.shakes import Problem
 
     rows = []
     for name in POLICIES:
@@ -303,7 +303,7 @@ def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
     """Who is chosen how often: the share of patients that get a treatment of each efficacy, over all that have it."""
     from rich.table import Table
 
-    from agents.shakes_exact import Problem
+    from dice_envs.exact.shakes import Problem
 
     table = Table(
         title="Share of patients by the efficacy of what they get (all treatments of it together)", title_justify="left"
@@ -417,7 +417,7 @@ def _draw_kept_die(report: Path) -> None:
     import numpy as np
     from scipy.stats import beta
 
-    from agents.shakes_exact import kept_die
+    from dice_envs.exact.shakes import kept_die
 
     with figure(report, "shakes_kept_die", nrows=2, ncols=3, figsize=(11, 6), sharex=True) as (drawn, axes):
         x = np.linspace(0, 6, 301)

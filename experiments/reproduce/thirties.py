@@ -13,7 +13,7 @@ import typer
 from experiments.output import Row, check_folder, check_writable, console, figure, print_rows, write_json
 
 if TYPE_CHECKING:
-    from agents.thirties_exact import Analysis, Dice, Distribution, Player
+    from dice_envs.exact.thirties import Analysis, Dice, Distribution, Player
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)
@@ -61,7 +61,7 @@ class Computed(NamedTuple):
 def compute() -> Computed:
     """The paper's whole computation, from the rules."""
     from agents.thirties import beginner, fives_and_sixes, heuristic, sixes
-    from agents.thirties_exact import Player, Rules, analyse, expected_given, foreknowledge, second_stage, solve
+    from dice_envs.exact.thirties import Player, Rules, analyse, expected_given, foreknowledge, second_stage, solve
     from dice_envs.games.thirties import GOALS
 
     rules = Rules()
@@ -157,7 +157,7 @@ def _cases(section: str, name: str, first: int, published: str, total: str, ours
 
 
 def _optimal_strategy(computed: Computed) -> Iterator[Row]:
-    from agents.thirties_exact import Rules, differences
+    from dice_envs.exact.thirties import Rules, differences
 
     best, thumb = computed.players["maximize"].strategy, computed.players["heuristic"].strategy
     reaching = computed.players["thirty_or_over"].strategy
@@ -199,7 +199,7 @@ def _other_strategies(computed: Computed) -> Iterator[Row]:
 
 
 def _luck_or_chance(computed: Computed) -> Iterator[Row]:
-    from agents.thirties_exact import relative_skill
+    from dice_envs.exact.thirties import relative_skill
 
     best = computed.analyses["maximize"].score
     knowing = computed.foreknowledge.mean

@@ -24,8 +24,8 @@ def main(
     """
     from math import comb
 
-    from agents.fatestones import draw_hands, solve_all, solve_draws
     from dice_envs import configure
+    from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
     from dice_envs.game import parse_options
 
     if draws != 0 and draws < 2:

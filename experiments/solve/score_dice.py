@@ -30,9 +30,9 @@ def main(
     """
     from rich.table import Table
 
-    from agents.score_counting import score_distribution
-    from agents.score_play import ResponseToHighest
     from dice_envs import configure
+    from dice_envs.exact.score_dice import ResponseToHighest
+    from dice_envs.exact.score_dice_distribution import score_distribution
     from dice_envs.game import parse_options
     from experiments.output import check_folder, check_writable, console, figure, write_json
     from experiments.score_tables import draw_histogram, pool_name

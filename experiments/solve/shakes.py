@@ -29,8 +29,8 @@ def main(
     """
     import agents
     from agents.shakes import TallyPolicy
-    from agents.shakes_exact import Problem, as_policy, evaluate
     from dice_envs import configure
+    from dice_envs.exact.shakes import Problem, as_policy, evaluate
     from dice_envs.game import check_choice, parse_options
 
     check_choice("reward", reward, (None, "saved", "win"))
@@ -76,8 +76,8 @@ def evaluate(variant: Variant, agent: Agent) -> list[Row]:
     No rows for the table of maesters, and none for more players than a network can be evaluated for.
     """
     import agents
-    from agents.shakes_exact import Problem, as_policy
-    from agents.shakes_exact import evaluate as exact_evaluation
+    from dice_envs.exact.shakes import Problem, as_policy
+    from dice_envs.exact.shakes import evaluate as exact_evaluation
 
     options = variant.options
     if variant.facts.num_seats > 1 or options.num_players > MOST_PLAYERS_UNMERGED:

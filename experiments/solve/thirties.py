@@ -12,8 +12,8 @@ from rich.table import Table
 from experiments.output import Row, check_writable, console, write_json
 
 if TYPE_CHECKING:
-    from agents.thirties_exact import Analysis, Dice, Distribution, Player, Rules, Strategy
     from dice_envs import Agent, Variant
+    from dice_envs.exact.thirties import Analysis, Dice, Distribution, Player, Rules, Strategy
 
 
 def main(
@@ -46,8 +46,8 @@ def main(
     Example: solve thirties --goal optimal -o num_dice=5 -o target=25
     """
     from agents.thirties import named
-    from agents.thirties_exact import Player, Rules, analyse, expected_given
     from dice_envs import configure
+    from dice_envs.exact.thirties import Player, Rules, analyse, expected_given
     from dice_envs.game import parse_options
 
     if strategy is not None and compare is not None:
@@ -109,7 +109,7 @@ def find(variant: Variant, name: str) -> Strategy:
     """The strategy of that name, or that of the agent which the spec names. ValueError if there is none."""
     from agents import make
     from agents.thirties import named
-    from agents.thirties_exact import Rules, strategy_of
+    from dice_envs.exact.thirties import Rules, strategy_of
 
     if ":" in name:
         return strategy_of(make(name), variant.options, name)
@@ -121,7 +121,7 @@ def evaluate(variant: Variant, agent: Agent) -> list[Row]:
 
     No rows for the table game, which is not solved. ValueError for an agent that plays at random.
     """
-    from agents.thirties_exact import Rules, analyse, solve, strategy_of
+    from dice_envs.exact.thirties import Rules, analyse, solve, strategy_of
 
     if variant.facts.num_seats > 1:
         return []
@@ -157,7 +157,7 @@ def position(throw: Dice, aside: Dice | None) -> str:
 def advice(player: Player) -> Any:
     """(throw, aside, dice to throw again, expected score) for every position; aside is None for simple strategies,
     whose scores are those of the throw alone."""
-    from agents.thirties_exact import asides, throws
+    from dice_envs.exact.thirties import asides, throws
 
     rules = player.rules
     if player.strategy.simple:
@@ -200,7 +200,7 @@ def print_summary(player: Player, group: int | Dice) -> None:
 
 def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Path | None) -> None:
     """Where the two differ, as the paper's program lists it: position, the first's choice, the second's."""
-    from agents.thirties_exact import analyse, differences
+    from dice_envs.exact.thirties import analyse, differences
 
     simple = first.simple and second.simple
     found = list(differences(rules, first, second))

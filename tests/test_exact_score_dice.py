@@ -14,11 +14,11 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 
 import agents
-from agents.score_counting import score_distribution
 from agents.score_dice import Nash, Response
-from agents.score_play import Equilibrium, ResponseToHighest, deals, hands, solve_matrix
 from dice_envs import Turn, configure
 from dice_envs.dice import new_streams
+from dice_envs.exact.score_dice import Equilibrium, ResponseToHighest, deals, hands, solve_matrix
+from dice_envs.exact.score_dice_distribution import score_distribution
 from dice_envs.game import OVER
 from dice_envs.games.score_dice import Options
 from experiments.arena import play_table, tournament

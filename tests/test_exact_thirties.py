@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agents.thirties import NAMES, Thirties, custom, named
-from agents.thirties_exact import (
+from agents.uniform import Random
+from dice_envs.exact.thirties import (
     Player,
     Rules,
     Strategy,
@@ -31,7 +32,6 @@ from agents.thirties_exact import (
     throws,
     worths,
 )
-from agents.uniform import Random
 from dice_envs.game import configure
 from dice_envs.games.thirties import GOALS, Options
 from experiments.reproduce.thirties import CASES, all_rows

@@ -17,7 +17,10 @@ from typer.testing import CliRunner
 
 from agents import factories, make
 from agents.shakes import TallyPolicy
-from agents.shakes_exact import (
+from dice_envs import configure
+from dice_envs.agent import Turn, Uniform
+from dice_envs.dice import new_streams
+from dice_envs.exact.shakes import (
     Problem,
     argument_chances,
     as_policy,
@@ -30,9 +33,6 @@ from agents.shakes_exact import (
     success_chances,
     tallies,
 )
-from dice_envs import configure
-from dice_envs.agent import Turn, Uniform
-from dice_envs.dice import new_streams
 from dice_envs.games.shakes import EFFICACIES
 from experiments.__main__ import app
 from experiments.reproduce.shakes import CHECKED, POLICIES, rounds_to

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import agents
-from agents.fatestones import draw_hands, evaluate, first_choices
 from agents.mcts import MCTS
-from agents.one_die_liars_dice import exploitability, one_die_game, policy_of
 from dice_envs import Batch, configure
 from dice_envs.agent import Turn
 from dice_envs.dice import new_streams
+from dice_envs.exact.fatestones import draw_hands, evaluate, first_choices
+from dice_envs.exact.liars_dice import exploitability, one_die_game, policy_of
 from dice_envs.game import names
 from experiments.arena import tournament
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from agents.score_counting import Distribution, score_distribution
+from dice_envs.exact.score_dice_distribution import Distribution, score_distribution
 from experiments.__main__ import app
 from experiments.score_tables import STANDARD_DICE, TABLES, cells, nearest_pools, pool_name, pools_of
 
