@@ -16,6 +16,7 @@ import pettingzoo
 from dice_envs import aec
 from dice_envs.agent import Agent, AgentError, Turn, Uniform
 from dice_envs.batch import Batch, IllegalActionError
+from dice_envs.exact import Measurement, Measures, measure
 from dice_envs.game import Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
 from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
 
@@ -26,6 +27,8 @@ __all__ = [
     "Facts",
     "Game",
     "IllegalActionError",
+    "Measurement",
+    "Measures",
     "Picture",
     "Pool",
     "Row",
@@ -36,6 +39,7 @@ __all__ = [
     "Variant",
     "configure",
     "load",
+    "measure",
     "names",
     "state_dtype",
 ]

@@ -14,7 +14,9 @@ from dice_envs.dice import choose_from_mask
 from dice_envs.game import Game, Variant
 from dice_envs.kernel import kernel
 
-__all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "register_specs", "resolve"]
+__all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "name_of", "register_specs", "resolve"]
+
+_ROUNDING = 1e-4  # by which probabilities may miss 1 together, as those of networks in float32 do; they are then scaled
 
 
 class AgentError(ValueError):
@@ -105,12 +107,12 @@ def ask(agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, s
     try:
         actions = as_actions(answer, len(index))
     except IllegalActionError as problem:
-        raise AgentError(f"{_name_of(agent)} in {variant.game.name}: {problem}") from None
+        raise AgentError(f"{name_of(agent)} in {variant.game.name}: {problem}") from None
     row = variant.kernels.first_illegal(variant.params, states, index, actions)
     if row >= 0:
         game = index[row]
         reason = explain_illegal(variant, states[game], int(actions[row]))
-        raise AgentError(f"{_name_of(agent)} in {variant.game.name}, seat {states['seat'][game]} of game {game}: {reason}")
+        raise AgentError(f"{name_of(agent)} in {variant.game.name}, seat {states['seat'][game]} of game {game}: {reason}")
     streams[index] = own
     return actions
 
@@ -122,8 +124,8 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
         AgentError: the agent states no probabilities, or they are no distribution over the legal actions.
     """
     if not hasattr(agent, "probabilities"):
-        raise AgentError(f"{_name_of(agent)} states no probabilities, so it can only be measured by playing")
-    who = f"{_name_of(agent)} in {turn.game.name}"
+        raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing")
+    who = f"{name_of(agent)} in {turn.game.name}"
     chances = np.asarray(agent.probabilities(turn), np.float64)
     expected = (len(turn), turn.variant.facts.num_actions)
     if chances.shape != expected:
@@ -137,14 +139,15 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
         raise AgentError(
             f"{who}, seat {turn.seats[row]}: the probability of action {action} ({words}) is {chances[row, action]}"
         )
-    off = np.abs(chances.sum(axis=1) - 1)
-    if len(turn) and off.max() > 1e-6:
+    sums = chances.sum(axis=1, keepdims=True)
+    off = np.abs(sums[:, 0] - 1)
+    if len(turn) and off.max() > _ROUNDING:
         row = int(off.argmax())
         raise AgentError(f"{who}, seat {turn.seats[row]}: probabilities must sum to 1, not {chances[row].sum()}")
-    return chances
+    return chances / sums
 
 
-def _name_of(agent: Any) -> str:
+def name_of(agent: Any) -> str:
     """An agent's class, and its parameters where it is a dataclass."""
     return repr(agent) if dataclasses.is_dataclass(agent) else type(agent).__name__
 

@@ -33,6 +33,7 @@ __all__ = [
     "load",
     "names",
     "parse_options",
+    "single_seat",
     "state_dtype",
 ]
 
@@ -184,6 +185,14 @@ def configure(game: str | Game | Variant, **options: Any) -> Variant:
     if isinstance(game, Variant):
         return game.game.configure(**{**game.changed_options(), **options}) if options else game
     return (game if isinstance(game, Game) else load(game)).configure(**options)
+
+
+def single_seat(game: str | Game | Variant, **options: Any) -> Variant:
+    """As `configure`, but a game by name or Game stands for the variant that `gymnasium.make` gives (`Game.gym_options`)."""
+    if isinstance(game, Variant):
+        return configure(game, **options)
+    plain = configure(game).game
+    return plain.configure(**{**plain.gym_options, **options})
 
 
 # --- checking and parsing of options ----------------------------------------------------------------------------

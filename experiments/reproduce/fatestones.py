@@ -254,14 +254,16 @@ def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: i
 
 def _liars_dice_curves(agents: Any, most: int, seed: int) -> list[dict[str, Any]]:
     """Exploitability in one-die Liar's Dice, every information set searched."""
-    from dice_envs.exact.liars_dice import exploitability, policy_of
+    from dice_envs import configure
+    from dice_envs.exact.liars_dice import exploitability
 
+    one_die = configure("liars_dice", rules="openspiel", num_dice=1)
     points: list[dict[str, Any]] = []
     rows = []
     for label, extra in LIARS_DICE_RULES.items():
         sizes = [size for size in (10, 30, 100, 300, 1000, 3000, 10_000) if size <= most]
         for simulations in sizes:
-            lost, _ = exploitability(policy_of(agents.make(f"mcts:{simulations},{extra}"), seed))
+            lost = exploitability(one_die, agents.make(f"mcts:{simulations},{extra}"), seed)
             points.append({"game": "liars_dice", "rule": label, "simulations": simulations, "exploitability": lost})
             rows.append(Row("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
     print_rows("One-die Liar's Dice (OpenSpiel's rules): exploitability of the policy found", rows)
