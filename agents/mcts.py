@@ -34,11 +34,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from agents.rollouts import RANDOM, ROLLOUTS, rollout_of
 from dice_envs.agent import Turn
 from dice_envs.dice import below, mix, next_u64, uniform
 from dice_envs.game import MAX_SEATS, OVER, Facts, Game, check_choice, check_range
 from dice_envs.kernel import kernel
+
+from .rollouts import RANDOM, ROLLOUTS, rollout_of
 
 __all__ = ["AGENTS", "MCTS", "compile_search"]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+import importlib
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,7 +16,7 @@ from dice_envs.dice import choose_from_mask
 from dice_envs.game import Game, Variant
 from dice_envs.kernel import kernel
 
-__all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "name_of", "register_specs", "resolve"]
+__all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "name_of", "players", "resolve"]
 
 _ROUNDING = 1e-4  # by which probabilities may miss 1 together, as those of networks in float32 do; they are then scaled
 
@@ -171,27 +173,29 @@ class Uniform:
         return legal / legal.sum(axis=1, keepdims=True)
 
 
-_make_agent: list[Callable[[str], Agent]] = []  # what turns other specs into agents; `agents` puts its own here
+@functools.cache
+def players() -> ModuleType:
+    """The package of agents: `dice_envs.agents` where it is installed, `agents` beside this package in a checkout.
 
-
-def register_specs(make: Callable[[str], Agent]) -> None:
-    """Let environments take agent specs such as "numbers:bluff=0.25": `make` turns one into an agent."""
-    _make_agent[:] = [make]
+    The library knows agents by name alone; this is the one place that finds them.
+    """
+    beside = Path(__file__).resolve().parent.parent / "agents"
+    name = "agents" if (beside / "__init__.py").exists() else "dice_envs.agents"
+    return importlib.import_module(name)
 
 
 def resolve(agent: str | Agent) -> Agent:
-    """An agent from an agent or its spec. `random` is always known; `import agents` adds the others.
+    """An agent from an agent or its spec, such as "numbers:bluff=0.25".
 
     Raises:
         ValueError: the spec names no known agent.
         TypeError: neither a spec nor an object with `act`.
     """
+    if agent == "random":  # the default of every environment: no need to load all agents for it
+        return Uniform()
     if isinstance(agent, str):
-        if agent == "random":
-            return Uniform()
-        if not _make_agent:
-            raise ValueError(f"unknown agent {agent!r}; without `import agents` only 'random' and Agent objects are known")
-        return _make_agent[0](agent)
+        made: Agent = players().make(agent)
+        return made
     if not isinstance(agent, Agent):
         raise TypeError(f"an agent is a spec or an object with an act method, not {agent!r}")
     return agent
