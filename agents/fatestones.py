@@ -19,7 +19,7 @@ from agents.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.agent import Agent, Turn, resolve
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams, uniform
-from dice_envs.game import Variant
+from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
 from dice_envs.kernel import kernel
 
@@ -536,7 +536,7 @@ class BestResponse:
     def __post_init__(self) -> None:
         agent = resolve(self.opponent)
         if not hasattr(agent, "probabilities"):
-            raise ValueError(f"opponent must be an agent that states its probabilities, not {self.opponent!r}")
+            raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
         object.__setattr__(self, "_agent", agent)
 
     def gains(self, turn: Turn) -> np.ndarray:

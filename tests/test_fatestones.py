@@ -20,7 +20,7 @@ from dice_envs import Batch, IllegalActionError, configure, fatestones_v0
 from dice_envs.agent import Turn
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER
-from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_DRAWS, NONE, duel
+from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
 from experiments.arena import tournament
 from experiments.logs.fatestones import Writer, read_log
 
@@ -45,6 +45,9 @@ def test_the_bags():
         ({"dice": (123456, 654321, 111111, 111111, 111111, 111111)}, "654321 is no such code"),
         ({"dice": (123456,) * 5}, "at least 2 \\* hand_size = 6 codes, not 5"),
         ({"dice": 123456}, "dice must be"),
+        ({"dice": (123456,) * 32_768}, "dice must list at most 32767 codes, not 32768"),
+        ({"dice": [123456] * 10**6}, "dice must list at most 32767 codes, not 1000000"),
+        ({"dice": ("1" * 5000,) * 6}, "….* .5,000 characters. is no such code"),
         ({"hand_size": 0}, "hand_size must be a whole number from 1 to 5, not 0"),
         ({"scratch": "stop"}, "scratch must be one of"),
     ],
@@ -52,6 +55,16 @@ def test_the_bags():
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         configure("fatestones", **options)
+
+
+def test_the_largest_bag_is_drawn_from_end_to_end():
+    """Hands hold places of the bag while they are drawn: a larger bag's last places once became negative numbers."""
+    codes = (111111, *(222222,) * (MAX_BAG - 2), 666666)
+    batch = Batch("fatestones", 50_000, seed=1, dice=codes, hand_size=5)
+    drawn = batch.states["hands"]
+    for code in (111111, 666666):  # one place of 32,767 each, 500,000 drawn: 15 expected
+        assert 3 < (drawn == DIE_OF_CODE[code]).sum() < 35
+    assert np.isin(drawn, [DIE_OF_CODE[code] for code in set(codes)]).all()
 
 
 @settings(deadline=None)
