@@ -227,6 +227,8 @@ def test_unknown_names_are_not_repeated_at_length():
         lambda: agents.make("numbers:bluff=" + "x" * 10**6),
         lambda: agents.make("numbers:" + "bluff=1," * 10**5 + "x"),
         lambda: agents.make("random:" + "x" * 10**6),
+        lambda: agents.make("ppo:" + "x" * 10**6),
+        lambda: agents.make("ppo:path=a,greedy=" + "x" * 10**6),
         lambda: agents.make("thirties:" + "x" * 10**6),
     ):
         with pytest.raises(ValueError, match=".") as caught:
