@@ -25,6 +25,7 @@ from dice_envs.kernel import kernel
 
 __all__ = [
     "AGENTS",
+    "MOST_DRAWS",
     "BestResponse",
     "Draws",
     "Evaluation",
@@ -42,6 +43,7 @@ _SUBSETS = 1 << MAX_HAND
 _SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
 # How many quantities `_solve_draw` writes, and which is which; each to the named seat, a draw.
 NUM_QUANTITIES = 6
+MOST_DRAWS = 10**7  # of a sample: more would not fit into a few GiB
 VALUE, BEST_0, BEST_1, NASH_0, NASH_1, GAP = range(NUM_QUANTITIES)
 
 

@@ -208,7 +208,7 @@ class _Short(reprlib.Repr):
         super().__init__()
         self.fillvalue = "…"
         self.maxlevel = 4
-        self.maxlist = self.maxtuple = MAX_ENTRIES
+        self.maxlist = self.maxtuple = self.maxdict = MAX_ENTRIES
         self.maxstring = self.maxother = self.maxlong = most
 
     def repr_int(self, x: int, level: int) -> str:

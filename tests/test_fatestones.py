@@ -21,7 +21,7 @@ from dice_envs.agent import Turn
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER
 from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
-from experiments.arena import tournament
+from experiments.arena import log_writer, tournament
 from experiments.logs.fatestones import Writer, read_log
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -286,7 +286,9 @@ GOOD = "123456,222555,333444,111666,133356,233346,0,2,6,4"
 def test_a_log_is_what_was_played(tmp_path):
     path = tmp_path / "log.csv"
     variant = configure("fatestones")
-    result = tournament(variant, ["best_response:random", "random"], 500, seed=2, log=path)
+    writer = log_writer(variant, 2)
+    result = tournament(variant, ["best_response:random", "random"], 500, seed=2, log=writer)
+    path.write_text(writer.text())
     log = read_log(path)
     wins, losses, ties = log.record()
     assert wins + losses == 500
@@ -305,7 +307,9 @@ def test_a_log_is_what_was_played(tmp_path):
 def test_writing_what_was_read_changes_nothing(tmp_path):
     path = tmp_path / "log.csv"
     variant = configure("fatestones", scratch="draw")
-    tournament(variant, ["random", "random"], 50, seed=2, log=path)
+    played = log_writer(variant, 2)
+    tournament(variant, ["random", "random"], 50, seed=2, log=played)
+    path.write_text(played.text())
     log = read_log(path)
     writer = Writer(variant)
     writer._parts, writer._games = [log], [np.zeros(len(log.sizes))]
@@ -336,13 +340,13 @@ def test_a_malformed_line_is_named(tmp_path, line, reason):
     assert not line or "line 2: " in str(caught.value)
 
 
-def test_logs_are_of_one_pair_and_of_games_that_have_them(tmp_path):
+def test_logs_are_of_one_pair_and_of_games_that_have_them():
     with pytest.raises(ValueError, match="one pair"):
-        tournament(configure("fatestones"), ["random"] * 3, 10, seed=1, log=tmp_path / "x.csv")
+        log_writer(configure("fatestones"), 3)
     with pytest.raises(ValueError, match="has no log format"):
-        tournament(configure("liars_dice"), ["random"] * 2, 10, seed=1, log=tmp_path / "x.csv")
+        log_writer(configure("liars_dice"), 2)
     with pytest.raises(ValueError, match="hand_size must be at most 3"):
-        tournament(configure("fatestones", hand_size=4), ["random"] * 2, 10, seed=1, log=tmp_path / "x.csv")
+        log_writer(configure("fatestones", hand_size=4), 2)
 
 
 LOGS = Path(os.environ.get("FATESTONES_LOGS", "fatestones_logs"))
