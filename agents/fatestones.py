@@ -43,6 +43,7 @@ _SUBSETS = 1 << MAX_HAND
 _SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
 # How many quantities `_solve_draw` writes, and which is which; each to the named seat, a draw.
 NUM_QUANTITIES = 6
+MOST_NESTED = 8  # best responses to best responses
 MOST_DRAWS = 10**7  # of a sample: more would not fit into a few GiB
 VALUE, BEST_0, BEST_1, NASH_0, NASH_1, GAP = range(NUM_QUANTITIES)
 
@@ -536,6 +537,10 @@ class BestResponse:
     _agent: Agent = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if str(self.opponent).count("best_response") > MOST_NESTED:
+            raise ValueError(
+                f"opponent must be a best response to a best response at most {MOST_NESTED} times over, not {shown(self.opponent)}"
+            )
         agent = resolve(self.opponent)
         if not hasattr(agent, "probabilities"):
             raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")

@@ -117,7 +117,7 @@ class Game:
         for name in options:
             if name not in known:
                 raise ValueError(f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}")
-        return Variant(self, self.options(**options))
+        return Variant(self, self.options(**{name: _python_value(value) for name, value in options.items()}))
 
 
 class Variant:
@@ -227,6 +227,15 @@ def shown(value: Any, most: int = MAX_SHOWN) -> str:
     if "…" in text and isinstance(value, (str, list, tuple)) and len(value) > MAX_ENTRIES:
         text += f" ({len(value):,} {'characters' if isinstance(value, str) else 'entries'})"
     return text
+
+
+def _python_value(value: Any) -> Any:
+    """NumPy's numbers, and those in a list, as Python's own: arithmetic on small integers overflows."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) in (list, tuple):
+        return type(value)(entry.item() if isinstance(entry, np.generic) else entry for entry in value)
+    return value
 
 
 def check_range(name: str, value: Any, low: float, high: float, whole: bool = True) -> None:

@@ -276,6 +276,10 @@ def test_agents_refuse_other_games_and_opponents_without_chances():
             agents.make(spec).act(turn)
     with pytest.raises(ValueError, match="unknown agent 'nobody'"):
         agents.make("best_response:nobody")
+    agents.make("best_response:best_response:random")
+    for times in (10, 10_000):
+        with pytest.raises(ValueError, match="opponent must be .* at most 8 times over"):
+            agents.make("best_response:" * times + "random")
 
 
 # --- logs ---------------------------------------------------------------------------------------------------------

@@ -243,6 +243,28 @@ def test_checks_survive_numbers_too_long_to_print():
         check_choice("wild", TOO_LONG_TO_PRINT, (None, "ones"))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("game", "options"),
+    [
+        ("fatestones", {"hand_size": 2}),
+        ("fatestones", {"dice": (123456,) * 6}),
+        ("liars_dice", {"num_dice": (5, 4), "num_faces": 8}),
+        ("score_dice", {"pool_a": (100,) * 3}),
+        ("shakes", {"num_patients": 100}),
+        ("thirties", {"num_dice": 8, "num_faces": 8, "rounds": 100}),
+    ],
+)
+def test_small_numbers_of_numpy_are_as_good_as_python_s(game, options):
+    """They once overflowed: 2 * hand_size * 100 steps of an int8."""
+    small = {
+        name: tuple(map(np.int32, value)) if isinstance(value, tuple) else np.int8(value) for name, value in options.items()
+    }
+    assert configure(game, **small).facts == configure(game, **options).facts
+    assert configure(game, **small).changed_options() == configure(game, **options).changed_options()
+    assert type(next(iter(configure(game, **small).changed_options().values()))) in (int, tuple), "not NumPy's"
+
+
 @pytest.mark.parametrize("game", [5, None, b"liars_dice", ["liars_dice"]])
 def test_a_game_is_named_by_a_string(game):
     with pytest.raises(TypeError, match="a game is a name, a Game or a Variant, not "):
