@@ -19,12 +19,13 @@ from agents.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.agent import Agent, Turn, ask_probabilities, resolve
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams, uniform
-from dice_envs.game import Variant
+from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
 from dice_envs.kernel import kernel
 
 __all__ = [
     "AGENTS",
+    "MOST_DRAWS",
     "BestResponse",
     "Draws",
     "Evaluation",
@@ -42,6 +43,8 @@ _SUBSETS = 1 << MAX_HAND
 _SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
 # How many quantities `_solve_draw` writes, and which is which; each to the named seat, a draw.
 NUM_QUANTITIES = 6
+MOST_NESTED = 8  # best responses to best responses
+MOST_DRAWS = 10**7  # of a sample: more would not fit into a few GiB
 VALUE, BEST_0, BEST_1, NASH_0, NASH_1, GAP = range(NUM_QUANTITIES)
 
 
@@ -532,9 +535,11 @@ class BestResponse:
     _agent: Agent = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if str(self.opponent).count("best_response") > MOST_NESTED:
+            raise ValueError(f"opponent must nest best responses at most {MOST_NESTED} times, not {shown(self.opponent)}")
         agent = resolve(self.opponent)
         if not hasattr(agent, "probabilities"):
-            raise ValueError(f"opponent must be an agent that states its probabilities, not {self.opponent!r}")
+            raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
         object.__setattr__(self, "_agent", agent)
 
     def gains(self, turn: Turn) -> np.ndarray:

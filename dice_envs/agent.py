@@ -11,7 +11,7 @@ import numpy as np
 
 from dice_envs.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.dice import choose_from_mask
-from dice_envs.game import Game, Variant
+from dice_envs.game import Game, Variant, shown
 from dice_envs.kernel import kernel
 
 __all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "register_specs", "resolve"]
@@ -187,8 +187,8 @@ def resolve(agent: str | Agent) -> Agent:
         if agent == "random":
             return Uniform()
         if not _make_agent:
-            raise ValueError(f"unknown agent {agent!r}; without `import agents` only 'random' and Agent objects are known")
+            raise ValueError(f"unknown agent {shown(agent)}; without `import agents` only 'random' and Agent objects are known")
         return _make_agent[0](agent)
     if not isinstance(agent, Agent):
-        raise TypeError(f"an agent is a spec or an object with an act method, not {agent!r}")
+        raise TypeError(f"an agent is a spec or an object with an act method, not {shown(agent)}")
     return agent

@@ -21,7 +21,7 @@ from gymnasium.vector.utils import batch_space
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
 from dice_envs.dice import STREAM, below, mix, uniform
-from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, configure
+from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, configure, shown
 from dice_envs.kernel import kernel
 from dice_envs.render import RENDER_MODES, check_mode, render
 
@@ -55,7 +55,7 @@ class Pool:
         """Weights summed up to 1, (agents,) float64."""
         weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
         if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
-            raise ValueError(f"weights must be {len(self.agents)} numbers from 0 on, not all 0, not {self.weights!r}")
+            raise ValueError(f"weights must be {len(self.agents)} numbers from 0 on, not all 0, not {shown(self.weights)}")
         return np.cumsum(weights) / weights.sum()
 
 
@@ -123,7 +123,7 @@ class SeatGames:
         check_range("num_envs", num_games, 1, MOST_GAMES)
         if seat != "random":
             if isinstance(seat, str):
-                raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {seat!r}")
+                raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {shown(seat)}")
             check_range("seat", seat, 0, facts.num_seats - 1)
         self.variant = variant
         self.num_games = num_games
@@ -396,7 +396,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         check_mode(render_mode)
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
-            raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {autoreset_mode!r}")
+            raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
         self.variant = _gym_variant(game, options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat)
         self.num_envs = num_envs
@@ -443,7 +443,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             check_seed(seed)
             return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
         if not isinstance(seed, (list, tuple, np.ndarray)) or len(seed) != self.num_envs:
-            raise ValueError(f"seed must be a whole number from 0 on, {self.num_envs} of them, or None, not {seed!r}")
+            raise ValueError(f"seed must be a whole number from 0 on, {self.num_envs} of them, or None, not {shown(seed)}")
         return list(seed)
 
     def _show(self, infos: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:

@@ -119,8 +119,11 @@ def test_choose_understands_words():
         (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
         (["arena", "liars_dice", "random", "wizard"], "unknown agent 'wizard'; known: "),
         (["arena", "liars_dice", "random"], "an arena needs at least 2 agents, not 1"),
-        (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be at least 1, not 0"),
-        (["arena", "liars_dice", "random", "random", "--seed", "-1"], "seed must be a whole number from 0 on, not -1"),
+        (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be a whole number from 1 to 10000000, not 0"),
+        (
+            ["arena", "liars_dice", "random", "random", "--seed", "-1"],
+            "seed must be a whole number from 0 to 4294967295, not -1",
+        ),
         (["arena", "liars_dice", "random", "numbers:bluff=7"], "bluff must be a number from 0 to 1, not 7"),
         (["arena", "liars_dice", "random", "random", "--log", "x.csv"], "liars_dice has no log format"),
         (["play", "liars_dice", "--seat", "5"], "seat must be a whole number from 0 to 1, not 5"),
