@@ -539,7 +539,8 @@ class BestResponse:
     def __post_init__(self) -> None:
         if str(self.opponent).count("best_response") > MOST_NESTED:
             raise ValueError(
-                f"opponent must be a best response to a best response at most {MOST_NESTED} times over, not {shown(self.opponent)}"
+                f"opponent must be a best response to a best response at most {MOST_NESTED} times over, "
+                f"not {shown(self.opponent)}"
             )
         agent = resolve(self.opponent)
         if not hasattr(agent, "probabilities"):

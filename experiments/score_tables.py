@@ -234,10 +234,12 @@ def sampled(scores: np.ndarray) -> list[tuple[float, float]]:
     root = math.sqrt(len(scores))
     signs, even, squares = np.sign(scores), scores == 0, scores**2
     square = squares.mean()
+    with np.errstate(divide="ignore", invalid="ignore"):  # closeness is infinite where all of a few games end even
+        closeness = float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / root
     return [
         (100 * float(signs.mean()), 100 * float(signs.std()) / root),
         (100 * float(even.mean()), 100 * float(even.std()) / root),
-        (float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / root),
+        closeness,
     ]
 
 
