@@ -195,12 +195,12 @@ def finish(*parts: Callable[[], Any]) -> None:
             part()
         except Exception as problem:  # raised below
             problems.append(problem)
-    problems = [problem for problem in problems if not isinstance(problem, BrokenPipeError)] or problems
-    faults = [problem for problem in problems if not isinstance(problem, EXPECTED)]
-    if faults or len(problems) == 1:
-        raise (faults or problems)[0]
+    told = [problem for problem in problems if not isinstance(problem, BrokenPipeError)]
+    faults = [problem for problem in told if not isinstance(problem, EXPECTED)]
+    if len(told) > 1 and not faults:
+        raise OSError("; ".join(map(_in_one_line, told)))
     if problems:
-        raise OSError("; ".join(map(_in_one_line, problems)))
+        raise (faults or told or problems)[0]
 
 
 @contextlib.contextmanager
@@ -235,10 +235,11 @@ class _Lines:
         if now < self.next_line:
             return
         self.next_line = now + NEXT_LINE
-        line = f"{self.what}: {self.amount / self.total:.0%}, {self.amount:,.0f} of {self.total:,.0f}".replace("%", " %")
+        line = f"{self.what}: {100 * self.amount / self.total:.0f} %, {self.amount:,.0f} of {self.total:,.0f}"
         if self.amount:
             line += f", about {_duration((now - self.start) * max(0.0, self.total / self.amount - 1))} left"
-        typer.echo(line, err=True)
+        with contextlib.suppress(OSError):  # the work goes on, whoever reads of it
+            typer.echo(line, err=True)
 
 
 def _duration(seconds: float) -> str:

@@ -267,8 +267,11 @@ def test_finish_does_every_part():
         finish(lambda: fail(ValueError("b")), lambda: 1 / 0)
     with pytest.raises(BrokenPipeError):
         finish(lambda: fail(BrokenPipeError()), lambda: None)
+    with pytest.raises(BrokenPipeError):
+        finish(lambda: fail(BrokenPipeError()), lambda: fail(BrokenPipeError()))
     with pytest.raises(ValueError, match="b"):
         finish(lambda: fail(ValueError("b")))
+    finish()
 
 
 def test_seeds():
@@ -312,6 +315,14 @@ def test_progress_before_anything_is_done(capsys):
         "[games]: 10 %, 1 of 10, about 6 min left",
         "[games]: 20 %, 2 of 10, about 10.0 h left",
     ]
+
+
+def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("experiments.output.typer.echo", full)
+    with progress("games", 10, lambda: now) as done:
+        now = 11.0
+        done()
 
 
 def test_short_work_has_no_progress(capsys):
