@@ -536,7 +536,10 @@ class BestResponse:
 
     def __post_init__(self) -> None:
         if str(self.opponent).count("best_response") > MOST_NESTED:
-            raise ValueError(f"opponent must nest best responses at most {MOST_NESTED} times, not {shown(self.opponent)}")
+            raise ValueError(
+                f"opponent must be a best response to a best response at most {MOST_NESTED} times over, "
+                f"not {shown(self.opponent)}"
+            )
         agent = resolve(self.opponent)
         if not hasattr(agent, "probabilities"):
             raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")

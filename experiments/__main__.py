@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -222,6 +223,9 @@ app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(solve_app, name="solve")
 
 if __name__ == "__main__":
-    for stream in (sys.stdout, sys.stderr):  # a result must not fail on a character that the terminal does not have
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        # A result must not fail on a character that the terminal does not have.
+        getattr(sys, name).reconfigure(errors="backslashreplace")
     app(prog_name="python -m experiments")

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import secrets
+import shutil
 import sys
 import tempfile
 import time
@@ -65,7 +66,7 @@ class _Output:
         return sys.stdout.encoding
 
     def isatty(self) -> bool:
-        return sys.stdout.isatty()
+        return sys.stdout is not None and sys.stdout.isatty()  # None where whoever started us has closed it
 
     def flush(self) -> None:
         """Nothing waits: what is written is written at once."""
@@ -90,8 +91,7 @@ class _Console(Console):
     """Prints what it is given as it stands, brackets and all."""
 
     def __init__(self, file: Any) -> None:
-        # Logs and pipes have no width of their own: give tables room.
-        width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
+        width = shutil.get_terminal_size((140, 25)).columns  # logs and pipes have none of their own: give tables room
         super().__init__(file=file, width=width, markup=False, highlight=False, emoji=False)
 
     def whole_line(self, text: str) -> None:
@@ -195,12 +195,12 @@ def finish(*parts: Callable[[], Any]) -> None:
             part()
         except Exception as problem:  # raised below
             problems.append(problem)
-    problems = [problem for problem in problems if not isinstance(problem, BrokenPipeError)] or problems
-    faults = [problem for problem in problems if not isinstance(problem, EXPECTED)]
-    if faults or len(problems) == 1:
-        raise (faults or problems)[0]
+    told = [problem for problem in problems if not isinstance(problem, BrokenPipeError)]
+    faults = [problem for problem in told if not isinstance(problem, EXPECTED)]
+    if len(told) > 1 and not faults:
+        raise OSError("; ".join(map(_in_one_line, told)))
     if problems:
-        raise OSError("; ".join(map(_in_one_line, problems)))
+        raise (faults or told or problems)[0]
 
 
 @contextlib.contextmanager
@@ -235,10 +235,11 @@ class _Lines:
         if now < self.next_line:
             return
         self.next_line = now + NEXT_LINE
-        line = f"{self.what}: {self.amount / self.total:.0%}, {self.amount:,.0f} of {self.total:,.0f}".replace("%", " %")
+        line = f"{self.what}: {100 * self.amount / self.total:.0f} %, {self.amount:,.0f} of {self.total:,.0f}"
         if self.amount:
             line += f", about {_duration((now - self.start) * max(0.0, self.total / self.amount - 1))} left"
-        typer.echo(line, err=True)
+        with contextlib.suppress(OSError):  # the work goes on, whoever reads of it
+            typer.echo(line, err=True)
 
 
 def _duration(seconds: float) -> str:
@@ -315,14 +316,17 @@ def _plain(value: Any) -> Any:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Write a result as JSON, whole or not at all; dataclasses and NumPy values become plain ones. No path: nothing.
+    """Write a result as JSON, whole or not at all. No path: nothing.
+
+    Dataclasses and NumPy values become plain ones, and what is infinite or no number becomes null.
 
     Raises:
         OSError: the file could not be written; the JSON has gone to standard output instead.
     """
     if path is None:
         return
-    text = json.dumps(data, indent=1, default=_plain, allow_nan=False)
+    plain = json.loads(json.dumps(data, default=_plain), parse_constant=lambda name: None)
+    text = json.dumps(plain, indent=1)
     try:
         write_text(path, text + "\n")
     except OSError:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -189,6 +190,14 @@ def test_characters_that_the_terminal_does_not_have():
     assert arena.returncode == 0
 
 
+def test_a_process_without_standard_output_or_width():
+    close = f"exec {sys.executable} -m experiments {' '.join(ARENA)} >&-"
+    done = subprocess.run(["sh", "-c", close], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    with process(*ARENA, stdout=subprocess.PIPE, env={**os.environ, "COLUMNS": "0"}) as arena:
+        assert "% won ± 95 % interval" in arena.stdout.read(), "a terminal that does not know its width says 0"
+
+
 def test_only_plain_files_are_replaced(tmp_path):
     """What is written takes the place of what was there: that must not be /dev/null."""
     os.mkfifo(tmp_path / "pipe")
@@ -197,6 +206,13 @@ def test_only_plain_files_are_replaced(tmp_path):
             check_writable(path)
     check_writable(tmp_path / "new" / "file")
     assert (tmp_path / "new").is_dir()
+
+
+def test_json_has_null_for_what_is_no_number(tmp_path):
+    """An estimate from a few games may be infinite; that must not cost the other figures."""
+    write_json(tmp_path / "a.json", {"rows": [Row("", "closeness", 0.3, math.inf, math.nan)], "array": np.array([-np.inf, 1])})
+    data = json.loads((tmp_path / "a.json").read_text())
+    assert (data["rows"][0]["ours"], data["rows"][0]["error"], data["array"]) == (None, None, [None, 1])
 
 
 def test_json_is_whole_or_on_the_terminal(tmp_path, capsys, monkeypatch):
@@ -251,8 +267,11 @@ def test_finish_does_every_part():
         finish(lambda: fail(ValueError("b")), lambda: 1 / 0)
     with pytest.raises(BrokenPipeError):
         finish(lambda: fail(BrokenPipeError()), lambda: None)
+    with pytest.raises(BrokenPipeError):
+        finish(lambda: fail(BrokenPipeError()), lambda: fail(BrokenPipeError()))
     with pytest.raises(ValueError, match="b"):
         finish(lambda: fail(ValueError("b")))
+    finish()
 
 
 def test_seeds():
@@ -296,6 +315,14 @@ def test_progress_before_anything_is_done(capsys):
         "[games]: 10 %, 1 of 10, about 6 min left",
         "[games]: 20 %, 2 of 10, about 10.0 h left",
     ]
+
+
+def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("experiments.output.typer.echo", full)
+    with progress("games", 10, lambda: now) as done:
+        now = 11.0
+        done()
 
 
 def test_short_work_has_no_progress(capsys):

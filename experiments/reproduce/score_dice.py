@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from experiments.output import Row
 
 SURE = 4.5  # played figures agree within so many standard errors: of all of them, one in thousands of runs would not
+MOST_PAIRS = 1_000_000  # of pools that a search tries: an hour or so
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
 
@@ -51,7 +52,7 @@ def main(
     searching = any(target is not None for target in (bias, ties, closeness))
     if searching:
         check_targets(bias, ties, closeness)
-        check_range("count", count, 1, 1_000_000)
+        check_range("count", count, 1, 10_000)
         check_choice("rule", rule, ("none", "a", "reroll"))
         check_choice("pairing", pairing, PAIRINGS)
         most = most if most is not None else 3 if pool_a == "any" else 5
@@ -59,6 +60,9 @@ def main(
         check_range("fewest", fewest, 1, most)
         candidates = list(pools_of(STANDARD_DICE, fewest, most))
         fixed = candidates if pool_a == "any" else [Options(**parse_options([f"pool_a={pool_a}"])).pools[0]]
+        pairs = len(fixed) * len(candidates)
+        if pairs > MOST_PAIRS:
+            raise ValueError(f"most={most} gives {pairs:,} pairs of pools to search, {MOST_PAIRS:,} are allowed")
 
     check_writable(json)
     check_folder(report)
@@ -67,7 +71,7 @@ def main(
         data["seed"] = seed
         data["rows"] += _play(games, seed)
     if searching:
-        with progress("pairs of pools", len(fixed) * len(candidates)) as done:
+        with progress("pairs of pools", pairs) as done:
             matches = nearest_pools(fixed, candidates, rule, pairing, bias, ties, closeness, count, done)  # type: ignore[arg-type]
         wanted = (("win bias", bias), ("tie %", ties), ("closeness", closeness))
         targets = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
