@@ -7,9 +7,11 @@ import dataclasses
 import json
 import math
 import os
+import re
 import secrets
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ from rich.table import Table
 
 __all__ = [
     "Row",
+    "Stopped",
+    "atomic",
     "check_folder",
     "check_writable",
     "console",
@@ -29,6 +33,7 @@ __all__ = [
     "one_line_errors",
     "print_rows",
     "progress",
+    "remove_left_overs",
     "seed_or_fresh",
     "wilson_half_width",
     "write_json",
@@ -72,6 +77,14 @@ def print_rows(title: str, rows: list[Row], digits: int = 4) -> None:
     console.print(table)
 
 
+class Stopped(KeyboardInterrupt):
+    """A signal has stopped the work at a place where all of it is saved; the message says how to go on."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.exit_status = 128 + number  # as shells have it for a process that a signal ended
+
+
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
     """Bad input ends a command with one line on standard error and exit status 2; Ctrl-C with 130."""
@@ -81,6 +94,9 @@ def one_line_errors() -> Iterator[None]:
         text = f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) and problem.filename else str(problem)
         typer.echo(f"error: {' '.join(text.split())}", err=True)
         raise typer.Exit(2) from None
+    except Stopped as stop:
+        typer.echo(str(stop), err=True)
+        raise typer.Exit(stop.exit_status) from None
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
         raise typer.Exit(130) from None
@@ -122,9 +138,24 @@ def check_folder(folder: Path | None) -> None:
         pass
 
 
+def remove_left_overs(folder: Path, name: str | None = None, older_than: float = 0.0) -> None:
+    """Remove what a kill has left of files that were being written (of the one called `name`, if given).
+
+    Only those that have not been written to for `older_than` seconds; others may be another process's, at work.
+    """
+    written = r".+" if name is None else re.escape(name)
+    left_over = re.compile(rf"\.{written}\.[a-z0-9_]{{8}}\.tmp")  # as `atomic` names them
+    for path in folder.iterdir():
+        if left_over.fullmatch(path.name):
+            with contextlib.suppress(OSError):  # not ours to remove, or gone already
+                if time.time() - path.stat().st_mtime >= older_than:
+                    path.unlink()
+
+
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` when the block ends well."""
+    """A temporary path that takes the place of `path` when the block ends well. An OSError names `path`."""
+    remove_left_overs(path.parent, path.name, older_than=3600)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
     temporary = Path(name)
@@ -132,6 +163,9 @@ def atomic(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o644)
         temporary.replace(path)
+    except OSError as problem:
+        problem.filename = problem.filename or str(path)  # a full disk is reported without one
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
