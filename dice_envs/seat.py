@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Literal
 
@@ -246,6 +246,42 @@ class SeatGames:
         self._earned[index] = 0
         return rewards, self.ended(index)
 
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of all that decides how started games go on, but for the agents themselves."""
+        states = np.zeros(self.num_games, self.states.dtype)
+        states[:] = self.states  # `copy` would leave the gaps between fields as it finds them in memory
+        return {
+            "states": states,
+            "learners": self.learners.copy(),
+            "players": self.players.copy(),
+            "streams": self.streams.copy(),
+            "earned": self._earned.copy(),
+        }
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go back to a snapshot of as many games of the same variant, with as many agents.
+
+        What lies in a state beyond the seat to move is the game's own and is taken as it is.
+
+        Raises:
+            ValueError: it is not a snapshot of such games; nothing has changed.
+        """
+        check_arrays(snapshot, self.snapshot())
+        learners, players, seat = snapshot["learners"], snapshot["players"], snapshot["states"]["seat"]
+        seats = np.arange(self.variant.facts.num_seats)
+        if not np.isin(learners, seats if self.fixed_seat < 0 else self.fixed_seat).all():
+            raise ValueError("the snapshot has learners at seats where they cannot be")
+        if not ((seat >= OVER) & (seat < len(seats))).all():
+            raise ValueError("the snapshot has seats to move that the game does not have")
+        learns = seats == learners[:, None]
+        if (players[learns] != LEARNER).any() or not np.isin(players[~learns], np.arange(len(self.agents))).all():
+            raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
+        self.states[:] = snapshot["states"]
+        self.learners[:] = learners
+        self.players[:] = players
+        self.streams[:] = snapshot["streams"]
+        self._earned[:] = snapshot["earned"]
+
     def view(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fresh observations (m, size) float32 and masks (m, actions) int8 of the learners."""
         facts = self.variant.facts
@@ -253,6 +289,16 @@ class SeatGames:
         masks = np.empty((len(index), facts.num_actions), np.int8)
         self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], observations, masks)
         return observations, masks
+
+
+def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError unless `found` has an array of the same kind for each of `like`, with finite numbers in it."""
+    for name, array in like.items():
+        given = found.get(name)
+        if not isinstance(given, np.ndarray) or given.dtype != array.dtype or given.shape != array.shape:
+            raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
+        if given.dtype.kind == "f" and not np.isfinite(given).all():
+            raise ValueError(f"the snapshot's {name} are not all finite")
 
 
 def _gym_variant(game: str | Game | Variant, options: dict[str, Any]) -> Variant:

@@ -178,7 +178,8 @@ def train(
 ) -> None:
     """Train a MaskablePPO agent against a pool of opponents and past selves, measure it and save it.
 
-    The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named.
+    The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named. Ctrl-C saves all and
+    stops; --resume then goes on, as it does after a kill, and comes to the very end that an undisturbed run comes to.
     """
     from experiments.train import train as run_training
 

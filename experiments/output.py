@@ -13,6 +13,7 @@ import errno
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -33,6 +34,8 @@ from dice_envs.game import check_range
 
 __all__ = [
     "Row",
+    "Stopped",
+    "atomic",
     "check_folder",
     "check_writable",
     "console",
@@ -41,6 +44,7 @@ __all__ = [
     "one_line_errors",
     "print_rows",
     "progress",
+    "remove_left_overs",
     "seed_or_fresh",
     "verdict",
     "wilson_half_width",
@@ -160,6 +164,14 @@ def _in_one_line(problem: BaseException) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
 
 
+class Stopped(KeyboardInterrupt):
+    """A signal has stopped the work at a place where all of it is saved; the message says how to go on."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.exit_status = 128 + number  # as shells have it for a process that a signal ended
+
+
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
     """Bad input ends a command with one line on standard error and exit status 2; Ctrl-C with 130.
@@ -175,6 +187,9 @@ def one_line_errors() -> Iterator[None]:
         _discard_unwritten()
         typer.echo(f"error: {_in_one_line(problem)}", err=True)
         raise typer.Exit(2) from None
+    except Stopped as stop:
+        typer.echo(str(stop), err=True)
+        raise typer.Exit(stop.exit_status) from None
     except (KeyboardInterrupt, typer.Abort):  # Abort: Ctrl-C at a prompt, or nothing left to read there
         typer.echo("stopped", err=True)
         raise typer.Exit(130) from None
@@ -276,9 +291,24 @@ def check_folder(folder: Path | None) -> None:
         pass
 
 
+def remove_left_overs(folder: Path, name: str | None = None, older_than: float = 0.0) -> None:
+    """Remove what a kill has left of files that were being written (of the one called `name`, if given).
+
+    Only those that have not been written to for `older_than` seconds; others may be another process's, at work.
+    """
+    written = r".+" if name is None else re.escape(name)
+    left_over = re.compile(rf"\.{written}\.[a-z0-9_]{{8}}\.tmp")  # as `atomic` names them
+    for path in folder.iterdir():
+        if left_over.fullmatch(path.name):
+            with contextlib.suppress(OSError):  # not ours to remove, or gone already
+                if time.time() - path.stat().st_mtime >= older_than:
+                    path.unlink()
+
+
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` when the block ends well."""
+    """A temporary path that takes the place of `path` when the block ends well. An OSError names `path`."""
+    remove_left_overs(path.parent, path.name, older_than=3600)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
     temporary = Path(name)
@@ -286,6 +316,9 @@ def atomic(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o644)
         temporary.replace(path)
+    except OSError as problem:
+        problem.filename = problem.filename or str(path)  # a full disk is reported without one
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
