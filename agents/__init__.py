@@ -14,7 +14,7 @@ import pkgutil
 from typing import Any
 
 from dice_envs.agent import Agent
-from dice_envs.game import parse_options
+from dice_envs.game import MAX_SHOWN, parse_options, shown
 
 __all__ = ["factories", "make"]
 
@@ -34,27 +34,29 @@ def factories() -> dict[str, Any]:
 def make(spec: str) -> Agent:
     """An agent from its spec: `NAME`, `NAME:VALUE` (its first parameter), or `NAME:KEY=VALUE,KEY=VALUE`.
 
-    A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too.
+    A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too. Values are
+    written as in `dice_envs.game.parse_options`. Every comma separates two parameters: no value is a list, and no path
+    holds a comma.
 
     Raises:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
     """
     name, _, rest = spec.partition(":")
     if name not in factories():
-        raise ValueError(f"unknown agent {name!r}; known: {', '.join(factories())}")
+        raise ValueError(f"unknown agent {shown(name)}; known: {', '.join(factories())}")
     factory = factories()[name]
     fields = [field.name for field in dataclasses.fields(factory) if field.init and not field.name.startswith("_")]
     pairs = [part for part in rest.split(",") if part]
     if pairs and "=" not in pairs[0]:
         if not fields:
-            raise ValueError(f"{name} takes no parameters, not {rest!r}")
+            raise ValueError(f"{name} takes no parameters, not {shown(rest)}")
         pairs[0] = f"{fields[0]}={pairs[0]}"
     parameters = parse_options(pairs)
     for key in parameters:
         if key not in fields:
-            raise ValueError(f"{name} has no parameter {key!r}; it has: {', '.join(fields) or 'none'}")
+            raise ValueError(f"{name} has no parameter {shown(key)}; it has: {', '.join(fields) or 'none'}")
     try:
         agent: Agent = factory(**parameters)
     except TypeError as problem:
-        raise ValueError(f"{spec}: {problem}; {name} takes: {', '.join(fields) or 'no parameters'}") from None
+        raise ValueError(f"{spec[:MAX_SHOWN]}: {problem}; {name} takes: {', '.join(fields) or 'no parameters'}") from None
     return agent

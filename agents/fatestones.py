@@ -10,10 +10,13 @@ import numpy as np
 from dice_envs.agent import Agent, Turn, resolve
 from dice_envs.dice import uniform
 from dice_envs.exact.fatestones import nash_strategies, replies
+from dice_envs.game import shown
 from dice_envs.games.fatestones import MAX_HAND
 from dice_envs.kernel import kernel
 
 __all__ = ["AGENTS", "BestResponse", "Nash"]
+
+MOST_NESTED = 8  # best responses to best responses
 
 
 def _check_game(name: str, turn: Turn) -> None:
@@ -61,9 +64,14 @@ class BestResponse:
     _agent: Agent = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if str(self.opponent).count("best_response") > MOST_NESTED:
+            raise ValueError(
+                f"opponent must be a best response to a best response at most {MOST_NESTED} times over, "
+                f"not {shown(self.opponent)}"
+            )
         agent = resolve(self.opponent)
         if not hasattr(agent, "probabilities"):
-            raise ValueError(f"opponent must be an agent that states its probabilities, not {self.opponent!r}")
+            raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
         object.__setattr__(self, "_agent", agent)
 
     def gains(self, turn: Turn) -> np.ndarray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,12 +16,17 @@ import numpy as np
 
 from dice_envs.agent import Turn
 from dice_envs.dice import uniform
-from dice_envs.game import Variant, configure
+from dice_envs.game import Facts, Variant, configure, shown
 from dice_envs.kernel import kernel
 
 __all__ = ["AGENTS", "NetworkPolicy", "Ppo", "load_policy", "save_policy"]
 
 FORMAT = 1
+MOST_LAYERS = 64
+MOST_NUMBERS = 2**24  # weights and biases of a policy, all together
+MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of a file, unpacked: the numbers, and room for the game's options in the header
+MOST_HEADER = 256  # characters of an array's own header; NumPy writes about 120
+HUGE = 1e30  # in place of logits that have become infinite
 
 
 @kernel
@@ -51,6 +58,10 @@ class NetworkPolicy:
     Attributes:
         layers: (weights (out, in), biases (out,)) float32, first layer first.
         game, options: what it was trained on; it plays that alone.
+
+    Raises:
+        ValueError: no such game or options, or layers that are not finite float32 or do not lead from its observations
+            to its actions.
     """
 
     def __init__(self, game: str, options: Mapping[str, Any], layers: list[tuple[np.ndarray, np.ndarray]]) -> None:
@@ -58,6 +69,7 @@ class NetworkPolicy:
         self.options = dict(options)
         self.layers = layers
         self._variant = configure(game, **self.options)
+        _check_layers(layers, self._variant.facts)
 
     def _check(self, variant: Variant) -> None:
         if variant.game is not self._variant.game or variant.options != self._variant.options:
@@ -69,10 +81,13 @@ class NetworkPolicy:
     def logits(self, observations: np.ndarray) -> np.ndarray:
         """Unnormalised log chances, (n, num_actions) float32, before masking."""
         hidden = observations
-        for i, (weights, biases) in enumerate(self.layers):
-            hidden = hidden @ weights.T + biases
-            if i + 1 < len(self.layers):
-                np.tanh(hidden, out=hidden)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, (weights, biases) in enumerate(self.layers):
+                hidden = hidden @ weights.T + biases
+                if i + 1 < len(self.layers):
+                    np.tanh(hidden, out=hidden)
+        if not np.isfinite(hidden).all():  # sums of finite weights may overflow
+            np.nan_to_num(hidden, copy=False, nan=-HUGE, posinf=HUGE, neginf=-HUGE)
         return hidden
 
     def act(self, turn: Turn, greedy: bool = False) -> np.ndarray:
@@ -93,43 +108,125 @@ class NetworkPolicy:
         return chances / chances.sum(axis=1, keepdims=True)
 
 
+def _check_layers(layers: list[tuple[np.ndarray, np.ndarray]], facts: Facts) -> None:
+    arrays = [array for layer in layers for array in layer]
+    if any(array.dtype != np.float32 for array in arrays):
+        raise ValueError(f"layers must be float32, not {', '.join(sorted({str(array.dtype) for array in arrays}))}")
+    if len(layers) > MOST_LAYERS or sum(array.size for array in arrays) > MOST_NUMBERS:
+        raise ValueError(f"a policy has at most {MOST_LAYERS} layers and {MOST_NUMBERS:,} numbers")
+    sizes = [facts.observation_size, *(len(biases) for _, biases in layers)]
+    expected = [shape for before, after in itertools.pairwise(sizes) for shape in ((after, before), (after,))]
+    shapes = [array.shape for array in arrays]
+    if not layers or shapes != expected or sizes[-1] != facts.num_actions:
+        raise ValueError(
+            f"layers must lead from {facts.observation_size} inputs to {facts.num_actions} actions, not {shown(shapes)}"
+        )
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError("layers must hold finite numbers")
+
+
 def save_policy(path: Path, policy: NetworkPolicy) -> None:
     """Write a policy file (NumPy's npz, no pickles) to a path that may be a temporary one."""
     header = json.dumps({"format": FORMAT, "game": policy.game, "options": policy.options, "layers": len(policy.layers)})
     arrays = {"header": np.array(header)}
     for i, (weights, biases) in enumerate(policy.layers):
-        arrays[f"weights_{i}"] = weights.astype(np.float32)
-        arrays[f"biases_{i}"] = biases.astype(np.float32)
+        arrays[f"weights_{i}"], arrays[f"biases_{i}"] = weights, biases
     with path.open("wb") as stream:
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
 
 
 def load_policy(path: str | Path) -> NetworkPolicy:
-    """Read a policy file.
+    """Read a policy file. Nothing of it is taken on trust: sizes are checked before contents are unpacked.
 
     Raises:
-        ValueError: the file is missing, damaged, or not a policy.
+        ValueError: the file is missing, damaged, or not a policy; the message names the file and the reason.
     """
+    path = Path(path)
+    name = shown(str(path), most=500)
     try:
-        with np.load(path, allow_pickle=False) as data:
-            header = json.loads(str(data["header"]))
-            if header.get("format") != FORMAT:
-                raise ValueError(f"its format is {header.get('format')}, not {FORMAT}")
-            layers = [(data[f"weights_{i}"], data[f"biases_{i}"]) for i in range(header["layers"])]
+        if path.is_dir():
+            raise ValueError(f"{name} is a folder; name the policy.npz in it")
+        if not path.is_file():
+            raise ValueError(f"there is no policy file {name}; `train` makes one")
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"{name} is no policy file: it has {path.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
+    except OSError as problem:  # no file can have such a name, or its folder cannot be looked into
+        raise ValueError(f"there is no policy file {name}: {problem.strerror}") from None
+    try:
+        return _read(path)
+    except Exception as problem:  # damage shows in zipfile, zlib or json, each in its own way
+        reason = " ".join(str(problem).split())[:200] or type(problem).__name__
+        raise ValueError(f"{name} is not a policy file, or is damaged: {reason}") from None
+
+
+def _read(path: Path) -> NetworkPolicy:
+    with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
+        warnings.simplefilter("error")  # NumPy warns of headers that it never writes
+        count = _check_members(archive)
+        header = json.loads(_text(archive, "header"))
+        if not isinstance(header, dict):
+            raise ValueError("its header is no JSON object")
+        for field, kind in {"format": int, "game": str, "options": dict, "layers": int}.items():
+            if type(header.get(field)) is not kind:
+                raise ValueError(f"its header's {field} is {shown(header.get(field))}")
+        if header["format"] != FORMAT:
+            raise ValueError(f"its format is {shown(header['format'])}, not {FORMAT}")
+        if header["layers"] != count:
+            raise ValueError(f"its header speaks of {shown(header['layers'])} layers, and there are {count}")
         options = {key: tuple(value) if isinstance(value, list) else value for key, value in header["options"].items()}
-        policy = NetworkPolicy(header["game"], options, layers)
-    except FileNotFoundError:
-        raise ValueError(f"there is no policy file {str(path)!r}; `train` makes one") from None
-    except IsADirectoryError:
-        raise ValueError(f"{str(path)!r} is a folder; name the policy.npz in it") from None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, AttributeError) as problem:
-        raise ValueError(f"{str(path)!r} is not a policy file, or is damaged: {problem}") from None
-    facts = policy._variant.facts
-    sizes = [facts.observation_size, *(len(biases) for _, biases in layers)]
-    shapes = [weights.shape for weights, _ in layers]
-    if sizes[-1] != facts.num_actions or shapes != [(after, before) for before, after in itertools.pairwise(sizes)]:
-        raise ValueError(f"{str(path)!r} does not fit {policy.game}: layers {shapes} for {facts.observation_size} inputs")
-    return policy
+        layers = [(_floats(archive, f"weights_{i}", 2), _floats(archive, f"biases_{i}", 1)) for i in range(count)]
+    return NetworkPolicy(header["game"], options, layers)
+
+
+def _check_members(archive: zipfile.ZipFile) -> int:
+    """How many layers there are; ValueError unless the archive has the members that `save_policy` writes, packed as
+    NumPy packs them, and no more than they need."""
+    members = archive.infolist()
+    count = (len(members) - 1) // 2
+    expected = ["header.npy", *(f"{kind}_{i}.npy" for i in range(count) for kind in ("weights", "biases"))]
+    found = [member.filename for member in members]
+    if sorted(found) != sorted(expected):
+        raise ValueError(f"its members are {shown(found)}")
+    size = sum(member.file_size for member in members)
+    if size > MOST_BYTES:
+        raise ValueError(f"it would unpack to {size:,} bytes, more than {MOST_BYTES:,}")
+    if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
+        raise ValueError("it is compressed in another way than NumPy compresses")
+    return count
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, bytes]:
+    """A member's dtype, shape, whether in Fortran order, and bytes; ValueError unless these are as many as it needs."""
+    info = archive.getinfo(f"{name}.npy")
+    with archive.open(info) as stream:
+        try:
+            version = np.lib.format.read_magic(stream)
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=MOST_HEADER)
+        except Exception:  # NumPy's own advice is to trust the file more
+            version = None
+        if version != (1, 0):
+            raise ValueError(f"{name} does not begin as the arrays that NumPy writes")
+        left = info.file_size - stream.tell()
+        if math.prod(shape) * dtype.itemsize != left:
+            raise ValueError(f"{name} holds {left} bytes, which is not {shape} of {dtype}")
+        content = stream.read(left)  # no more than declared, however much is packed
+    if len(content) != left:
+        raise ValueError(f"{name} is cut short")
+    return dtype, shape, fortran, content
+
+
+def _text(archive: zipfile.ZipFile, name: str) -> str:
+    dtype, shape, _, content = _array(archive, name)
+    if dtype != np.dtype(f"<U{len(content) // 4}") or shape != ():
+        raise ValueError(f"{name} is {dtype} of shape {shape}, not text")
+    return content.decode("utf-32-le")
+
+
+def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
+    dtype, shape, fortran, content = _array(archive, name)
+    if dtype != np.dtype("<f4") or len(shape) != dimensions:
+        raise ValueError(f"{name} is {dtype} of shape {shape}, not float32 of {dimensions} dimensions")
+    return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +244,7 @@ class Ppo:
 
     def __post_init__(self) -> None:
         if not isinstance(self.greedy, bool):
-            raise ValueError(f"greedy must be true or false, not {self.greedy!r}")
+            raise ValueError(f"greedy must be true or false, not {shown(self.greedy)}")
         object.__setattr__(self, "_policy", load_policy(str(self.path)))
 
     def act(self, turn: Turn) -> np.ndarray:

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 from dice_envs.dice import below, choose_from_mask, uniform
-from dice_envs.game import Game
+from dice_envs.game import Game, shown
 from dice_envs.games import fatestones, liars_dice
 from dice_envs.kernel import kernel
 
@@ -62,7 +62,7 @@ def rollout_of(game: Game, name: str) -> Any:
     """The rollout kernel of that name. ValueError where the game has none of that name."""
     known = [RANDOM, *(known for known, (plays, _) in ROLLOUTS.items() if plays == game.name)]
     if name not in known:
-        raise ValueError(f"rollout must be one of {', '.join(map(repr, known))} for {game.name}, not {name!r}")
+        raise ValueError(f"rollout must be one of {', '.join(map(repr, known))} for {game.name}, not {shown(name)}")
     return _random(game) if name == RANDOM else ROLLOUTS[name][1]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from dice_envs.agent import Turn
 from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
+from dice_envs.game import shown
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES
 
 __all__ = ["AGENTS", "NAMES", "Thirties", "beginner", "custom", "fives_and_sixes", "heuristic", "named", "sixes"]
@@ -79,13 +80,18 @@ def named(rules: Rules, name: str) -> Strategy:
         return _RULES_OF_THUMB[name](rules)
     if name in GOALS:
         return solve(rules, name)[0]
-    module, dot, function = name.rpartition(".")
-    if not dot:
-        raise ValueError(f"strategy must be one of {', '.join(NAMES)}, or MODULE.FUNCTION, not {name!r}")
+    if not _is_dotted(name):
+        raise ValueError(f"strategy must be one of {', '.join(NAMES)}, or MODULE.FUNCTION, not {shown(name)}")
+    module, _, function = name.rpartition(".")
     try:
         return custom(getattr(importlib.import_module(module), function), name)
-    except (ImportError, AttributeError) as problem:
-        raise ValueError(f"strategy {name!r} cannot be imported: {problem}") from None
+    except (ImportError, AttributeError, OSError) as problem:  # OSError: no file can have so long a name
+        raise ValueError(f"strategy {shown(name)} cannot be imported: {problem}") from None
+
+
+def _is_dotted(name: str) -> bool:
+    """Whether it can be MODULE.FUNCTION."""
+    return "." in name and all(part.isidentifier() for part in name.split("."))
 
 
 def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
@@ -94,7 +100,7 @@ def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
     Both are tuples of face values in rising order; the function returns how many of the lowest to throw again.
     """
     if not callable(choose):
-        raise ValueError(f"a strategy must be a function of the throw, or of throw and aside, not {choose!r}")
+        raise ValueError(f"a strategy must be a function of the throw, or of throw and aside, not {shown(choose)}")
     required = [p for p in inspect.signature(choose).parameters.values() if p.default is p.empty]
     if not 1 <= len(required) <= 2:
         raise ValueError(f"a strategy must take the throw, or throw and aside, not {len(required)} arguments")
@@ -162,8 +168,10 @@ class Thirties:
 
     def __post_init__(self) -> None:
         if isinstance(self.strategy, str):
-            if self.strategy not in (*NAMES, "goal") and "." not in self.strategy:
-                raise ValueError(f"strategy must be one of goal, {', '.join(NAMES)}, or MODULE.FUNCTION, not {self.strategy!r}")
+            if self.strategy not in (*NAMES, "goal") and not _is_dotted(self.strategy):
+                raise ValueError(
+                    f"strategy must be one of goal, {', '.join(NAMES)}, or MODULE.FUNCTION, not {shown(self.strategy)}"
+                )
         elif not isinstance(self.strategy, Strategy):
             custom(self.strategy)
 

@@ -17,7 +17,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils import wrappers
 
 from dice_envs.batch import IllegalActionError, explain_illegal
-from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure
+from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure, shown
 from dice_envs.render import RENDER_MODES, check_mode, render
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
@@ -31,7 +31,7 @@ class _Table:
     def __init__(self, game: str | Game | Variant, render_mode: str | None, max_cycles: int | None, options: dict[str, Any]):
         check_mode(render_mode)
         if max_cycles is not None and (not isinstance(max_cycles, int) or max_cycles < 1):
-            raise ValueError(f"max_cycles must be a whole number from 1 on, or None, not {max_cycles!r}")
+            raise ValueError(f"max_cycles must be a whole number from 1 on, or None, not {shown(max_cycles)}")
         self.variant = configure(game, **options)
         facts = self.variant.facts
         self.render_mode = render_mode
@@ -119,7 +119,7 @@ class _Table:
         try:
             number = operator.index(action)
         except TypeError:
-            raise IllegalActionError(f"the action of {agent} must be an integer, not {action!r}") from None
+            raise IllegalActionError(f"the action of {agent} must be an integer, not {shown(action)}") from None
         self._action[0] = number if abs(number) < _SEED_BOUND else -1
         if self._kernels.checked_play(self._params, states, self._index, self._action) >= 0:
             raise IllegalActionError(f"{agent}: {explain_illegal(self.variant, states[0], number)}")
@@ -260,7 +260,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, dict[str, np.ndarray], int], EzPi
         if not self.agents:
             return {}, {}, {}, {}, {}
         if not isinstance(actions, Mapping):
-            raise IllegalActionError(f"actions must be a dictionary, agent → action, not {actions!r}")
+            raise IllegalActionError(f"actions must be a dictionary, agent → action, not {shown(actions)}")
         missing = [agent for agent in self.agents if agent not in actions]
         if missing:
             raise IllegalActionError(f"no action for {', '.join(missing)}")

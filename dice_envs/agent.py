@@ -13,7 +13,7 @@ import numpy as np
 
 from dice_envs.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.dice import choose_from_mask
-from dice_envs.game import Game, Variant
+from dice_envs.game import Game, Variant, shown
 from dice_envs.kernel import kernel
 
 __all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "name_of", "players", "resolve"]
@@ -197,5 +197,5 @@ def resolve(agent: str | Agent) -> Agent:
         made: Agent = players().make(agent)
         return made
     if not isinstance(agent, Agent):
-        raise TypeError(f"an agent is a spec or an object with an act method, not {agent!r}")
+        raise TypeError(f"an agent is a spec or an object with an act method, not {shown(agent)}")
     return agent

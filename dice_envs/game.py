@@ -6,12 +6,13 @@ search, solvers and tournaments know games only through what stands here.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import importlib
+import math
 import pkgutil
 import re
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ import numpy as np
 
 __all__ = [
     "MAX_SEATS",
+    "MAX_SHOWN",
     "OVER",
     "Facts",
     "Game",
@@ -30,9 +32,11 @@ __all__ = [
     "check_reset_options",
     "check_seed",
     "configure",
+    "is_list",
     "load",
     "names",
     "parse_options",
+    "shown",
     "single_seat",
     "state_dtype",
 ]
@@ -110,13 +114,13 @@ class Game:
     # over; writes the expected rewards, and the state goes on as it does when the game does
     expect: Callable[..., float] | None = None
 
-    def configure(self, **options: Any) -> Variant:
+    def configure(self, /, **options: Any) -> Variant:
         """This game with options fixed. Raises ValueError naming the option, its value and what is allowed."""
         known = [field.name for field in dataclasses.fields(self.options)]
         for name in options:
             if name not in known:
-                raise ValueError(f"{self.name} has no option {name!r}; its options are: {', '.join(known)}")
-        return Variant(self, self.options(**options))
+                raise ValueError(f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}")
+        return Variant(self, self.options(**{name: _python_value(value) for name, value in options.items()}))
 
 
 class Variant:
@@ -168,19 +172,25 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
 
 
-@functools.cache
 def load(name: str) -> Game:
     """The game of that name. Hyphens count as underscores. ValueError for a name that is not there."""
+    if not isinstance(name, str):
+        raise TypeError(f"a game is a name, a Game or a Variant, not {shown(name)}")
+    return _load(name)
+
+
+@functools.cache
+def _load(name: str) -> Game:
     wanted = name.replace("-", "_").lower()
     if wanted not in names():
-        raise ValueError(f"unknown game {name!r}; the games are: {', '.join(names())}")
+        raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}")
     game = importlib.import_module(f"dice_envs.games.{wanted}").GAME
     if not isinstance(game, Game) or game.name != wanted:
         raise TypeError(f"dice_envs/games/{wanted}.py must end with GAME = Game(name={wanted!r}, ...)")
     return game
 
 
-def configure(game: str | Game | Variant, **options: Any) -> Variant:
+def configure(game: str | Game | Variant, /, **options: Any) -> Variant:
     """A game by name (or a Game of your own) with options; a Variant passes through when no option is given."""
     if isinstance(game, Variant):
         return game.game.configure(**{**game.changed_options(), **options}) if options else game
@@ -197,51 +207,126 @@ def single_seat(game: str | Game | Variant, **options: Any) -> Variant:
 
 # --- checking and parsing of options ----------------------------------------------------------------------------
 
+MAX_SHOWN = 100  # characters of a value that a message repeats
+MAX_ENTRIES = 24  # entries of a list likewise
+LONGEST_NUMBER = 100  # characters; what is longer is no number but a word, which no option allows
+
+
+class _Short(reprlib.Repr):
+    """reprlib's short representations, those of whole numbers too long for Python to print among them."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.fillvalue = "…"
+        self.maxlevel = 4
+        self.maxlist = self.maxtuple = self.maxdict = MAX_ENTRIES
+        self.maxstring = self.maxother = self.maxlong = most
+
+    def repr_int(self, x: int, level: int) -> str:
+        digits = int(x.bit_length() * math.log10(2)) + 1
+        return repr(x) if digits <= self.maxlong else f"a number of about {digits:,} digits"
+
+
+def shown(value: Any, most: int = MAX_SHOWN) -> str:
+    """The value as a message repeats it: its repr, cut to `most` characters and its length. Never raises."""
+    try:
+        text = _Short(most).repr(value)
+    except Exception:  # a class of the caller's own may do anything
+        text = f"<{type(value).__name__}>"
+    if len(text) > most:
+        text = f"{text[: most - 1]}…"
+    if "…" in text and isinstance(value, (str, list, tuple)) and len(value) > MAX_ENTRIES:
+        text += f" ({len(value):,} {'characters' if isinstance(value, str) else 'entries'})"
+    return text
+
+
+def _python_value(value: Any) -> Any:
+    """NumPy's numbers, and those in a list, as Python's own: arithmetic on small integers overflows."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) in (list, tuple):
+        return type(value)(entry.item() if isinstance(entry, np.generic) else entry for entry in value)
+    return value
+
 
 def check_range(name: str, value: Any, low: float, high: float, whole: bool = True) -> None:
     """Raise ValueError unless `value` is a number (an int where `whole`) in low … high."""
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
         kind = "a whole number" if whole else "a number"
-        raise ValueError(f"{name} must be {kind} from {low} to {high}, not {value!r}")
+        raise ValueError(f"{name} must be {kind} from {low} to {high}, not {shown(value)}")
+
+
+def is_list(value: Any) -> bool:
+    """Whether it is a list, a tuple or an array with entries to count."""
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def check_seed(seed: Any, name: str = "seed") -> None:
     """Raise ValueError unless the seed is None or a whole number from 0 on."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-        raise ValueError(f"{name} must be a whole number from 0 on, or None, not {seed!r}")
+        raise ValueError(f"{name} must be a whole number from 0 on, or None, not {shown(seed)}")
 
 
 def check_reset_options(options: Any) -> None:
     """Raise ValueError unless reset options are None or a mapping; what stands in them is the game's to check."""
     if options is not None and not isinstance(options, Mapping):
-        raise ValueError(f"options must be a dictionary or None, not {options!r}")
+        raise ValueError(f"options must be a dictionary or None, not {shown(options)}")
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
     """Raise ValueError unless `value` is one of `allowed` (True is not 1 here)."""
     if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {shown(value)}")
 
 
-def _value_of(text: str) -> Any:
-    words = {"none": None, "true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
-    if re.fullmatch(r"[-+]?\d+", text):
-        return int(text)
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return tuple(_value_of(part) for part in text.split(",")) if "," in text else text
+_WORDS = {"none": None, "true": True, "false": False}
+_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_BRACKETS = re.compile(r"[][(){}]")
+
+
+def _single_value(text: str) -> Any:
+    """A number, true, false or none; all else is a word and stays as it stands."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if len(text) <= LONGEST_NUMBER:
+        if _WHOLE_NUMBER.fullmatch(text):
+            return int(text)
+        if _NUMBER.fullmatch(text):
+            return float(text)
+    return text
+
+
+def _value_of(name: str, text: str) -> Any:
+    """A single value, or a tuple of them where the text is a list."""
+    bracketed = text[0] + text[-1] in ("[]", "()")
+    if not bracketed and "," not in text:
+        return _single_value(text)
+    entries = [entry.strip() for entry in (text[1:-1] if bracketed else text).split(",")]
+    if not entries[-1]:  # "5," is a list of one, "[]" an empty one
+        entries.pop()
+    if not all(entries) or any(map(_BRACKETS.search, entries)):
+        raise ValueError(
+            f"{name[:MAX_SHOWN]} must be a number, a word, true, false, none, or a list of these such as 5,4 or [5,4], "
+            f"not {shown(text)}"
+        )
+    return tuple(map(_single_value, entries))
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
-    """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`; ValueError for what is no KEY=VALUE."""
+    """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`.
+
+    A value is a whole number, a number (0.25, 1e-3), true, false or none in any case, a word, which is all else, or a
+    list of these: 5,4 or [5,4] or (5,4). Lists hold no lists.
+
+    Raises:
+        ValueError: not KEY=VALUE, or no such value.
+    """
     options: dict[str, Any] = {}
     for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.strip() or not text.strip():
-            raise ValueError(f"an option is written KEY=VALUE, not {pair!r}")
-        options[name.strip().replace("-", "_")] = _value_of(text.strip())
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not name or not text:
+            raise ValueError(f"an option is written KEY=VALUE, not {shown(pair)}")
+        options[name.replace("-", "_")] = _value_of(name, text)
     return options

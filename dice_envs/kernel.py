@@ -137,9 +137,16 @@ class _KernelCache(_Cache):
             path.unlink(missing_ok=True)
 
 
-@functools.cache
+_warned = False
+
+
 def _warn_uncached(reason: str) -> None:
-    warnings.warn(f"dice_envs compiles its kernels anew in every process: {reason}", RuntimeWarning, stacklevel=4)
+    """Say once in a process why kernels are not cached: where one is not, a hundred are not, each for its own reason."""
+    global _warned
+    if not _warned:
+        _warned = True
+        message = f"dice_envs compiles its kernels anew in every process: {reason} (NUMBA_CACHE_DIR may name a folder for them)"
+        warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: bool = True, allocates: bool = True) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.game import Picture, Row
+from dice_envs.game import Picture, Row, shown
 
 __all__ = ["RENDER_MODES", "ansi", "render", "rgb_array"]
 
@@ -107,4 +107,4 @@ def render(picture: Picture, mode: str | None) -> str | np.ndarray | None:
 def check_mode(mode: str | None) -> None:
     """Raise ValueError for a render mode that does not exist."""
     if mode is not None and mode not in RENDER_MODES:
-        raise ValueError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None, not {mode!r}")
+        raise ValueError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None, not {shown(mode)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from dice_envs.game import Game, Variant
 from dice_envs.render import render
-from dice_envs.seat import SeatGames, _gym_variant, _spaces
+from dice_envs.seat import SeatGames, _gym_variant, _spaces, check_arrays
 
 __all__ = ["SeatVecEnv", "make_vec_env"]
 
@@ -93,6 +93,28 @@ class SeatVecEnv(VecEnv):
         self._lengths[index] = 0
         observations, self._masks = self.games.view(self._all)
         return observations, rewards.astype(np.float32), ended, infos
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of all that decides how the environment goes on after a reset, but for the agents themselves."""
+        return {**self.games.snapshot(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Go back to a snapshot of an environment made with the same arguments.
+
+        Returns:
+            The observations that `reset` or `step` had returned last, (num_envs, size) float32.
+
+        Raises:
+            ValueError: it is not a snapshot of such an environment; nothing has changed.
+        """
+        check_arrays(snapshot, self.snapshot())
+        self.games.restore(snapshot)
+        self._returns[:] = snapshot["returns"]
+        self._lengths[:] = snapshot["lengths"]
+        self._reset_seeds()
+        self._reset_options()
+        observations, self._masks = self.games.view(self._all)
+        return observations
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, (num_envs, actions) bool."""

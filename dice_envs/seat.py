@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +21,7 @@ from gymnasium.vector.utils import batch_space
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
 from dice_envs.dice import STREAM, below, mix, uniform
-from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, configure
+from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, configure, shown
 from dice_envs.kernel import kernel
 from dice_envs.render import RENDER_MODES, check_mode, render
 
@@ -55,7 +55,7 @@ class Pool:
         """Weights summed up to 1, (agents,) float64."""
         weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
         if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
-            raise ValueError(f"weights must be {len(self.agents)} numbers from 0 on, not all 0, not {self.weights!r}")
+            raise ValueError(f"weights must be {len(self.agents)} numbers from 0 on, not all 0, not {shown(self.weights)}")
         return np.cumsum(weights) / weights.sum()
 
 
@@ -123,7 +123,7 @@ class SeatGames:
         check_range("num_envs", num_games, 1, MOST_GAMES)
         if seat != "random":
             if isinstance(seat, str):
-                raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {seat!r}")
+                raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {shown(seat)}")
             check_range("seat", seat, 0, facts.num_seats - 1)
         self.variant = variant
         self.num_games = num_games
@@ -246,6 +246,42 @@ class SeatGames:
         self._earned[index] = 0
         return rewards, self.ended(index)
 
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of all that decides how started games go on, but for the agents themselves."""
+        states = np.zeros(self.num_games, self.states.dtype)
+        states[:] = self.states  # `copy` would leave the gaps between fields as it finds them in memory
+        return {
+            "states": states,
+            "learners": self.learners.copy(),
+            "players": self.players.copy(),
+            "streams": self.streams.copy(),
+            "earned": self._earned.copy(),
+        }
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go back to a snapshot of as many games of the same variant, with as many agents.
+
+        What lies in a state beyond the seat to move is the game's own and is taken as it is.
+
+        Raises:
+            ValueError: it is not a snapshot of such games; nothing has changed.
+        """
+        check_arrays(snapshot, self.snapshot())
+        learners, players, seat = snapshot["learners"], snapshot["players"], snapshot["states"]["seat"]
+        seats = np.arange(self.variant.facts.num_seats)
+        if not np.isin(learners, seats if self.fixed_seat < 0 else self.fixed_seat).all():
+            raise ValueError("the snapshot has learners at seats where they cannot be")
+        if not ((seat >= OVER) & (seat < len(seats))).all():
+            raise ValueError("the snapshot has seats to move that the game does not have")
+        learns = seats == learners[:, None]
+        if (players[learns] != LEARNER).any() or not np.isin(players[~learns], np.arange(len(self.agents))).all():
+            raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
+        self.states[:] = snapshot["states"]
+        self.learners[:] = learners
+        self.players[:] = players
+        self.streams[:] = snapshot["streams"]
+        self._earned[:] = snapshot["earned"]
+
     def view(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fresh observations (m, size) float32 and masks (m, actions) int8 of the learners."""
         facts = self.variant.facts
@@ -253,6 +289,16 @@ class SeatGames:
         masks = np.empty((len(index), facts.num_actions), np.int8)
         self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], observations, masks)
         return observations, masks
+
+
+def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError unless `found` has an array of the same kind for each of `like`, with finite numbers in it."""
+    for name, array in like.items():
+        given = found.get(name)
+        if not isinstance(given, np.ndarray) or given.dtype != array.dtype or given.shape != array.shape:
+            raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
+        if given.dtype.kind == "f" and not np.isfinite(given).all():
+            raise ValueError(f"the snapshot's {name} are not all finite")
 
 
 def _gym_variant(game: str | Game | Variant, options: dict[str, Any]) -> Variant:
@@ -396,7 +442,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         check_mode(render_mode)
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
-            raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {autoreset_mode!r}")
+            raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
         self.variant = _gym_variant(game, options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat)
         self.num_envs = num_envs
@@ -443,7 +489,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             check_seed(seed)
             return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
         if not isinstance(seed, (list, tuple, np.ndarray)) or len(seed) != self.num_envs:
-            raise ValueError(f"seed must be a whole number from 0 on, {self.num_envs} of them, or None, not {seed!r}")
+            raise ValueError(f"seed must be a whole number from 0 on, {self.num_envs} of them, or None, not {shown(seed)}")
         return list(seed)
 
     def _show(self, infos: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 import experiments.reproduce
 import experiments.solve
@@ -17,10 +20,12 @@ from experiments.output import (
     check_writable,
     console,
     figure,
+    finish,
     one_line_errors,
     progress,
     seed_or_fresh,
     write_json,
+    write_text,
 )
 from experiments.plugins import add_commands
 
@@ -61,9 +66,8 @@ def games() -> None:
 
     for name in names():
         game = load(name)
-        console.print(f"\n[bold]{name}[/]  {game.title}", highlight=False)
-        doc = (game.options.__doc__ or "").partition("Attributes:")[2]
-        console.print(doc.strip("\n"), highlight=False, markup=False)
+        console.print(Text.assemble("\n", (name, "bold"), f"  {game.title}"))
+        console.print((game.options.__doc__ or "").partition("Attributes:")[2].strip("\n"))
 
 
 @app.command("agents")
@@ -73,8 +77,8 @@ def list_agents() -> None:
     import agents
 
     for name, factory in agents.factories().items():
-        console.print(f"\n[bold]{name}[/]", highlight=False)
-        console.print(f"    {(factory.__doc__ or '').strip()}", highlight=False, markup=False)
+        console.print(Text.assemble("\n", (name, "bold")))
+        console.print(f"    {(factory.__doc__ or '').strip()}")
 
 
 @app.command()
@@ -98,23 +102,31 @@ def arena(
     import agents as known_agents
     from dice_envs import configure
     from dice_envs.game import parse_options
-    from experiments.arena import show, tournament
+    from experiments.arena import check_table, log_writer, show, tournament
 
     variant = configure(game, **parse_options(option or []))
     players = [known_agents.make(spec) for spec in agents]
+    check_table(variant, len(agents), games)
+    writer: Any = log_writer(variant, len(agents)) if log is not None else None
+    seed = seed_or_fresh(seed)
     check_writable(json)
     check_writable(log)
     check_folder(report)
-    seed = seed_or_fresh(seed)
     meetings = len(agents) * (len(agents) - 1) // 2 if variant.facts.num_seats == 2 else 1
     with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-        result = tournament(variant, agents, games, seed, done, players, log)
-    show(result)
-    write_json(json, result)
-    if report is not None:
+        result = tournament(variant, agents, games, seed, done, players, writer)
+
+    def draw(folder: Path) -> None:
         size = 2 + 1.1 * len(agents)
-        with figure(report, f"arena_{variant.game.name}", figsize=(size + 2, size)) as (_, axes):
+        with figure(folder, f"arena_{variant.game.name}", figsize=(size + 2, size)) as (_, axes):
             draw_win_rates(axes, result)
+
+    finish(
+        lambda: show(result),
+        lambda: write_json(json, result),
+        lambda: draw(report) if report is not None else None,
+        lambda: write_text(log, writer.text()) if log is not None else None,
+    )
 
 
 def draw_win_rates(axes: Any, result: Any) -> None:
@@ -166,7 +178,8 @@ def train(
 ) -> None:
     """Train a MaskablePPO agent against a pool of opponents and past selves, measure it and save it.
 
-    The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named.
+    The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named. Ctrl-C saves all and
+    stops; --resume then goes on, as it does after a kill, and comes to the very end that an undisturbed run comes to.
     """
     from experiments.train import train as run_training
 
@@ -182,14 +195,15 @@ def bench(
 ) -> None:
     """Measure speed beside peers in the same run, on one core unless a row says otherwise."""
     import experiments.bench
+    from dice_envs.game import shown
     from experiments.plugins import modules
 
-    check_writable(json)
     parts = modules(experiments.bench)
     wanted = [name.replace("-", "_") for name in only or parts]
     for name in wanted:
         if name not in parts:
-            raise ValueError(f"unknown part {name!r}; parts are: {', '.join(parts)}")
+            raise ValueError(f"unknown part {shown(name)}; parts are: {', '.join(parts)}")
+    check_writable(json)
     table = Table(title="bench", title_justify="left")
     for heading in ("what", "ours", "aim", "peer", "peer's name", "ratio", "note"):
         table.add_column(heading, justify="right" if heading in ("ours", "aim", "peer", "ratio") else "left")
@@ -197,12 +211,11 @@ def bench(
     for name in wanted:
         for row in parts[name].rows(quick):
             rows.append({**vars(row), "ratio": row.ratio})
-            shown = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
+            figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
             ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
-            console.print(f"{row.name}: {shown[0]} {ratio}", highlight=False)
-            table.add_row(row.name, *shown, row.peer_name, ratio, row.note)
-    console.print(table)
-    write_json(json, {"rows": rows})
+            console.print(f"{row.name}: {figures[0]} {ratio}")
+            table.add_row(row.name, *figures, row.peer_name, ratio, row.note)
+    finish(lambda: console.print(table), lambda: write_json(json, {"rows": rows}))
 
 
 add_commands(reproduce_app, experiments.reproduce, guarded)
@@ -211,4 +224,9 @@ app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(solve_app, name="solve")
 
 if __name__ == "__main__":
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        # A result must not fail on a character that the terminal does not have.
+        getattr(sys, name).reconfigure(errors="backslashreplace")
     app(prog_name="python -m experiments")

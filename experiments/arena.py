@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,14 @@ from rich.table import Table
 import experiments.logs
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.dice import new_streams
-from dice_envs.game import OVER, Variant
-from experiments.output import Z95, console, write_text
+from dice_envs.game import OVER, Variant, check_range, shown
+from experiments.output import Z95, console
 from experiments.plugins import modules
 
-__all__ = ["Result", "elo", "play_table", "show", "tournament"]
+__all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "show", "tournament"]
 
 GAMES_AT_ONCE = 2048  # states of so many games stay in the processor's cache
+MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a seat
 
 
 @dataclasses.dataclass
@@ -54,7 +54,7 @@ def play_table(
     Args:
         variant: the game.
         agents: as many as there are seats; in game g agent a sits at seat (a + g) mod seats.
-        games: how many.
+        games: how many, 1 to MOST_GAMES.
         seed: fixes every game.
         done: told how many games have ended, as they end.
         after_move: called as (states, games, shift) after each turn with the games that have moved, ended ones
@@ -64,8 +64,10 @@ def play_table(
         Returns of each agent, (games, agents) float64.
 
     Raises:
+        ValueError: too few or too many games.
         AgentError: an agent's action is malformed or not legal.
     """
+    check_range("games", games, 1, MOST_GAMES)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     seats = variant.facts.num_seats
     kernels, params = variant.kernels, variant.params
@@ -82,8 +84,9 @@ def play_table(
         earned = np.zeros((count, seats))
         shift = (first + index) % seats
         while True:
-            to_move = states["seat"][index]
-            index = index[to_move != OVER]
+            goes_on = states["seat"][index] != OVER
+            done(len(index) - int(goes_on.sum()))
+            index = index[goes_on]
             if not len(index):
                 break
             # Each game's mover is decided once: an agent that has just moved waits for the next round.
@@ -95,7 +98,6 @@ def play_table(
                     earned[mine] += states["rewards"][mine, :seats]
             if after_move is not None:
                 after_move(states[index], first + index, shift[index])
-        done(count)
         # Column a: what agent a earned, wherever it sat.
         returns[first : first + count] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
     return returns
@@ -123,34 +125,19 @@ def tournament(
     seed: int,
     done: Callable[[int], Any] = lambda amount: None,
     agents: Sequence[Agent] | None = None,
-    log: Path | None = None,
+    log: Any = None,
 ) -> Result:
     """Every pair of agents (two seats), or one table with one agent a seat (more).
 
-    `log` names a file for the games of one pair in the game's own log format (see `experiments.logs`).
+    `log` takes the games of one pair, as `log_writer` makes it.
 
     Raises:
-        ValueError: too few agents, not one for each seat, or a log for a game without a format.
+        ValueError: too few agents, or not one for each seat; too few or too many games.
     """
-    writer = None
-    if log is not None:
-        formats = modules(experiments.logs)
-        if variant.game.name not in formats:
-            raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(formats)}")
-        if len(specs) != 2:
-            raise ValueError(f"a log holds the games of one pair: name 2 agents, not {len(specs)}")
-        writer = formats[variant.game.name].Writer(variant)
+    check_table(variant, len(specs), games)
     seats = variant.facts.num_seats
     players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
     n = len(players)
-    if games < 1:
-        raise ValueError(f"games must be at least 1, not {games}")
-    if seats == 1:
-        raise ValueError(f"{variant.game.name} with these options has one seat: there is nobody to play against")
-    if seats == 2 and n < 2:
-        raise ValueError(f"an arena needs at least 2 agents, not {n}")
-    if seats > 2 and n != seats:
-        raise ValueError(f"{variant.game.name} has {seats} seats here, so name {seats} agents, not {n}")
     result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, [], [], [], [])
     tables = [(result.win_rate), result.ci95, result.draws, result.mean_return]
     rows = n if seats == 2 else 1
@@ -158,7 +145,7 @@ def tournament(
         table.extend([None] * n for _ in range(rows))
     meetings = list(itertools.combinations(range(n), 2)) if seats == 2 else [tuple(range(n))]
     for members, meeting_seed in zip(meetings, np.random.SeedSequence(seed).spawn(len(meetings)), strict=True):
-        after_move = writer.after_move if writer else None
+        after_move = None if log is None else log.after_move
         returns = play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move=after_move)
         shares, drawn = _shares(returns)
         for place, member in enumerate(members):
@@ -167,11 +154,35 @@ def tournament(
             result.ci95[row][column] = _half_width(shares[:, place])
             result.draws[row][column] = float(drawn.mean())
             result.mean_return[row][column] = float(returns[:, place].mean())
-    if writer is not None and log is not None:
-        write_text(log, writer.text())
     if seats == 2:
         result.elo = elo(result.win_rate, games)
     return result
+
+
+def check_table(variant: Variant, agents: int, games: int) -> None:
+    """Raise ValueError unless so many agents can play a tournament of so many games."""
+    seats = variant.facts.num_seats
+    check_range("games", games, 1, MOST_GAMES)
+    if seats == 1:
+        raise ValueError(f"{variant.game.name} with these options has one seat: there is nobody to play against")
+    if seats == 2 and agents < 2:
+        raise ValueError(f"an arena needs at least 2 agents, not {agents}")
+    if seats > 2 and agents != seats:
+        raise ValueError(f"{variant.game.name} has {seats} seats here, so name {seats} agents, not {agents}")
+
+
+def log_writer(variant: Variant, agents: int) -> Any:
+    """What takes the games of one pair for a log in the game's own format (see `experiments.logs`).
+
+    Raises:
+        ValueError: the game has no log format, or that has no room for these options or so many agents.
+    """
+    formats = modules(experiments.logs)
+    if variant.game.name not in formats:
+        raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(formats)}")
+    if agents != 2:
+        raise ValueError(f"a log holds the games of one pair: name 2 agents, not {agents}")
+    return formats[variant.game.name].Writer(variant)
 
 
 def elo(win_rate: list[list[float | None]], games: int) -> list[float]:
@@ -197,7 +208,8 @@ def elo(win_rate: list[list[float | None]], games: int) -> list[float]:
 
 def show(result: Result) -> None:
     """The cross table on the terminal: % of games that the row's agent wins."""
-    title = f"{result.game} {result.options or ''}: % won ± 95 % interval, {result.games:,} games each, seed {result.seed}"
+    game = f"{result.game} {shown(result.options, most=500)}" if result.options else result.game
+    title = f"{game}: % won ± 95 % interval, {result.games:,} games each, seed {result.seed}"
     table = Table(title=title, title_justify="left")
     one_table = len(result.win_rate) == 1
     table.add_column("agent", overflow="fold")

@@ -1,16 +1,25 @@
-"""What the commands share: the console, files written whole or not at all, errors in one line, intervals."""
+"""What the commands share: the console, files written whole or not at all, errors in one line, progress, intervals.
+
+A command that ends with a result hands it over by `finish`: the table first, then the files, each whatever becomes of the
+others. A result is never lost to a full disk: a file that cannot be written goes to standard output, and what standard
+output cannot take goes to standard error.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import math
 import os
+import re
 import secrets
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +28,95 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
+
+from dice_envs.game import check_range
 
 __all__ = [
     "Row",
+    "Stopped",
+    "atomic",
     "check_folder",
     "check_writable",
     "console",
     "figure",
+    "finish",
     "one_line_errors",
     "print_rows",
     "progress",
+    "remove_left_overs",
     "seed_or_fresh",
+    "verdict",
     "wilson_half_width",
     "write_json",
     "write_text",
 ]
 
-# Logs and pipes have no width of their own: give tables room.
-console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140)
 Z95 = 1.959963984540054  # the normal distribution's 97.5 % point
+LONGEST_LINE = 1000  # characters of an error
+LARGEST_SEED = 2**32 - 1  # NumPy's older generator, which Stable-Baselines3 seeds, takes no more
+FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds until the first line of progress, and between two of them
+EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what bad input or a bad disk ends in
+
+
+class _Output:
+    """Standard output; once that cannot be written, standard error."""
+
+    def __init__(self) -> None:
+        self.failed = False  # whether standard output could not be written
+
+    @property
+    def encoding(self) -> str:
+        return sys.stdout.encoding
+
+    def isatty(self) -> bool:
+        return sys.stdout is not None and sys.stdout.isatty()  # None where whoever started us has closed it
+
+    def flush(self) -> None:
+        """Nothing waits: what is written is written at once."""
+
+    def write(self, text: str) -> None:
+        stream = sys.stderr if self.failed else sys.stdout
+        try:
+            stream.write(text)
+            stream.flush()
+        except BrokenPipeError:  # nobody reads on
+            raise
+        except OSError as problem:
+            if self.failed:
+                raise
+            self.failed = True
+            _discard_unwritten()
+            typer.echo(f"error: standard output cannot be written ({problem.strerror}); it goes on here", err=True)
+            self.write(text)
+
+
+class _Console(Console):
+    """Prints what it is given as it stands, brackets and all."""
+
+    def __init__(self, file: Any) -> None:
+        width = shutil.get_terminal_size((140, 25)).columns  # logs and pipes have none of their own: give tables room
+        super().__init__(file=file, width=width, markup=False, highlight=False, emoji=False)
+
+    def whole_line(self, text: str) -> None:
+        """Print one line, however long."""
+        self.print(text, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        """Not rich's to end the command: there may be files to write."""
+        raise
+
+
+_output = _Output()
+console = _Console(_output)
+
+
+def _discard_unwritten() -> None:
+    """Send what standard output could not take to nowhere, or Python fails on it again when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @dataclasses.dataclass
@@ -66,41 +145,129 @@ def print_rows(title: str, rows: list[Row], digits: int = 4) -> None:
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     table.add_column("note")
     for row in rows:
-        verdict = {True: "[green]yes[/]", False: "[red]no[/]", None: ""}[row.agrees]
         error = text(row.error) if row.error else "exact"
-        table.add_row(row.figure, text(row.published), text(row.ours), error, verdict, row.note)
+        table.add_row(row.figure, text(row.published), text(row.ours), error, verdict(row.agrees), row.note)
     console.print(table)
+
+
+def verdict(agrees: bool | None) -> Text:
+    """A green yes, a red no, or nothing where there is no verdict."""
+    return Text("") if agrees is None else Text("yes", "green") if agrees else Text("no", "red")
+
+
+def _in_one_line(problem: BaseException) -> str:
+    if isinstance(problem, OSError) and problem.filename:
+        text = f"{problem.filename}: {problem.strerror}"
+    else:
+        text = f"out of memory: {problem}" if isinstance(problem, MemoryError) else str(problem)
+    line = " ".join(text.split()) or type(problem).__name__
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal has stopped the work at a place where all of it is saved; the message says how to go on."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.exit_status = 128 + number  # as shells have it for a process that a signal ended
 
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Bad input ends a command with one line on standard error and exit status 2; Ctrl-C with 130."""
+    """Bad input ends a command with one line on standard error and exit status 2; Ctrl-C with 130.
+
+    A reader of standard output that has had enough (`| head`) ends it without a word: typer sees to that.
+    """
+    _output.failed = False
     try:
         yield
-    except (ValueError, OSError, ImportError) as problem:
-        text = f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) and problem.filename else str(problem)
-        typer.echo(f"error: {' '.join(text.split())}", err=True)
+    except BrokenPipeError:
+        raise
+    except EXPECTED as problem:
+        _discard_unwritten()
+        typer.echo(f"error: {_in_one_line(problem)}", err=True)
         raise typer.Exit(2) from None
-    except KeyboardInterrupt:
+    except Stopped as stop:
+        typer.echo(str(stop), err=True)
+        raise typer.Exit(stop.exit_status) from None
+    except (KeyboardInterrupt, typer.Abort):  # Abort: Ctrl-C at a prompt, or nothing left to read there
         typer.echo("stopped", err=True)
         raise typer.Exit(130) from None
+    if _output.failed:
+        raise typer.Exit(2)
+
+
+def finish(*parts: Callable[[], Any]) -> None:
+    """Do every part of handing over a result, whatever becomes of the others; then raise what went wrong.
+
+    Raises:
+        OSError: what was expected to go wrong, all in one line; or the only part's own exception.
+        Exception: what was not.
+    """
+    problems: list[Exception] = []
+    for part in parts:
+        try:
+            part()
+        except Exception as problem:  # raised below
+            problems.append(problem)
+    told = [problem for problem in problems if not isinstance(problem, BrokenPipeError)]
+    faults = [problem for problem in told if not isinstance(problem, EXPECTED)]
+    if len(told) > 1 and not faults:
+        raise OSError("; ".join(map(_in_one_line, told)))
+    if problems:
+        raise (faults or told or problems)[0]
 
 
 @contextlib.contextmanager
-def progress(what: str, total: float | None) -> Iterator[Any]:
-    """A progress bar; call what it yields with the amount done since the last call."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+def progress(what: str, total: float, clock: Callable[[], float] = time.monotonic) -> Iterator[Callable[..., None]]:
+    """A progress bar, or where standard error is no terminal a line now and then.
+
+    Yields:
+        What to call with the amount done since the last call, 1 if left out.
+    """
+    errors = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    if not errors.is_terminal:
+        yield _Lines(what, total, clock)
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda amount=1: bar.advance(task, amount)
 
 
+class _Lines:
+    """Progress as lines on standard error: `3 × 2,000 games: 25 %, 1,500 of 6,000, about 2 min left`."""
+
+    def __init__(self, what: str, total: float, clock: Callable[[], float]) -> None:
+        self.what, self.total, self.clock = what, total, clock
+        self.amount = 0.0
+        self.start = clock()
+        self.next_line = self.start + FIRST_LINE
+
+    def __call__(self, amount: float = 1) -> None:
+        self.amount += amount
+        now = self.clock()
+        if now < self.next_line:
+            return
+        self.next_line = now + NEXT_LINE
+        line = f"{self.what}: {100 * self.amount / self.total:.0f} %, {self.amount:,.0f} of {self.total:,.0f}"
+        if self.amount:
+            line += f", about {_duration((now - self.start) * max(0.0, self.total / self.amount - 1))} left"
+        with contextlib.suppress(OSError):  # the work goes on, whoever reads of it
+            typer.echo(line, err=True)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
 def seed_or_fresh(seed: int | None) -> int:
-    """The seed, or a fresh one; ValueError for a negative one."""
+    """The seed, or a fresh one; ValueError for one that not every generator takes."""
     if seed is None:
         return secrets.randbits(31)
-    if seed < 0:
-        raise ValueError(f"seed must be a whole number from 0 on, not {seed}")
+    check_range("seed", seed, 0, LARGEST_SEED)
     return seed
 
 
@@ -109,7 +276,9 @@ def check_writable(path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise IsADirectoryError(21, "this is a folder; a file is needed", str(path))
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; a file is needed", str(path))
+    if path.exists() and not path.is_file():  # what is written takes its place, and it may be /dev/null
+        raise OSError(errno.EINVAL, "this is no plain file", str(path))
     check_folder(path.parent)
 
 
@@ -122,9 +291,24 @@ def check_folder(folder: Path | None) -> None:
         pass
 
 
+def remove_left_overs(folder: Path, name: str | None = None, older_than: float = 0.0) -> None:
+    """Remove what a kill has left of files that were being written (of the one called `name`, if given).
+
+    Only those that have not been written to for `older_than` seconds; others may be another process's, at work.
+    """
+    written = r".+" if name is None else re.escape(name)
+    left_over = re.compile(rf"\.{written}\.[a-z0-9_]{{8}}\.tmp")  # as `atomic` names them
+    for path in folder.iterdir():
+        if left_over.fullmatch(path.name):
+            with contextlib.suppress(OSError):  # not ours to remove, or gone already
+                if time.time() - path.stat().st_mtime >= older_than:
+                    path.unlink()
+
+
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` when the block ends well."""
+    """A temporary path that takes the place of `path` when the block ends well. An OSError names `path`."""
+    remove_left_overs(path.parent, path.name, older_than=3600)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
     temporary = Path(name)
@@ -132,13 +316,25 @@ def atomic(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o644)
         temporary.replace(path)
+    except OSError as problem:
+        problem.filename = problem.filename or str(path)  # a full disk is reported without one
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def _named_in_errors(path: Path) -> Iterator[None]:
+    """An OSError inside names this file, not a temporary one or none."""
+    try:
+        yield
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror or str(problem), str(path)) from None
+
+
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    with atomic(path) as temporary:
+    """Write a file whole or not at all. OSError names it."""
+    with _named_in_errors(path), atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
@@ -153,27 +349,42 @@ def _plain(value: Any) -> Any:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Write JSON whole or not at all; dataclasses and NumPy values become plain ones. No path: nothing."""
-    if path is not None:
-        write_text(path, json.dumps(data, indent=1, default=_plain, allow_nan=False) + "\n")
+    """Write a result as JSON, whole or not at all. No path: nothing.
+
+    Dataclasses and NumPy values become plain ones, and what is infinite or no number becomes null.
+
+    Raises:
+        OSError: the file could not be written; the JSON has gone to standard output instead.
+    """
+    if path is None:
+        return
+    plain = json.loads(json.dumps(data, default=_plain), parse_constant=lambda name: None)
+    text = json.dumps(plain, indent=1)
+    try:
+        write_text(path, text + "\n")
+    except OSError:
+        console.whole_line(text)
+        raise
 
 
 @contextlib.contextmanager
 def figure(report: Path, name: str, **kwargs: Any) -> Iterator[tuple[Any, Any]]:
     """A matplotlib figure and its axes, saved as `report/name.png` when the block ends well."""
+    path = report / f"{name}.png"
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    drawn, axes = plt.subplots(**{"figsize": (8, 5), "layout": "constrained", **kwargs})
-    try:
-        yield drawn, axes
-        with atomic(report / f"{name}.png") as temporary:
-            drawn.savefig(temporary, format="png", dpi=120)
-    finally:
-        plt.close(drawn)
-    console.print(f"plot: {report / f'{name}.png'}")
+    with matplotlib.rc_context({"text.parse_math": False}):  # a dollar sign in the name of an agent is a dollar sign
+        drawn, axes = plt.subplots(**{"figsize": (8, 5), "layout": "constrained", **kwargs})
+        try:
+            yield drawn, axes
+            with _named_in_errors(path), atomic(path) as temporary:
+                drawn.savefig(temporary, format="png", dpi=120)
+        finally:
+            plt.close(drawn)
+    console.whole_line(f"plot: {path}")
 
 
 def wilson_half_width(share: float, count: int) -> float:

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 import numpy as np
 import typer
+from rich.text import Text
 
 import agents as known_agents
 from dice_envs import Variant, configure
 from dice_envs.agent import Agent, ask
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
-from dice_envs.game import OVER, check_range, parse_options
+from dice_envs.game import OVER, check_range, parse_options, shown
 from dice_envs.render import ansi
 from experiments.output import console
 
 __all__ = ["choose", "play_game"]
 
-MOST_SHOWN = 12  # legal actions that are listed one by one
+MOST_LISTED = 12  # legal actions that are listed one by one
 
 
 def _plain(words: str) -> str:
@@ -30,7 +31,7 @@ def _plain(words: str) -> str:
 def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
     """The legal action that a person means: its words, the first letters of them, or `#` and its number."""
     said = words.strip()
-    if re.fullmatch(r"#\s*\d+", said):
+    if re.fullmatch(r"#\s*\d{1,9}", said):
         number = int(said.lstrip("# "))
         return number if number in legal else None
     wanted = _plain(said)
@@ -44,19 +45,19 @@ def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
 
 
 def _ask_person(variant: Variant, legal: list[int]) -> int:
-    shown = [variant.describe_action(action) for action in legal]
-    if len(shown) > MOST_SHOWN:
-        half = MOST_SHOWN // 2
-        shown = [*shown[:half], "…", *shown[-half:]]
+    listed = [variant.describe_action(action) for action in legal]
+    if len(listed) > MOST_LISTED:
+        half = MOST_LISTED // 2
+        listed = [*listed[:half], "…", *listed[-half:]]
     while True:
-        typer.echo(f"you can play: {', '.join(shown)}   (q quits)")
+        typer.echo(f"you can play: {', '.join(listed)}   (q quits)")
         words = typer.prompt("your move", prompt_suffix="> ")
         if words.strip().lower() in ("q", "quit", "exit"):
             raise KeyboardInterrupt
         action = choose(variant, legal, words)
         if action is not None:
             return action
-        typer.echo(f"{words!r} is not one of them")
+        typer.echo(f"{shown(words)} is not one of them")
 
 
 def play_game(
@@ -91,9 +92,11 @@ def play_game(
     batch = Batch(variant, 1, seed=seed)
     streams = new_streams(seed + 1, 1)
     index = np.arange(1)
-    console.print(f"[bold]{variant.game.title}[/], seed {seed}", highlight=False)
+    console.print(Text.assemble((variant.game.title, "bold"), f", seed {seed}"))
     for place, spec in zip(others, specs, strict=True):
-        console.print(f"player {place}: {spec}", highlight=False)
+        console.print(f"player {place}: {spec}")
+    if people == 1 and seats > 1:
+        console.print(f"player {first}: you")
     returns = np.zeros(seats)
     looking = None
     while True:
@@ -121,7 +124,7 @@ def play_game(
         for note in variant.picture(batch.states[0], persons[0]).notes:
             if note not in before and not note.endswith(words):  # what was just said need not be said again
                 typer.echo(f"  {note}")
-    typer.echo(ansi(variant.picture(batch.states[0], persons[0] if people == 1 else None)))
+    typer.echo(ansi(variant.picture(batch.states[0])))  # with all that was hidden
     for place in persons:
         who = "you" if people == 1 else f"player {place}"
         typer.echo(f"{who}: {returns[place]:+g}")

@@ -7,6 +7,7 @@ that recomputes it with icepool. Section numbers are the paper's; the order is t
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import itertools
 import math
 from collections import Counter
@@ -234,10 +235,12 @@ def sampled(scores: np.ndarray) -> list[tuple[float, float]]:
     root = math.sqrt(len(scores))
     signs, even, squares = np.sign(scores), scores == 0, scores**2
     square = squares.mean()
+    with np.errstate(divide="ignore", invalid="ignore"):  # closeness is infinite where all of a few games end even
+        closeness = float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / root
     return [
         (100 * float(signs.mean()), 100 * float(signs.std()) / root),
         (100 * float(even.mean()), 100 * float(even.std()) / root),
-        (float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / root),
+        closeness,
     ]
 
 
@@ -299,17 +302,20 @@ def nearest_pools(
     targets = check_targets(bias, tie_percentage, closeness)
     if count < 1 or not candidates_a or not candidates_b:
         raise ValueError("a search needs candidates for both pools and at least 1 result to list")
-    found = []
-    for a in candidates_a:
-        for b in candidates_b:
-            result = score_distribution(a, b, ties, pairing)
-            values = (float(result.win_bias), float(result.tie_percentage), result.closeness)
-            gaps = [
-                (value - target) * scale
-                for value, target, scale in zip(values, targets, (0.01, 0.01, 1.0), strict=True)
-                if target is not None
-            ]
-            found.append(Match(a, b, result, math.hypot(*gaps)))
-            done(1)
-    found.sort(key=lambda match: (match.distance, len(match.pool_a) + len(match.pool_b), match.pool_a, match.pool_b))
-    return found[:count]
+
+    def match(a: Pool, b: Pool) -> Match:
+        result = score_distribution(a, b, ties, pairing)
+        values = (float(result.win_bias), float(result.tie_percentage), result.closeness)
+        gaps = [
+            (value - target) * scale
+            for value, target, scale in zip(values, targets, (0.01, 0.01, 1.0), strict=True)
+            if target is not None
+        ]
+        done(1)
+        return Match(a, b, result, math.hypot(*gaps))
+
+    return heapq.nsmallest(  # which keeps no more than it returns
+        count,
+        (match(a, b) for a in candidates_a for b in candidates_b),
+        key=lambda match: (match.distance, len(match.pool_a) + len(match.pool_b), match.pool_a, match.pool_b),
+    )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import json as json_module
-import pickle
 import time
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,103 +16,47 @@ import numpy as np
 import agents
 from agents.ppo import NetworkPolicy, Ppo, save_policy
 from dice_envs import Pool, Variant, configure
-from dice_envs.game import check_range, parse_options
+from dice_envs.game import check_range, parse_options, shown
+from experiments.arena import MOST_GAMES, Result, show, tournament
+from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
+from experiments.guard import first_signal_waits, only_process, writer_errors_name
 from experiments.output import (
+    Stopped,
     atomic,
     check_folder,
     check_writable,
     console,
     figure,
+    finish,
     print_rows,
     progress,
+    remove_left_overs,
     seed_or_fresh,
     write_json,
+    write_text,
 )
+from experiments.presets import MOST_SEED, PRESETS, Preset
 
 __all__ = ["PRESETS", "Preset", "train"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Preset:
-    """How to train.
-
-    Attributes:
-        steps: learner steps in all.
-        opponents: specs of the pool's fixed opponents.
-        self_share: how many of the opponents drawn are past selves, 0 to 1.
-        past_selves: how many of them are kept; the oldest makes room.
-        snapshot_every: iterations between two of them.
-        num_envs, num_steps: games at once, and steps in each between two updates.
-        minibatch, epochs, learning_rate, entropy, gae_lambda, hidden: MaskablePPO's; the learning rate falls to 0.
-        checkpoint_every: iterations between two checkpoints.
-        threads: PyTorch's.
-    """
-
-    steps: int
-    opponents: tuple[str, ...] = ("random",)
-    self_share: float = 0.2
-    past_selves: int = 8
-    snapshot_every: int = 8
-    num_envs: int = 512
-    num_steps: int = 64
-    minibatch: int = 4096
-    epochs: int = 4
-    learning_rate: float = 5e-4
-    entropy: float = 0.01
-    gae_lambda: float = 0.95
-    hidden: tuple[int, ...] = (128, 128)
-    checkpoint_every: int = 8
-    threads: int = 2
-
-
-_NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.75", "numbers:bluff=1")
-
-# Presets of games that need their own; "" is for all others.
-PRESETS: dict[str, dict[str, Preset]] = {
-    "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000)},
-    "liars_dice": {
-        "quick": Preset(steps=9_000_000, opponents=_NUMBERS),
-        "full": Preset(steps=200_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32),
-    },
-    "shakes": {
-        "quick": Preset(
-            steps=1_500_000,
-            num_envs=256,
-            num_steps=24,
-            minibatch=2048,
-            learning_rate=1e-3,
-            entropy=0.003,
-            hidden=(64, 64),
-            threads=1,
-        ),
-    },
-    "thirties": {
-        "quick": Preset(
-            steps=1_000_000,
-            num_envs=256,
-            num_steps=32,
-            minibatch=1024,
-            epochs=8,
-            learning_rate=1e-3,
-            entropy=0.0,
-            hidden=(64, 64),
-            threads=1,
-        ),
-    },
-}
-
-
 class _Run:
-    """A training run in a folder: config.json, checkpoint.pt, policy.npz, results.json, plots, a TensorBoard log."""
+    """A training run in a folder.
+
+    checkpoint.pt is all that is needed to go on. config.json and policy.npz are derived from it, for people and agents;
+    results.json and plots come at the end, and a TensorBoard log beside them.
+    """
 
     def __init__(self, folder: Path, variant: Variant, preset: Preset, seed: int) -> None:
         self.folder, self.variant, self.preset, self.seed = folder, variant, preset, seed
         self.curve: list[dict[str, Any]] = []
+        self.score: dict[str, list[float]] = {}  # since the curve's last point: games against each opponent, and their worth
         self.selves = 0  # snapshots taken so far
         fixed: list[Any] = [agents.make(spec) for spec in preset.opponents] if variant.facts.num_seats > 1 else []
         self.num_fixed = len(fixed)
         self.pool = Pool([*fixed, *["random"] * preset.past_selves]) if fixed else None
         self._weigh()
+        self.model = self._build()
 
     def _weigh(self) -> None:
         """Fixed opponents share what past selves leave; places of selves that are not there yet weigh nothing."""
@@ -125,18 +68,8 @@ class _Run:
         weights += [share / there if place < there else 0.0 for place in range(self.preset.past_selves)]
         self.pool.weights = weights
 
-    def opponent_name(self, number: int) -> str:
-        return self.preset.opponents[number] if number < self.num_fixed else "past selves"
-
-    def add_self(self, policy: NetworkPolicy) -> None:
-        """Take a snapshot into the pool."""
-        if self.pool is not None and self.preset.past_selves:
-            self.pool.agents[self.num_fixed + self.selves % self.preset.past_selves] = policy
-            self.selves += 1
-            self._weigh()
-
-    def build(self) -> Any:
-        """The MaskablePPO model on its environment."""
+    def _build(self) -> Any:
+        """The MaskablePPO model on its environment, with games dealt."""
         import torch
         from sb3_contrib import MaskablePPO
 
@@ -147,7 +80,7 @@ class _Run:
         torch.distributions.Distribution.set_default_validate_args(False)
         p = self.preset
         env = make_vec_env(self.variant, p.num_envs, self.pool or "random", seed=self.seed)
-        return MaskablePPO(
+        model = MaskablePPO(
             "MlpPolicy",
             env,
             n_steps=p.num_steps,
@@ -162,127 +95,245 @@ class _Run:
             seed=self.seed,
             device="cpu",
         )
+        # What `learn` would do first, done now: a new run can then be saved and go on like any other.
+        model._last_obs = env.reset()
+        model._last_episode_starts = np.ones(p.num_envs, bool)
+        return model
 
-    def policy_of(self, model: Any) -> NetworkPolicy:
+    @property
+    def iterations(self) -> int:
+        """How many rollouts have been collected."""
+        return self.model.num_timesteps // (self.preset.num_envs * self.preset.num_steps)
+
+    def opponent_name(self, number: int) -> str:
+        return self.preset.opponents[number] if number < self.num_fixed else "past selves"
+
+    def policy(self) -> NetworkPolicy:
         """The model's present policy, copied."""
         from torch import nn
 
-        dense = [m for m in model.policy.mlp_extractor.policy_net if isinstance(m, nn.Linear)] + [model.policy.action_net]
-        layers = [(m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy()) for m in dense]
+        network = self.model.policy
+        dense = [m for m in network.mlp_extractor.policy_net if isinstance(m, nn.Linear)] + [network.action_net]
+        return self._policy_of([(m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy()) for m in dense])
+
+    def _policy_of(self, layers: list[tuple[np.ndarray, np.ndarray]]) -> NetworkPolicy:
         return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers)
 
-    def save(self, model: Any) -> None:
-        """Write the checkpoint and the policy, each whole or not at all."""
+    def add_self(self, policy: NetworkPolicy) -> None:
+        """Take a snapshot into the pool."""
+        if self.pool is not None and self.preset.past_selves:
+            self.pool.agents[self.num_fixed + self.selves % self.preset.past_selves] = policy
+            self.selves += 1
+            self._weigh()
+
+    def add_game(self, info: Mapping[str, Any]) -> None:
+        """Count an ended game: where there are opponents, whether it was won against each; else its return."""
+        if self.pool is None:
+            self._add_score("return", info["episode"]["r"])
+            return
+        # A game is won where the return is above what an even game pays: 0 in all games that are zero-sum.
+        for number in info["players"][info["players"] >= 0]:
+            self._add_score(self.opponent_name(int(number)), float(info["episode"]["r"] > 0))
+
+    def _add_score(self, name: str, worth: float) -> None:
+        score = self.score.setdefault(name, [0, 0.0])
+        score[0] += 1
+        score[1] += worth
+
+    def add_point(self) -> dict[str, float]:
+        """Take the mean scores since the last point into the curve, and return them."""
+        means = {name: worth / games for name, (games, worth) in sorted(self.score.items())}
+        if means:
+            self.curve.append({"steps": self.model.num_timesteps, **means})
+        self.score = {}
+        return means
+
+    def check_finite(self) -> None:
+        """ValueError where the network has become useless; checkpoints are of networks that are not."""
         import torch
 
+        if not all(torch.isfinite(parameter).all() for parameter in self.model.policy.parameters()):
+            raise ValueError(
+                f"the network's weights are not finite any more after {self.model.num_timesteps:,} steps; the last "
+                f"checkpoint in {self.folder} is from before; a lower learning rate keeps them finite"
+            )
+
+    def save(self) -> None:
+        """Write the checkpoint and what is derived from it, each file whole or not at all."""
+        import torch
+
+        self.check_finite()
         selves = []
         if self.pool is not None:
             there = self.pool.agents[self.num_fixed : self.num_fixed + min(self.selves, self.preset.past_selves)]
             selves = [[(torch.from_numpy(w), torch.from_numpy(b)) for w, b in policy.layers] for policy in there]
+        config = {
+            "game": self.variant.game.name,
+            "options": self.variant.changed_options(),
+            "preset": dataclasses.asdict(self.preset),
+            "seed": self.seed,
+        }
         state = {
-            "policy": model.policy.state_dict(),
-            "optimizer": model.policy.optimizer.state_dict(),
-            "num_timesteps": model.num_timesteps,
+            **model_state(self.model),
+            "config": json_module.dumps(config),
             "selves": selves,
             "num_selves": self.selves,
             "curve": json_module.dumps(self.curve),
+            "score": json_module.dumps(self.score),
         }
-        with atomic(self.folder / "checkpoint.pt") as temporary:
-            torch.save(state, temporary)
+        write_checkpoint(self.folder / "checkpoint.pt", state)
+        write_text(self.folder / "config.json", json_module.dumps(config, indent=1) + "\n")
         with atomic(self.folder / "policy.npz") as temporary:
-            save_policy(temporary, self.policy_of(model))
+            save_policy(temporary, self.policy())
 
-    def load(self, model: Any) -> None:
-        """Go back to the last checkpoint. ValueError if it is damaged or of another run."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a state that `save` wrote for a run like this one. ValueError, KeyError or TypeError if it is not one."""
         import torch
 
-        path = self.folder / "checkpoint.pt"
-        try:
-            state = torch.load(path, weights_only=True)
-            model.policy.load_state_dict(state["policy"])
-            model.policy.optimizer.load_state_dict(state["optimizer"])
-            model.num_timesteps = int(state["num_timesteps"])
-            self.curve = json_module.loads(state["curve"])
-            for layers in state["selves"]:
-                arrays = [(weights.numpy(), biases.numpy()) for weights, biases in layers]
-                self.add_self(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), arrays))
-            self.selves = int(state["num_selves"])
-        except (
-            RuntimeError,
-            KeyError,
-            TypeError,
-            EOFError,
-            AttributeError,
-            pickle.UnpicklingError,
-            zipfile.BadZipFile,
-        ) as problem:
-            reason = str(problem).partition("\n")[0][:120]
-            raise ValueError(
-                f"{str(path)!r} is damaged or of another run ({reason}); remove it to start anew, or choose another --out"
-            ) from None
+        check_range("num_selves", state["num_selves"], 0, 10**12)
+        like = [(torch.from_numpy(w), torch.from_numpy(b)) for w, b in self.policy().layers]
+        there = min(state["num_selves"], self.preset.past_selves) if self.pool else 0
+        check_like("selves", state["selves"], [like] * there)
+        for layers in state["selves"]:
+            self.add_self(self._policy_of([(weights.numpy(), biases.numpy()) for weights, biases in layers]))
+        self.selves = state["num_selves"]
+        self.curve = json_module.loads(state["curve"])
+        self.score = json_module.loads(state["score"])
+        _check_curve(self.curve, self.score)
+        restore_model(self.model, state)
+
+    def learn(self) -> None:
+        """Train up to the preset's steps. Stopped if a signal comes before that."""
+        left = self.preset.steps - self.model.num_timesteps
+        if left <= 0:
+            return
+        log = self.folder / "tensorboard"
+        with first_signal_waits() as signal_noted, progress("learner steps", left) as done, writer_errors_name(log):
+            # Not to be reset: counters and games go on from where they are, which is the beginning in a new run.
+            self.model.learn(left, callback=_callback(self, done, signal_noted), reset_num_timesteps=False, tb_log_name="ppo")
+            self.save()
+            self.stop_on(signal_noted())
+
+    def stop_on(self, signal_number: int | None) -> None:
+        """Raise Stopped if a signal has come; everything is saved."""
+        if signal_number is not None:
+            raise Stopped(
+                f"stopped after {self.model.num_timesteps:,} steps, which are saved in {self.folder}; the same command "
+                f"with --resume goes on",
+                signal_number,
+            )
 
 
-def _callback(run: _Run, done: Any) -> Any:
+def _callback(run: _Run, done: Callable[[int], Any], signal_noted: Callable[[], int | None]) -> Any:
     from stable_baselines3.common.callbacks import BaseCallback
 
     class Watch(BaseCallback):
-        """Keeps the learning curve, takes snapshots, writes checkpoints."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.iterations = 0
-            self.score: dict[str, list[float]] = {}
-            self.at = 0
+        """Keeps the learning curve, takes snapshots, writes checkpoints, stops on a signal."""
 
         def _on_training_start(self) -> None:
-            self.at = self.model.num_timesteps
             self.started = time.perf_counter()
-            self.first = self.at
+            self.first = self.model.num_timesteps
+            self.at = self.first
+
+        def _on_rollout_start(self) -> None:
+            # Only here is a run complete: the last rollout has been learned from, the next has not begun.
+            run.check_finite()
+            number = signal_noted()
+            if number is not None:
+                run.save()
+                run.stop_on(number)
+            if run.iterations % run.preset.checkpoint_every == 0 and self.at > self.first:
+                run.save()
+                speed = (self.at - self.first) / (time.perf_counter() - self.started)
+                last = run.curve[-1] if run.curve else {}
+                scores = "  ".join(f"{name} {value:.3f}" for name, value in last.items() if name != "steps")
+                console.print(f"{self.at:>12,} steps  {speed:>8,.0f}/s  {scores}")
 
         def _on_step(self) -> bool:
-            # A game is won where the return is above what an even game pays: 0 in all games that are zero-sum.
             for info in self.locals["infos"]:
                 if "episode" in info:
-                    for number in info["players"][info["players"] >= 0] if run.pool else [0]:
-                        name = run.opponent_name(int(number)) if run.pool else "return"
-                        self.score.setdefault(name, []).append(info["episode"]["r"])
+                    run.add_game(info)
             return True
 
         def _on_rollout_end(self) -> None:
-            self.iterations += 1
             done(self.model.num_timesteps - self.at)
             self.at = self.model.num_timesteps
-            if self.iterations % 4 == 0 and self.score:
-                point: dict[str, Any] = {"steps": self.model.num_timesteps}
-                for name, returns in sorted(self.score.items()):
-                    point[name] = float(np.mean(returns)) if run.pool is None else float(np.mean(np.array(returns) > 0))
-                    self.logger.record(f"pool/{name}", point[name])
-                run.curve.append(point)
-                self.score = {}
-            if self.iterations % run.preset.snapshot_every == 0:
-                run.add_self(run.policy_of(self.model))
-            if self.iterations % run.preset.checkpoint_every == 0:
-                run.save(self.model)
-                speed = (self.at - self.first) / (time.perf_counter() - self.started)
-                last = run.curve[-1] if run.curve else {}
-                shown = "  ".join(f"{name} {value:.3f}" for name, value in last.items() if name != "steps")
-                console.print(f"{self.at:>12,} steps  {speed:>8,.0f}/s  {shown}", highlight=False)
+            if run.iterations % 4 == 0:
+                for name, mean in run.add_point().items():
+                    self.logger.record(f"pool/{name}", mean)
+            if run.iterations % run.preset.snapshot_every == 0:
+                run.add_self(run.policy())
 
     return Watch()
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    try:
-        config = json_module.loads(path.read_text())
-        return {"game": config["game"], "options": config["options"], "preset": config["preset"], "seed": config["seed"]}
-    except (ValueError, KeyError, TypeError) as problem:
-        raise ValueError(f"{str(path)!r} is damaged ({problem}); remove the folder to start anew") from None
+def _check_curve(curve: Any, score: Any) -> None:
+    """Raise ValueError unless these are a learning curve and the scores since its last point."""
+    if not isinstance(curve, list) or not all(isinstance(point, dict) and "steps" in point for point in curve):
+        raise ValueError("curve is not a list of points")
+    if not isinstance(score, dict) or not all(isinstance(sums, list) and len(sums) == 2 and sums[0] for sums in score.values()):
+        raise ValueError("score does not hold two numbers for each opponent")
+    for numbers in (*(point.values() for point in curve), *score.values()):
+        for number in numbers:
+            check_range("a number of the curve", number, -1e15, 1e15, whole=False)
+
+
+def _read_config(text: str) -> tuple[Variant, Preset, int]:
+    """Variant, preset and seed of a run. ValueError, KeyError, TypeError or AttributeError if one is missing or wrong."""
+    config = json_module.loads(text)
+    for field in dataclasses.fields(Preset):
+        config["preset"][field.name]  # one that is missing would take today's default
+    check_range("seed", config["seed"], 0, MOST_SEED)
+    variant = configure(str(config["game"]), **_tuples(config["options"]))
+    return variant, Preset(**_tuples(config["preset"])), config["seed"]
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:
     """JSON knows no tuples: lists become them again."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+
+
+@contextlib.contextmanager
+def _blamed_on(path: Path) -> Iterator[None]:
+    """One ValueError for all that can be wrong with what a checkpoint holds."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        reason = f"{problem} is missing" if isinstance(problem, KeyError) else str(problem).partition("\n")[0][:200]
+        raise ValueError(
+            f"{str(path)!r} is damaged or of another run ({reason}); remove it to start anew, or choose another --out"
+        ) from None
+
+
+def _open_run(
+    folder: Path,
+    resume: bool,
+    variant: Variant,
+    plan: Preset,
+    steps: int | None,
+    opponents: Sequence[str] | None,
+    seed: int | None,
+) -> _Run:
+    """The run in the folder, a new one or the one that is there; ValueError if that is another or damaged."""
+    path = folder / "checkpoint.pt"
+    if not path.exists():
+        return _Run(folder, variant, plan, seed_or_fresh(seed))
+    if not resume:
+        raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
+    with _blamed_on(path):
+        state = read_checkpoint(path)
+        its_variant, its_plan, its_seed = _read_config(state["config"])
+    game, its_game = (f"{v.game.name} {v.changed_options()}" for v in (variant, its_variant))
+    if game != its_game:
+        raise ValueError(f"{folder} holds a run of {its_game}, not of {game}")
+    if seed not in (None, its_seed):
+        raise ValueError(f"{folder} holds a run with seed {its_seed}, not {seed}")
+    if opponents and tuple(opponents) != its_plan.opponents:
+        raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
+    run = _Run(folder, its_variant, dataclasses.replace(its_plan, steps=steps or its_plan.steps), its_seed)
+    with _blamed_on(path):
+        run.restore(state)
+    return run
 
 
 def train(
@@ -303,75 +354,63 @@ def train(
         What results.json holds: the cross table, the learning curve, the seed, the speed.
 
     Raises:
-        ValueError: wrong arguments, a folder that holds another run, a damaged checkpoint.
+        ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
+        Stopped: Ctrl-C or SIGTERM came during training; all is saved.
     """
     plain = configure(game).game
     variant = plain.configure(**{**plain.gym_options, **parse_options(list(option))})
     choices = {**PRESETS[""], **PRESETS.get(plain.name, {})}
     if preset not in choices:
-        raise ValueError(f"unknown preset {preset!r}; presets are: {', '.join(choices)}")
+        raise ValueError(f"unknown preset {shown(preset)}; presets are: {', '.join(choices)}")
     plan = choices[preset]
     if opponents:
         plan = dataclasses.replace(plan, opponents=tuple(opponents))
     if steps is not None:
-        check_range("steps", steps, 1, 10**12)
         plan = dataclasses.replace(plan, steps=steps)
-    check_range("evaluation_games", evaluation_games, 1, 10**9)
+    check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
+    if seed is not None:
+        check_range("seed", seed, 0, MOST_SEED)
     for spec in plan.opponents:
         agents.make(spec)
     check_writable(json)
-    seed = seed_or_fresh(seed)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
-    going_on = (folder / "checkpoint.pt").exists()
-    wanted = {"game": plain.name, "options": variant.changed_options()}
-    if going_on:
-        if not resume:
-            raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
-        config = _read_config(folder)
-        if {"game": config["game"], "options": _tuples(config["options"])} != wanted:
-            raise ValueError(
-                f"{folder} holds a run of {config['game']} {config['options']}, not of {plain.name} {wanted['options']}"
-            )
-        seed = int(config["seed"])
-        kept: dict[str, Any] = _tuples(config["preset"])
-        plan = Preset(**{**kept, "steps": steps or kept["steps"]})
     check_folder(folder)
-    run = _Run(folder, variant, plan, seed)
-    model = run.build()
-    if going_on:
-        run.load(model)
-    write_json(folder / "config.json", {**wanted, "preset": dataclasses.asdict(plan), "seed": seed})
-    console.print(
-        f"training {plain.name} {wanted['options'] or ''} for {plan.steps:,} steps in {folder}, seed {seed}", highlight=False
-    )
-    left, start = plan.steps - model.num_timesteps, time.perf_counter()
-    first = model.num_timesteps
-    if left > 0:
-        with progress("learner steps", left) as done:
-            model.learn(left, callback=_callback(run, done), reset_num_timesteps=not going_on, tb_log_name="ppo")
-        run.save(model)
-    seconds = time.perf_counter() - start
+    with only_process(folder):
+        remove_left_overs(folder)
+        run = _open_run(folder, resume, variant, plan, steps, opponents, seed)
+        run.save()
+        return _finish(run, evaluation_games, json)
+
+
+def _finish(run: _Run, evaluation_games: int, json: Path | None) -> dict[str, Any]:
+    """Train what is left to train, measure, and write the results."""
+    first, options = run.model.num_timesteps, run.variant.changed_options()
+    name = f"{run.variant.game.name} {options}" if options else run.variant.game.name
+    console.print(f"training {name} from step {first:,} to {run.preset.steps:,} in {run.folder}, seed {run.seed}")
+    start = time.perf_counter()
+    run.learn()
+    seconds, trained = time.perf_counter() - start, run.model.num_timesteps - first
     result: dict[str, Any] = {
-        "seed": seed,
-        "steps": model.num_timesteps,
-        "steps_per_second": (model.num_timesteps - first) / seconds if left > 0 else None,
+        "seed": run.seed,
+        "steps": run.model.num_timesteps,
+        "steps_per_second": trained / seconds if trained else None,
         "curve": run.curve,
     }
-    if left > 0:
-        console.print(f"{model.num_timesteps - first:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
-    _measure(run, evaluation_games, result)
-    _plot_curve(run)
-    write_json(folder / "results.json", result)
-    write_json(json, result)
-    console.print(f"saved: ppo:{folder / 'policy.npz'}", highlight=False)
+    if trained:
+        console.print(f"{trained:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
+    table = _measure(run, evaluation_games, result)
+    finish(
+        lambda: write_json(run.folder / "results.json", result),
+        lambda: write_json(json, result),
+        lambda: _plot_curve(run),
+        lambda: _plot_table(run, table),
+        lambda: console.print(f"saved: ppo:{run.folder / 'policy.npz'}"),
+    )
     return result
 
 
-def _measure(run: _Run, games: int, result: dict[str, Any]) -> None:
-    """The final cross table, and whatever exact measure the game's solver offers."""
-    from experiments.__main__ import draw_win_rates
-    from experiments.arena import show, tournament
-
+def _measure(run: _Run, games: int, result: dict[str, Any]) -> Result | None:
+    """Add to the result the final cross table, which is returned, and whatever exact measure the game's solver offers."""
     spec = f"ppo:{run.folder / 'policy.npz'}"
     try:
         solver: Any = importlib.import_module(f"experiments.solve.{run.variant.game.name}")
@@ -383,7 +422,7 @@ def _measure(run: _Run, games: int, result: dict[str, Any]) -> None:
         result["exact"] = [dataclasses.asdict(row) for row in rows]
     seats = run.variant.facts.num_seats
     if seats == 1:
-        return
+        return None
     specs = (
         [spec, spec + ",greedy=true", *run.preset.opponents]
         if seats == 2
@@ -395,7 +434,15 @@ def _measure(run: _Run, games: int, result: dict[str, Any]) -> None:
     table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
     show(table)
     result["table"] = dataclasses.asdict(table)
-    size = 2 + 1.1 * len(specs)
+    return table
+
+
+def _plot_table(run: _Run, table: Result | None) -> None:
+    from experiments.__main__ import draw_win_rates
+
+    if table is None:
+        return
+    size = 2 + 1.1 * len(table.agents)
     with figure(run.folder, "cross_table", figsize=(size + 2, size)) as (_, axes):
         draw_win_rates(axes, table)
 

@@ -26,7 +26,7 @@ from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.batch import Batch, IllegalActionError
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, configure, load, names
-from dice_envs.seat import SeatEnv, SeatVectorEnv
+from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
 from tests.conftest import ROOT
 from tests.variants import MORE_OPTIONS
 
@@ -412,6 +412,33 @@ def test_gymnasium_and_sb3_check_env(name, options):
     with quiet():
         gymnasium_check_env(SeatEnv(name, **options), skip_render_check=False)
         sb3_check_env(SeatEnv(name, **options))
+
+
+@every_variant
+def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
+    from dice_envs.sb3 import make_vec_env
+
+    def make(seed):
+        return make_vec_env(name, 6, Pool(["random", "random"]), seed=seed, **gym_options(name, options))
+
+    def play_on(env, observations, steps):
+        """Bytes of all that a learner sees who draws its actions from the same stream each time."""
+        rng = np.random.default_rng(1)
+        seen = [observations.tobytes()]
+        for _ in range(steps):
+            masks = env.action_masks()
+            observations, rewards, dones, infos = env.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
+            ends = [(info["episode"]["r"], info["episode"]["l"], info["players"].tolist()) for info in infos if info]
+            seen.append((masks.tobytes(), observations.tobytes(), rewards.tobytes(), dones.tobytes(), ends))
+        return seen
+
+    env = make(seed=3)
+    play_on(env, env.reset(), 20)
+    kept = env.snapshot()
+    first = play_on(env, env.restore(kept), 30)
+    assert play_on(env, env.restore(kept), 30) == first
+    other = make(seed=4)
+    assert play_on(other, other.restore(kept), 30) == first
 
 
 @every_game

@@ -20,8 +20,8 @@ from dice_envs.agent import Turn
 from dice_envs.dice import new_streams
 from dice_envs.exact.fatestones import draw_hands, edges, evaluate, first_choices, solve_all, solve_draws
 from dice_envs.game import OVER
-from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_DRAWS, NONE, duel
-from experiments.arena import tournament
+from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
+from experiments.arena import log_writer, tournament
 from experiments.logs.fatestones import Writer, read_log
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -45,6 +45,9 @@ def test_the_bags():
         ({"dice": (123456, 654321, 111111, 111111, 111111, 111111)}, "654321 is no such code"),
         ({"dice": (123456,) * 5}, "at least 2 \\* hand_size = 6 codes, not 5"),
         ({"dice": 123456}, "dice must be"),
+        ({"dice": (123456,) * 32_768}, "dice must list at most 32767 codes, not 32768"),
+        ({"dice": [123456] * 10**6}, "dice must list at most 32767 codes, not 1000000"),
+        ({"dice": ("1" * 5000,) * 6}, "….* .5,000 characters. is no such code"),
         ({"hand_size": 0}, "hand_size must be a whole number from 1 to 5, not 0"),
         ({"scratch": "stop"}, "scratch must be one of"),
     ],
@@ -52,6 +55,16 @@ def test_the_bags():
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         configure("fatestones", **options)
+
+
+def test_the_largest_bag_is_drawn_from_end_to_end():
+    """Hands hold places of the bag while they are drawn: a larger bag's last places once became negative numbers."""
+    codes = (111111, *(222222,) * (MAX_BAG - 2), 666666)
+    batch = Batch("fatestones", 50_000, seed=1, dice=codes, hand_size=5)
+    drawn = batch.states["hands"]
+    for code in (111111, 666666):  # one place of 32,767 each, 500,000 drawn: 15 expected
+        assert 3 < (drawn == DIE_OF_CODE[code]).sum() < 35
+    assert np.isin(drawn, [DIE_OF_CODE[code] for code in set(codes)]).all()
 
 
 @settings(deadline=None)
@@ -263,6 +276,10 @@ def test_agents_refuse_other_games_and_opponents_without_chances():
             agents.make(spec).act(turn)
     with pytest.raises(ValueError, match="unknown agent 'nobody'"):
         agents.make("best_response:nobody")
+    agents.make("best_response:best_response:random")
+    for times in (10, 10_000):
+        with pytest.raises(ValueError, match="opponent must be .* at most 8 times over"):
+            agents.make("best_response:" * times + "random")
 
 
 # --- logs ---------------------------------------------------------------------------------------------------------
@@ -273,7 +290,9 @@ GOOD = "123456,222555,333444,111666,133356,233346,0,2,6,4"
 def test_a_log_is_what_was_played(tmp_path):
     path = tmp_path / "log.csv"
     variant = configure("fatestones")
-    result = tournament(variant, ["best_response:random", "random"], 500, seed=2, log=path)
+    writer = log_writer(variant, 2)
+    result = tournament(variant, ["best_response:random", "random"], 500, seed=2, log=writer)
+    path.write_text(writer.text())
     log = read_log(path)
     wins, losses, ties = log.record()
     assert wins + losses == 500
@@ -292,7 +311,9 @@ def test_a_log_is_what_was_played(tmp_path):
 def test_writing_what_was_read_changes_nothing(tmp_path):
     path = tmp_path / "log.csv"
     variant = configure("fatestones", scratch="draw")
-    tournament(variant, ["random", "random"], 50, seed=2, log=path)
+    played = log_writer(variant, 2)
+    tournament(variant, ["random", "random"], 50, seed=2, log=played)
+    path.write_text(played.text())
     log = read_log(path)
     writer = Writer(variant)
     writer._parts, writer._games = [log], [np.zeros(len(log.sizes))]
@@ -323,13 +344,13 @@ def test_a_malformed_line_is_named(tmp_path, line, reason):
     assert not line or "line 2: " in str(caught.value)
 
 
-def test_logs_are_of_one_pair_and_of_games_that_have_them(tmp_path):
+def test_logs_are_of_one_pair_and_of_games_that_have_them():
     with pytest.raises(ValueError, match="one pair"):
-        tournament(configure("fatestones"), ["random"] * 3, 10, seed=1, log=tmp_path / "x.csv")
+        log_writer(configure("fatestones"), 3)
     with pytest.raises(ValueError, match="has no log format"):
-        tournament(configure("liars_dice"), ["random"] * 2, 10, seed=1, log=tmp_path / "x.csv")
+        log_writer(configure("liars_dice"), 2)
     with pytest.raises(ValueError, match="hand_size must be at most 3"):
-        tournament(configure("fatestones", hand_size=4), ["random"] * 2, 10, seed=1, log=tmp_path / "x.csv")
+        log_writer(configure("fatestones", hand_size=4), 2)
 
 
 LOGS = Path(os.environ.get("FATESTONES_LOGS", "fatestones_logs"))

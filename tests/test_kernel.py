@@ -94,6 +94,23 @@ def test_without_numbas_internals_kernels_still_run(run_python):
     assert run_python(code) == "2 3 1\n"
 
 
+def test_one_warning_where_nothing_can_be_cached(copy_of_package, run_python):
+    """Every kernel has a reason of its own, and there are a hundred of them."""
+    for folder in (copy_of_package / "dice_envs", copy_of_package / "dice_envs" / "games"):
+        (folder / "__pycache__").write_text("a file where the folder would be")
+    no_folder = str(copy_of_package / "dice_envs" / "__pycache__")
+    code = (
+        "import warnings\n"
+        "with warnings.catch_warnings(record=True) as seen:\n"
+        "    warnings.simplefilter('always')\n"
+        "    from dice_envs import load, names\n"
+        "    games = [load(name) for name in names()]\n"
+        "print([str(w.message).partition(':')[0] for w in seen])"
+    )
+    done = run_python(code, copy_of_package, HOME=no_folder, XDG_CACHE_HOME=no_folder, NUMBA_CACHE_DIR="")
+    assert done == "['dice_envs compiles its kernels anew in every process']\n"
+
+
 def test_closures_are_told_apart_by_their_tag():
     def build(number):
         @kernel(tag=f"test {number}")

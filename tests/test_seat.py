@@ -225,6 +225,40 @@ def test_sb3_vec_env_is_the_vector_env_with_same_step_reset():
     assert venv.get_attr("render_mode") == [None] * 5
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("states", None),
+        ("states", np.zeros(4, np.int64)),
+        ("streams", np.zeros(3, "u8")),
+        ("learners", np.full(4, 2)),
+        ("learners", np.full(4, -1)),
+        ("learners", np.zeros(4, np.int32)),
+        ("players", np.full((4, 2), -1)),
+        ("players", np.full((4, 2), 7)),
+        ("earned", np.full(4, np.nan)),
+        ("returns", np.full(4, np.inf)),
+        ("lengths", np.zeros(5, np.int64)),
+    ],
+)
+def test_a_wrong_snapshot_is_refused_and_changes_nothing(field, value):
+    venv = dice_envs.sb3.make_vec_env("liars_dice", 4, seed=3)
+    venv.reset()
+    before = {name: array.tobytes() for name, array in venv.snapshot().items()}
+    with pytest.raises(ValueError, match="snapshot"):
+        venv.restore({**venv.snapshot(), field: value})
+    assert {name: array.tobytes() for name, array in venv.snapshot().items()} == before
+
+
+def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
+    venv = dice_envs.sb3.make_vec_env("liars_dice", 4, seed=3)
+    venv.reset()
+    wrong = venv.snapshot()
+    wrong["states"]["seat"] = 5
+    with pytest.raises(ValueError, match="snapshot has seats to move"):
+        venv.restore(wrong)
+
+
 def test_maskable_ppo_learns_out_of_the_box():
     """The library's own PPO, a few thousand steps, beats random play clearly more often than random does."""
     from sb3_contrib import MaskablePPO

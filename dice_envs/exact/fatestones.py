@@ -24,6 +24,7 @@ from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
 from dice_envs.kernel import kernel
 
 __all__ = [
+    "MOST_DRAWS",
     "Draws",
     "Evaluation",
     "draw_hands",
@@ -41,6 +42,7 @@ _SUBSETS = 1 << MAX_HAND
 _SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
 # How many quantities `_solve_draw` writes, and which is which; each to the named seat, a draw.
 NUM_QUANTITIES = 6
+MOST_DRAWS = 10**7  # of a sample: more would not fit into a few GiB
 VALUE, BEST_0, BEST_1, NASH_0, NASH_1, GAP = range(NUM_QUANTITIES)
 
 

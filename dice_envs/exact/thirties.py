@@ -22,7 +22,7 @@ import numpy as np
 
 from dice_envs.agent import Agent, ask
 from dice_envs.dice import new_streams
-from dice_envs.game import check_choice
+from dice_envs.game import check_choice, shown
 from dice_envs.games.thirties import GAME, GOALS, Options
 
 __all__ = [
@@ -106,8 +106,8 @@ class Strategy:
         """The choice for a throw and a key as `key` makes it."""
         chosen = self.choose(throw) if self.sees == "throw" else self.choose(throw, key)
         if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 0 <= chosen < len(throw):
-            shown = " ".join(map(str, throw))
-            raise ValueError(f"{self.name} must throw 0 to {len(throw) - 1} dice of {shown} again, not {chosen!r}")
+            dice = " ".join(map(str, throw))
+            raise ValueError(f"{self.name} must throw 0 to {len(throw) - 1} dice of {dice} again, not {shown(chosen)}")
         return int(chosen)
 
 

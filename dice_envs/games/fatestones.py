@@ -37,11 +37,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below
-from dice_envs.game import OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.game import OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
 from dice_envs.kernel import kernel
 
 MAX_HAND = 5
 NUM_FACES = 6
+MAX_BAG = int(np.iinfo(np.int16).max)  # dice of a bag: while they are drawn, hands hold places of the bag as int16
 MAX_DRAWS = 100  # so many scratches in a row end a game as drawn
 GONE = -1  # in place of a die that has been put away
 NONE = -1  # value of `committed` when seat 0 has yet to commit
@@ -61,7 +62,8 @@ class Options:
     """Options of FateStones; ValueError names the option, the value and what is allowed.
 
     Attributes:
-        dice: the bag: "fair" (the 32 dice that average 3.5), "all" (all 462), or a list of codes such as 123456.
+        dice: the bag: "fair" (the 32 dice that average 3.5), "all" (all 462), or a list of up to 32767
+            codes such as 123456.
         hand_size: dice each player draws, 1 to 5.
         scratch: what follows when all dice have tied: "redraw" from the whole bag, or "draw", the game is drawn.
     """
@@ -76,14 +78,16 @@ class Options:
         allowed = "'fair', 'all' or a list of codes of six faces 1 to 6 in rising order, such as 123456"
         if isinstance(self.dice, str) and self.dice in ("fair", "all"):
             return
-        if isinstance(self.dice, str) or not isinstance(self.dice, (list, tuple, np.ndarray)):
-            raise ValueError(f"dice must be {allowed}, not {self.dice!r}")
+        if not is_list(self.dice):
+            raise ValueError(f"dice must be {allowed}, not {shown(self.dice)}")
+        if len(self.dice) > MAX_BAG:
+            raise ValueError(f"dice must list at most {MAX_BAG} codes, not {len(self.dice)}")
         for code in self.dice:
-            if not isinstance(code, (int, str, np.integer)) or isinstance(code, bool) or _code(code) not in DIE_OF_CODE:
-                raise ValueError(f"dice must be {allowed}; {code!r} is no such code")
+            if not _is_code(code):
+                raise ValueError(f"dice must be {allowed}; {shown(code)} is no such code")
         if len(self.dice) < 2 * self.hand_size:
             raise ValueError(f"dice must list at least 2 * hand_size = {2 * self.hand_size} codes, not {len(self.dice)}")
-        object.__setattr__(self, "dice", tuple(_code(code) for code in self.dice))
+        object.__setattr__(self, "dice", tuple(int(code) for code in self.dice))
 
     @property
     def bag(self) -> np.ndarray:
@@ -95,8 +99,11 @@ class Options:
         return np.array([DIE_OF_CODE[int(code)] for code in self.dice])
 
 
-def _code(text: Any) -> int:
-    return int(text) if not isinstance(text, str) or (text.isascii() and text.isdigit()) else -1
+def _is_code(code: Any) -> bool:
+    """Whether it is the code of a die, as a whole number or as its six digits."""
+    if isinstance(code, str):
+        return len(code) == NUM_FACES and code.isascii() and code.isdigit() and int(code) in DIE_OF_CODE
+    return isinstance(code, (int, np.integer)) and code in DIE_OF_CODE
 
 
 class Params(NamedTuple):
@@ -361,17 +368,17 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     if "dice" not in wanted:
         return
     hands = wanted["dice"]
-    if not isinstance(hands, (list, tuple, np.ndarray)) or len(hands) != 2:
-        raise ValueError(f"dice must be one list of codes for each of the 2 seats, not {hands!r}")
+    if not is_list(hands) or len(hands) != 2:
+        raise ValueError(f"dice must be one list of codes for each of the 2 seats, not {shown(hands)}")
     for seat, hand in enumerate(hands):
-        if not isinstance(hand, (list, tuple, np.ndarray)) or len(hand) != options.hand_size:
-            raise ValueError(f"dice of seat {seat} must be {options.hand_size} codes, not {hand!r}")
+        if not is_list(hand) or len(hand) != options.hand_size:
+            raise ValueError(f"dice of seat {seat} must be {options.hand_size} codes, not {shown(hand)}")
         for code in hand:
-            if not isinstance(code, (int, str, np.integer)) or isinstance(code, bool) or _code(code) not in DIE_OF_CODE:
-                raise ValueError(f"dice of seat {seat} must be codes such as 123456, not {code!r}")
+            if not _is_code(code):
+                raise ValueError(f"dice of seat {seat} must be codes such as 123456, not {shown(code)}")
     for seat, hand in enumerate(hands):
         for i, code in enumerate(hand):
-            state["hands"][seat, i] = DIE_OF_CODE[_code(code)]
+            state["hands"][seat, i] = DIE_OF_CODE[int(code)]
 
 
 GAME = Game(

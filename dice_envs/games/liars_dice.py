@@ -42,7 +42,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below, roll_counts
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
 from dice_envs.kernel import kernel
 
 MAX_DICE = 6  # per player
@@ -93,14 +93,16 @@ class Options:
             for field in dataclasses.fields(self):
                 value = getattr(self, field.name)
                 if field.name in preset and value not in (field.default, preset[field.name]):
-                    raise ValueError(f'{field.name} must be {preset[field.name]!r} with rules="openspiel", not {value!r}')
+                    raise ValueError(f'{field.name} must be {preset[field.name]!r} with rules="openspiel", not {shown(value)}')
             for name, value in preset.items():
                 object.__setattr__(self, name, value)
         check_range("num_players", self.num_players, 2, MAX_SEATS)
         if isinstance(self.num_dice, (list, tuple)):
             object.__setattr__(self, "num_dice", tuple(self.num_dice))
             if len(self.num_dice) != self.num_players:
-                raise ValueError(f"num_dice must be one number or {self.num_players}, one for each seat, not {self.num_dice!r}")
+                raise ValueError(
+                    f"num_dice must be one number or {self.num_players}, one for each seat, not {shown(self.num_dice)}"
+                )
         for dice in self.dice_per_seat:
             check_range("num_dice", dice, 1, MAX_DICE)
         check_range("num_faces", self.num_faces, 2, MAX_FACES)
@@ -557,12 +559,12 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
         return
     hands = wanted["dice"]
     expected = f"one list of face values for each of the {options.num_players} seats"
-    if not isinstance(hands, (list, tuple, np.ndarray)) or len(hands) != options.num_players:
-        raise ValueError(f"dice must be {expected}, not {hands!r}")
+    if not is_list(hands) or len(hands) != options.num_players:
+        raise ValueError(f"dice must be {expected}, not {shown(hands)}")
     counts = np.zeros_like(state["counts"])
     for seat, (hand, number) in enumerate(zip(hands, options.dice_per_seat, strict=True)):
-        if not isinstance(hand, (list, tuple, np.ndarray)) or len(hand) != number:
-            raise ValueError(f"dice of seat {seat} must be {number} face values, not {hand!r}")
+        if not is_list(hand) or len(hand) != number:
+            raise ValueError(f"dice of seat {seat} must be {number} face values, not {shown(hand)}")
         for value in hand:
             check_range(f"dice of seat {seat}", value, 1, options.num_faces)
             counts[seat, value - 1] += 1

@@ -45,7 +45,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
 from dice_envs.kernel import kernel
 
 MAX_DICE = 24  # of one pool
@@ -106,8 +106,8 @@ def _checked_pool(name: str, value: Any) -> tuple[int, ...]:
     """The pool as a tuple, largest dice first; ValueError if it is none."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = (value,)
-    if not isinstance(value, (tuple, list, np.ndarray)) or not 1 <= len(value) <= MAX_DICE:
-        raise ValueError(f"{name} must be 1 to {MAX_DICE} sizes of dice, say 6,6,8, not {value!r}")
+    if not is_list(value) or not 1 <= len(value) <= MAX_DICE:
+        raise ValueError(f"{name} must be 1 to {MAX_DICE} sizes of dice, say 6,6,8, not {shown(value)}")
     for size in value:
         check_range(name, size, 2, MAX_SIDES)
     return tuple(sorted((int(size) for size in value), reverse=True))
@@ -432,12 +432,12 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     if "dice" not in wanted:
         return
     hands = wanted["dice"]
-    if not isinstance(hands, (list, tuple, np.ndarray)) or len(hands) != 2:
-        raise ValueError(f"dice must be A's and B's lists of face values, not {hands!r}")
+    if not is_list(hands) or len(hands) != 2:
+        raise ValueError(f"dice must be A's and B's lists of face values, not {shown(hands)}")
     faces = np.zeros_like(state["faces"])
     for seat, (hand, pool) in enumerate(zip(hands, options.pools, strict=True)):
-        if not isinstance(hand, (list, tuple, np.ndarray)) or len(hand) != len(pool):
-            raise ValueError(f"dice of {_SIDES[seat]} must be {len(pool)} face values, not {hand!r}")
+        if not is_list(hand) or len(hand) != len(pool):
+            raise ValueError(f"dice of {_SIDES[seat]} must be {len(pool)} face values, not {shown(hand)}")
         for die, (value, size) in enumerate(zip(hand, pool, strict=True)):
             check_range(f"dice of {_SIDES[seat]}", value, 1, size)
             faces[seat, die] = value

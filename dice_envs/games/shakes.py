@@ -56,7 +56,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below, roll, roll_counts, uniform
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
 from dice_envs.kernel import kernel
 
 FACES = 6
@@ -512,12 +512,12 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
         return
     given = wanted["efficacies"]
     allowed = f"an order of {', '.join(map(str, options.efficacies))}"
-    if not isinstance(given, (list, tuple, np.ndarray)) or len(given) != options.num_players:
-        raise ValueError(f"efficacies must be {allowed}, not {given!r}")
+    if not is_list(given) or len(given) != options.num_players:
+        raise ValueError(f"efficacies must be {allowed}, not {shown(given)}")
     for value in given:
         check_range("efficacies", value, 1, FACES - 1)
     if sorted(given) != sorted(options.efficacies):
-        raise ValueError(f"efficacies must be {allowed}, not {given!r}")
+        raise ValueError(f"efficacies must be {allowed}, not {shown(given)}")
     state["efficacy"][: options.num_players] = given
 
 

@@ -49,7 +49,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below, roll_counts
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, state_dtype
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
 from dice_envs.kernel import kernel
 
 MAX_DICE = 8
@@ -407,12 +407,12 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
         return
     dice, aside = wanted.get("dice", ()), wanted.get("aside", ())
     for name, values in (("dice", dice), ("aside", aside)):
-        if not isinstance(values, (list, tuple, np.ndarray)):
-            raise ValueError(f"{name} must be a list of face values, not {values!r}")
+        if not is_list(values):
+            raise ValueError(f"{name} must be a list of face values, not {shown(values)}")
         for value in values:
             check_range(name, value, 1, options.num_faces)
     if len(dice) < 1 or len(dice) + len(aside) != options.num_dice:
-        raise ValueError(f"dice must be at least one face value, and {options.num_dice} with those of aside, not {dice!r}")
+        raise ValueError(f"dice must be at least one face value, and {options.num_dice} with those of aside, not {shown(dice)}")
     state["counts"][:] = np.bincount(dice, minlength=MAX_FACES + 1)[1:]
     state["aside"][:] = np.bincount(np.asarray(aside, np.int64), minlength=MAX_FACES + 1)[1:]
     state["thrown"] = len(dice)

@@ -218,7 +218,7 @@ def _training(scale: float) -> BenchRow:
 
         preset = PRESETS["liars_dice"]["quick"]
         run = _Run(Path(folder), configure("liars_dice"), preset, 0)
-        model = run.build()
+        model = run.model
         each = preset.num_envs * preset.num_steps
         model.learn(each)
         count = max(1, int(8 * scale)) * each

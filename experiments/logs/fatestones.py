@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dice_envs.exact.fatestones import edges, ratio
-from dice_envs.game import Variant
+from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
 
 __all__ = ["Log", "Writer", "read_log"]
@@ -62,10 +62,12 @@ def _parse(line: str) -> tuple[list[list[int]], list[int], list[int]]:
         codes = cells[HAND * player : HAND * (player + 1)]
         dice = [code for code in codes if code]
         if codes != dice + [""] * (HAND - len(dice)) or not dice:
-            raise ValueError(f"player {player + 1}'s dice must stand first and what is empty last, not {','.join(codes)!r}")
+            raise ValueError(
+                f"player {player + 1}'s dice must stand first and what is empty last, not {shown(','.join(codes))}"
+            )
         for text in dice:
             if not (text.isascii() and text.isdigit() and len(text) == len(FACES[0]) and int(text) in DIE_OF_CODE):
-                raise ValueError(f"die {text!r} is no code of six faces 1 to 6 in rising order")
+                raise ValueError(f"die {shown(text)} is no code of six faces 1 to 6 in rising order")
         hands.append([DIE_OF_CODE[int(code)] for code in dice])
     if len(hands[0]) != len(hands[1]):
         raise ValueError(f"player 1 has {len(hands[0])} dice, player 2 has {len(hands[1])}")
@@ -73,11 +75,11 @@ def _parse(line: str) -> tuple[list[list[int]], list[int], list[int]]:
     for player in range(2):
         choice, result = cells[2 * HAND + player], cells[2 * HAND + 2 + player]
         if choice not in [str(place) for place in range(len(hands[player]))]:
-            raise ValueError(f"player {player + 1}'s choice must be 0 to {len(hands[player]) - 1}, not {choice!r}")
+            raise ValueError(f"player {player + 1}'s choice must be 0 to {len(hands[player]) - 1}, not {shown(choice)}")
         faces = FACES[hands[player][int(choice)]]
         if result not in [str(face) for face in faces]:
             code = CODES[hands[player][int(choice)]]
-            raise ValueError(f"player {player + 1}'s result must be a face of die {code}, not {result!r}")
+            raise ValueError(f"player {player + 1}'s result must be a face of die {code}, not {shown(result)}")
         choices.append(int(choice))
         results.append(int(result))
     return hands, choices, results

@@ -15,6 +15,7 @@ from experiments.output import (
     check_writable,
     console,
     figure,
+    finish,
     print_rows,
     progress,
     seed_or_fresh,
@@ -66,20 +67,22 @@ def main(
 
     Example: reproduce fatestones --log mcts10_vs_random.csv --report report
     """
-    for name, value, least in (("games", games, 1), ("draws", draws, 2), ("most", most, 10), ("liars-dice", liars_dice, 0)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, not {value}")
-    if not 0 < work < math.inf:
-        raise ValueError(f"work must be a number above 0, not {work}")
     import agents
     from dice_envs import configure
-    from dice_envs.exact.fatestones import draw_hands, solve_draws
+    from dice_envs.exact.fatestones import MOST_DRAWS, draw_hands, solve_draws
+    from dice_envs.game import check_range
+    from experiments.arena import MOST_GAMES
     from experiments.logs.fatestones import read_log
 
+    check_range("games", games, 1, MOST_GAMES)
+    check_range("draws", draws, 2, MOST_DRAWS)
+    check_range("work", work, 1e-6, 1e6, whole=False)
+    check_range("most", most, 10, 100_000)
+    check_range("liars-dice", liars_dice, 0, 10_000)
     logs = {path: read_log(path) for path in log or []}
+    seed = seed_or_fresh(seed)
     check_writable(json)
     check_folder(report)
-    seed = seed_or_fresh(seed)
     console.print(f"seed {seed}")
     variant = configure("fatestones")
     rows: list[Row] = []
@@ -108,9 +111,10 @@ def main(
     if liars_dice:
         liars = _liars_dice_curves(agents, liars_dice, seed)
         curves += liars
-    if report is not None:
-        _plot(report, curves)
-    write_json(json, {"seed": seed, "rows": rows + values, "curves": curves})
+    finish(
+        lambda: write_json(json, {"seed": seed, "rows": rows + values, "curves": curves}),
+        lambda: _plot(report, curves) if report is not None else None,
+    )
 
 
 def _recount(path: Path, log: Any) -> list[Row]:
@@ -214,7 +218,7 @@ def _explain(edge: float, games: int) -> None:
         "the mover best: better than random, but neither the best against a random player nor safe against others. The",
         "source tells no more of its search: `select=joint` is a reading of it.",
     ]
-    console.print("\n".join(lines), highlight=False)
+    console.print("\n".join(lines))
 
 
 def _sizes(most: int) -> list[int]:

@@ -39,13 +39,14 @@ def main(
     import agents
     from dice_envs import configure
     from dice_envs.game import check_range
-    from experiments.arena import play_table
+    from experiments.arena import MOST_GAMES, play_table
     from experiments.output import (
         Row,
         check_folder,
         check_writable,
         console,
         figure,
+        finish,
         print_rows,
         progress,
         seed_or_fresh,
@@ -53,10 +54,10 @@ def main(
         write_json,
     )
 
-    check_range("games", games, 1, 10**9)
+    check_range("games", games, 1, MOST_GAMES)
+    seed = seed_or_fresh(seed)
     check_writable(json)
     check_folder(report)
-    seed = seed_or_fresh(seed)
     rows: list[Row] = []
     with progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
         for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
@@ -82,10 +83,10 @@ def main(
                         )
                     )
     print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
-    console.print(EXPLANATION, highlight=False)
-    write_json(json, {"seed": seed, "games": games, "rows": rows})
-    if report is not None:
-        with figure(report, "liars_dice_bluffing", ncols=2, figsize=(10, 4.5)) as (_, panels):
+    console.print(EXPLANATION)
+
+    def plot(folder: Path) -> None:
+        with figure(folder, "liars_dice_bluffing", ncols=2, figsize=(10, 4.5)) as (_, panels):
             for panel, bluffs in zip(panels, PUBLISHED, strict=True):
                 mine = [row for row in rows if row.figure.startswith(f"{len(bluffs)} ")]
                 at = np.arange(len(bluffs))
@@ -100,3 +101,8 @@ def main(
                 panel.set_ylabel("% of games won")
                 panel.set_title(f"{len(bluffs)} players, 6 dice")
             panels[0].legend(loc="lower right")
+
+    finish(
+        lambda: write_json(json, {"seed": seed, "games": games, "rows": rows}),
+        lambda: plot(report) if report is not None else None,
+    )

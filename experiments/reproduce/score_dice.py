@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from experiments.output import Row
 
 SURE = 4.5  # played figures agree within so many standard errors: of all of them, one in thousands of runs would not
+MOST_PAIRS = 1_000_000  # of pools that a search tries: an hour or so
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
 
@@ -42,17 +43,16 @@ def main(
     from dice_envs.exact.score_dice_distribution import PAIRINGS
     from dice_envs.game import check_choice, check_range, parse_options
     from dice_envs.games.score_dice import MAX_DICE, Options
-    from experiments.output import check_folder, check_writable, console, progress, seed_or_fresh, write_json
+    from experiments.arena import MOST_GAMES
+    from experiments.output import check_folder, check_writable, console, finish, progress, seed_or_fresh, write_json
     from experiments.score_tables import STANDARD_DICE, cells, check_targets, nearest_pools, pool_name, pools_of
 
-    check_writable(json)
-    check_folder(report)
-    check_range("games", games, 0, 10**9)
+    check_range("games", games, 0, MOST_GAMES)
     seed = seed_or_fresh(seed)
     searching = any(target is not None for target in (bias, ties, closeness))
     if searching:
         check_targets(bias, ties, closeness)
-        check_range("count", count, 1, 1_000_000)
+        check_range("count", count, 1, 10_000)
         check_choice("rule", rule, ("none", "a", "reroll"))
         check_choice("pairing", pairing, PAIRINGS)
         most = most if most is not None else 3 if pool_a == "any" else 5
@@ -60,13 +60,18 @@ def main(
         check_range("fewest", fewest, 1, most)
         candidates = list(pools_of(STANDARD_DICE, fewest, most))
         fixed = candidates if pool_a == "any" else [Options(**parse_options([f"pool_a={pool_a}"])).pools[0]]
+        pairs = len(fixed) * len(candidates)
+        if pairs > MOST_PAIRS:
+            raise ValueError(f"most={most} gives {pairs:,} pairs of pools to search, {MOST_PAIRS:,} are allowed")
 
-    data: dict[str, Any] = {"rows": _print_tables(report)}
+    check_writable(json)
+    check_folder(report)
+    data: dict[str, Any] = {"rows": _print_tables()}
     if games:
         data["seed"] = seed
         data["rows"] += _play(games, seed)
     if searching:
-        with progress("pairs of pools", len(fixed) * len(candidates)) as done:
+        with progress("pairs of pools", pairs) as done:
             matches = nearest_pools(fixed, candidates, rule, pairing, bias, ties, closeness, count, done)  # type: ignore[arg-type]
         wanted = (("win bias", bias), ("tie %", ties), ("closeness", closeness))
         targets = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
@@ -88,26 +93,25 @@ def main(
             }
             for match in matches
         ]
-    write_json(json, data)
+    finish(lambda: write_json(json, data), lambda: _plot(report) if report is not None else None)
 
 
-def _print_tables(report: Path | None) -> list[Row]:
+def _print_tables() -> list[Row]:
     """Print each table as the notebook does, published figures beside computed ones, and the check of 2d6 below them."""
-    from experiments.output import Row, console, figure
-    from experiments.score_tables import HEADER, TABLES, cells, draw_histogram, table_line
+    from experiments.output import Row, console
+    from experiments.score_tables import HEADER, TABLES, cells, table_line
 
     rows: list[Row] = []
     for number, table in enumerate(TABLES, 1):
-        console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)", highlight=False)
+        console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
         first, rule = HEADER.splitlines()
-        console.print(f"{first}   published\n{rule}", highlight=False, markup=False)
-        results = table.compute()
-        for (name, _, _, published), result in zip(table.rows, results, strict=True):
+        console.print(f"{first}   published\n{rule}")
+        for (name, _, _, published), result in zip(table.rows, table.compute(), strict=True):
             ours = cells(result)
             exact = (result.win_bias, result.tie_percentage, f"1/√({result.mean_square})")
             bias, ties, closeness = published
             beside = f"{bias:>6} {ties:>5} {closeness}{'' if ours == published else '  differs'}"
-            console.print(f"{table_line(name, result)}   {beside}", highlight=False, markup=False)
+            console.print(f"{table_line(name, result)}   {beside}")
             for cell, theirs, own, value in zip(("win bias", "tie %", "closeness"), published, ours, exact, strict=True):
                 rows.append(
                     Row(
@@ -119,17 +123,25 @@ def _print_tables(report: Path | None) -> list[Row]:
                         note=f"exactly {value}",
                     )
                 )
-        if report is not None:
-            name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
-            with figure(report, name, figsize=(3.3 * len(results), 3.2), ncols=len(results), sharey=True) as (drawn, axes):
-                for axis, (label, *_), result in zip(axes, table.rows, results, strict=True):
-                    draw_histogram(axis, result, label)
-                drawn.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
     rows += _check_of_2d6()
     differing = [row.figure for row in rows if row.agrees is False]
     agreed = f"{len(rows) - len(differing)} of {len(rows)} published figures agree to the printed digits"
-    console.print(f"\n{agreed}{': not ' + '; '.join(differing) if differing else ''}", highlight=False)
+    console.print(f"\n{agreed}{': not ' + '; '.join(differing) if differing else ''}")
     return rows
+
+
+def _plot(report: Path) -> None:
+    """The distributions of each table side by side."""
+    from experiments.output import figure
+    from experiments.score_tables import TABLES, draw_histogram
+
+    for number, table in enumerate(TABLES, 1):
+        results = table.compute()
+        name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
+        with figure(report, name, figsize=(3.3 * len(results), 3.2), ncols=len(results), sharey=True) as (drawn, axes):
+            for axis, (label, *_), result in zip(axes, table.rows, results, strict=True):
+                draw_histogram(axis, result, label)
+            drawn.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
 
 
 def _play(games: int, seed: int) -> list[Row]:
@@ -183,7 +195,7 @@ def _check_of_2d6() -> list[Row]:
     )
     rows = []
     for figure, published, ours, note in lines:
-        console.print(f"{figure}: {ours:.4f}   published {published}   ({note})", highlight=False)
+        console.print(f"{figure}: {ours:.4f}   published {published}   ({note})")
         agrees = f"{ours:.4f}" == published
         rows.append(Row(SOURCE, f"8.1 check: {figure}", float(published), round(ours, 4), agrees=agrees, note=note))
     return rows

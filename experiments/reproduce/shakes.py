@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from experiments.output import (
     Z95,
@@ -16,9 +17,11 @@ from experiments.output import (
     check_writable,
     console,
     figure,
+    finish,
     print_rows,
     progress,
     seed_or_fresh,
+    verdict,
     wilson_half_width,
     write_json,
 )
@@ -83,11 +86,13 @@ def main(
 
     Everything is exact except the last table, which plays games through both environments and compares.
     """
-    if games < 1000:
-        raise ValueError(f"games must be at least 1000, not {games}")
+    from dice_envs.game import check_range
+    from experiments.arena import MOST_GAMES
+
+    check_range("games", games, 1000, MOST_GAMES)
+    seed = seed_or_fresh(seed)
     check_writable(json)
     check_folder(report)
-    seed = seed_or_fresh(seed)
     start = time.perf_counter()
     with progress("exact distributions", 5 * len(POLICIES)) as done:
         exact = {n: {name: _exact(n, *policy, done) for name, policy in POLICIES.items()} for n in range(2, 7)}
@@ -101,7 +106,7 @@ def main(
     _print_by_players("Every agent: patients saved and P(win), exact", all_agents)
     print_rows("Those computed independently", [row for row in all_agents if row.published is not None], digits=6)
     _print_choices(exact)
-    console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s", highlight=False)
+    console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s")
     with progress(f"2 × {games:,} games", 2 * games) as done:
         played = [
             ("Shakes-v0 (vector), argument", play_physician(4, games, seed, done), exact[4]["argument"]),
@@ -109,11 +114,16 @@ def main(
         ]
     simulated = _played_rows(played, _physician(4).options.to_win)
     print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
-    write_json(json, {"rows": [*claims, *notebook, *dice, *all_agents, *simulated], "seed": seed})
-    if report is not None:
-        _draw_kept_die(report)
-        _draw_agents(report, exact)
-        _draw_distributions(report, exact[4], played)
+
+    def plot(folder: Path) -> None:
+        _draw_kept_die(folder)
+        _draw_agents(folder, exact)
+        _draw_distributions(folder, exact[4], played)
+
+    finish(
+        lambda: write_json(json, {"rows": [*claims, *notebook, *dice, *all_agents, *simulated], "seed": seed}),
+        lambda: plot(report) if report is not None else None,
+    )
 
 
 # --- exact ------------------------------------------------------------------------------------------------------
@@ -208,6 +218,12 @@ def _notebook_rows(result: Evaluation) -> list[Row]:
     return rows
 
 
+def _cell(row: Row, digits: int) -> Text:
+    """Our figure, and the verdict on it if there is one."""
+    ours = f"{row.ours:.{digits}f}"
+    return Text(ours) if row.agrees is None else Text.assemble(ours, " ", verdict(row.agrees))
+
+
 def _print_by_players(title: str, rows: list[Row], digits: int = 6) -> None:
     """Rows whose figure ends in ", N players", with a column for each N; a mark where a verdict was given."""
     from rich.table import Table
@@ -225,12 +241,11 @@ def _print_by_players(title: str, rows: list[Row], digits: int = 6) -> None:
     for figure_, cells in by_figure.items():
         published = {None if row.published is None else str(row.published) for row in cells.values()}
         shared = published.pop() if len(published) == 1 else "marked"
-        marks = {True: " [green]yes[/]", False: " [red]no[/]", None: ""}
-        values = [f"{row.ours:.{digits}f}{marks[row.agrees]}" for row in cells.values()]
+        values = [_cell(row, digits) for row in cells.values()]
         table.add_row(figure_, shared or "-", *values)
     console.print(table)
     for note in dict.fromkeys(row.note for row in rows if row.note and row.source == RULES):
-        console.print(f"  {note}", highlight=False)
+        console.print(f"  {note}")
 
 
 def _beta_masses(treated: int, saved: int) -> np.ndarray:

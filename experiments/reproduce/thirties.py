@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from experiments.output import Row, check_folder, check_writable, console, figure, print_rows, write_json
+from experiments.output import Row, check_folder, check_writable, console, figure, finish, print_rows, write_json
 
 if TYPE_CHECKING:
     from dice_envs.exact.thirties import Analysis, Dice, Distribution, Player
@@ -240,8 +240,10 @@ def main(
     for source, group in itertools.groupby(sorted(rows, key=lambda row: row.source), key=lambda row: row.source):
         print_rows(source, list(group), digits=6)
     agreeing = sum(bool(row.agrees) for row in rows)
-    console.print(f"{agreeing} of {len(rows)} figures agree", highlight=False)
-    write_json(json, {"rows": rows})
-    if report is not None:
-        with figure(report, "thirties_scores") as (_, axes):
+    console.print(f"{agreeing} of {len(rows)} figures agree")
+
+    def plot(folder: Path) -> None:
+        with figure(folder, "thirties_scores") as (_, axes):
             draw(axes, computed)
+
+    finish(lambda: write_json(json, {"rows": rows}), lambda: plot(report) if report is not None else None)

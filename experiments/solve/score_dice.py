@@ -32,12 +32,13 @@ def main(
 
     from dice_envs import configure
     from dice_envs.exact.score_dice import ResponseToHighest
-    from dice_envs.exact.score_dice_distribution import score_distribution
-    from dice_envs.game import parse_options
-    from experiments.output import check_folder, check_writable, console, figure, write_json
+    from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
+    from dice_envs.game import check_choice, parse_options
+    from experiments.output import check_folder, check_writable, console, figure, finish, write_json
     from experiments.score_tables import draw_histogram, pool_name
 
     options = configure("score_dice", **parse_options(option or [])).options
+    check_choice("pairing", pairing, PAIRINGS)
     check_writable(json)
     check_folder(report)
     result = score_distribution(options.pool_a, options.pool_b, options.ties, pairing)  # type: ignore[arg-type]
@@ -50,7 +51,6 @@ def main(
     console.print(table)
     console.print(
         f"win bias {float(result.win_bias):.2f}, ties {float(result.tie_percentage):.2f} %, closeness {result.closeness:.3f}",
-        highlight=False,
     )
     summary: dict[str, Any] = {
         "win_bias": float(result.win_bias),
@@ -64,16 +64,17 @@ def main(
         console.print(
             f"best response to sorted play, expected reward={options.reward}: A {values[0]:+.6f}, B {values[1]:+.6f}; "
             f"{pairing} play itself gives A {_mean_reward(result, options):+.6f}",
-            highlight=False,
         )
     if equilibrium:
         unsorted = score_distribution(options.pool_a, options.pool_b, options.ties, "unsorted")  # type: ignore[arg-type]
         summary["equilibrium"] = _mean_reward(unsorted, options)
-        console.print(f"equilibrium, A's expected reward={options.reward}: {summary['equilibrium']:+.6f}", highlight=False)
-    write_json(json, summary)
-    if report is not None:
-        with figure(report, "score_dice_distribution") as (_, axes):
+        console.print(f"equilibrium, A's expected reward={options.reward}: {summary['equilibrium']:+.6f}")
+
+    def draw(folder: Path) -> None:
+        with figure(folder, "score_dice_distribution") as (_, axes):
             draw_histogram(axes, result, game)
+
+    finish(lambda: write_json(json, summary), lambda: draw(report) if report is not None else None)
 
 
 def _mean_reward(result: Any, options: Any) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from dice_envs.agent import Agent
 from dice_envs.game import Variant
@@ -34,7 +35,6 @@ def main(
     from dice_envs.game import check_choice, parse_options
 
     check_choice("reward", reward, (None, "saved", "win"))
-    check_writable(json)
     given = {"mode": "physician", **parse_options(option or [])}
     if reward is not None:
         given["reward"] = reward
@@ -42,6 +42,7 @@ def main(
     options = variant.options
     problem = Problem.of(options)
     agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
+    check_writable(json)
     start = time.perf_counter()
     if isinstance(agent, TallyPolicy):
         result = evaluate(problem, lambda treated, saved: agent.chances(options, treated, saved))
@@ -50,14 +51,14 @@ def main(
     seconds = time.perf_counter() - start
     value = result.win if options.pays == "win" else result.saved
     kinds = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(problem.kinds, result.shares, strict=True))
-    console.print(f"[bold]{policy}[/], {options.num_players} players, {options.patients} patients", highlight=False)
+    console.print(Text.assemble((policy, "bold"), f", {options.num_players} players, {options.patients} patients"))
     console.print(
         f"patients saved {result.saved:.6f}, P(win) {result.win:.6f}; {options.pays} counts: {value:.6f}", highlight=False
     )
-    console.print(f"share of patients by efficacy: {kinds}", highlight=False)
+    console.print(f"share of patients by efficacy: {kinds}")
     for k, chance in enumerate(result.distribution):
-        console.print(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}", highlight=False)
-    console.print(f"exact, in {seconds:.1f} s{_peak_memory()}", highlight=False)
+        console.print(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}")
+    console.print(f"exact, in {seconds:.1f} s{_peak_memory()}")
     write_json(
         json,
         {

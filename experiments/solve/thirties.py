@@ -69,20 +69,18 @@ def main(
     if verbose:
         print_advice(player)
     kind = "a simple strategy" if chosen.simple else "a full strategy"
-    console.print(
-        f"{chosen.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}", highlight=False
-    )
+    console.print(f"{chosen.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
     table = Table(show_header=False)
     rows = figures(analysis)
     for label, figure in rows.items():
         table.add_row(label, "infinite" if figure is None else f"{float(figure):.6f}")
     console.print(table)
     best = "value" if strategy else "best value"
-    console.print(f"{best} for {goal}: {float(value):.6f}", highlight=False)
+    console.print(f"{best} for {goal}: {float(value):.6f}")
     if strategy:
         most = analyse(rules, named(rules, goal)).value(goal)
-        console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}", highlight=False)
-    typer.echo(cases_line(analysis.distribution))
+        console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}")
+    console.whole_line(cases_line(analysis.distribution))
     given = expected_given(rules)
     result = {
         "game": "thirties",
@@ -184,18 +182,19 @@ def print_advice(player: Player) -> None:
         if last is not None and group != last:
             print_summary(player, last)
         last = group
-        typer.echo(advice_line(player, throw, aside))
+        console.whole_line(advice_line(player, throw, aside))
     print_summary(player, last)
 
 
 def print_summary(player: Player, group: int | Dice) -> None:
     """What is to be expected with a number of dice (simple strategies), or after these dice aside."""
     if isinstance(group, int):
-        typer.echo(f"es[{group} dice]: {float(player.expected_with(group)):.6f}\n")
+        console.whole_line(f"es[{group} dice]: {float(player.expected_with(group)):.6f}\n")
         return
     dice = player.rules.num_dice - len(group)
-    typer.echo(f"{' '.join(map(str, group))} expected score[{dice} dice]: {float(player.expected_score(group)):.6f}".strip())
-    typer.echo(cases_line(player.distribution(group)) + "\n")
+    score = float(player.expected_score(group))
+    console.whole_line(f"{' '.join(map(str, group))} expected score[{dice} dice]: {score:.6f}".strip())
+    console.whole_line(cases_line(player.distribution(group)) + "\n")
 
 
 def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Path | None) -> None:
@@ -206,9 +205,9 @@ def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Pat
     found = list(differences(rules, first, second))
     bar = " | " if simple else " "
     for throw, aside, one, other in found:
-        typer.echo(f"{position(throw, None if simple else aside)}{bar}{one} {other}")
+        console.whole_line(f"{position(throw, None if simple else aside)}{bar}{one} {other}")
     kind = "throws" if simple else "positions"
-    console.print(f"{first.name} and {second.name} differ in {len(found)} {kind}", highlight=False)
+    console.print(f"{first.name} and {second.name} differ in {len(found)} {kind}")
     write_json(
         json,
         {

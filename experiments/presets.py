@@ -1,0 +1,110 @@
+"""How much and how `train` trains: presets for each game."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dice_envs.game import check_range
+
+__all__ = ["MOST_SEED", "PRESETS", "Preset"]
+
+MOST_STEPS = 10**12
+MOST_SEED = 2**32 - 1  # of NumPy's global stream
+MOST_AT_ONCE = 2**20  # steps between two updates: all of them are in memory
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """How to train.
+
+    Attributes:
+        steps: learner steps in all.
+        opponents: specs of the pool's fixed opponents.
+        self_share: how many of the opponents drawn are past selves, 0 to 1.
+        past_selves: how many of them are kept; the oldest makes room.
+        snapshot_every: iterations between two of them.
+        num_envs, num_steps: games at once, and steps in each between two updates.
+        minibatch, epochs, learning_rate, entropy, gae_lambda, hidden: MaskablePPO's; the learning rate falls to 0.
+        checkpoint_every: iterations between two checkpoints.
+        threads: PyTorch's.
+    """
+
+    steps: int
+    opponents: tuple[str, ...] = ("random",)
+    self_share: float = 0.2
+    past_selves: int = 8
+    snapshot_every: int = 8
+    num_envs: int = 512
+    num_steps: int = 64
+    minibatch: int = 4096
+    epochs: int = 4
+    learning_rate: float = 5e-4
+    entropy: float = 0.01
+    gae_lambda: float = 0.95
+    hidden: tuple[int, ...] = (128, 128)
+    checkpoint_every: int = 8
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        whole = {
+            "steps": (1, MOST_STEPS),
+            "past_selves": (0, 1000),
+            "snapshot_every": (1, 10**9),
+            "num_envs": (1, 2**16),
+            "num_steps": (1, MOST_AT_ONCE),
+            "minibatch": (2, MOST_AT_ONCE),
+            "epochs": (1, 1000),
+            "checkpoint_every": (1, 10**9),
+            "threads": (1, 256),
+        }
+        for name, (low, high) in whole.items():
+            check_range(name, getattr(self, name), low, high)
+        for name in ("self_share", "learning_rate", "entropy", "gae_lambda"):
+            check_range(name, getattr(self, name), 0, 1, whole=False)
+        if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
+            raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")
+        if not isinstance(self.hidden, tuple) or len(self.hidden) > 8:
+            raise ValueError(f"hidden must be the sizes of 8 layers at most, not {self.hidden!r}")
+        for size in self.hidden:
+            check_range("a size of hidden", size, 1, 4096)
+        at_once = self.num_envs * self.num_steps
+        check_range("num_envs times num_steps", at_once, 2, MOST_AT_ONCE)
+        if at_once % self.minibatch:
+            raise ValueError(f"minibatch must divide num_envs times num_steps, {at_once}, which {self.minibatch} does not")
+
+
+_NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.75", "numbers:bluff=1")
+
+# Presets of games that need their own; "" is for all others.
+PRESETS: dict[str, dict[str, Preset]] = {
+    "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000)},
+    "liars_dice": {
+        "quick": Preset(steps=9_000_000, opponents=_NUMBERS),
+        "full": Preset(steps=200_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32),
+    },
+    "shakes": {
+        "quick": Preset(
+            steps=1_500_000,
+            num_envs=256,
+            num_steps=24,
+            minibatch=2048,
+            learning_rate=1e-3,
+            entropy=0.003,
+            hidden=(64, 64),
+            threads=1,
+        ),
+    },
+    "thirties": {
+        "quick": Preset(
+            steps=1_000_000,
+            num_envs=256,
+            num_steps=32,
+            minibatch=1024,
+            epochs=8,
+            learning_rate=1e-3,
+            entropy=0.0,
+            hidden=(64, 64),
+            threads=1,
+        ),
+    },
+}

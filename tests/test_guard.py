@@ -1,0 +1,87 @@
+"""Guards around long work: a folder is one process's at a time, and the first signal waits."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from experiments.guard import only_process
+from tests.conftest import ROOT
+
+
+def test_a_second_user_of_a_folder_is_told_who_the_first_is(tmp_path):
+    with only_process(tmp_path):
+        for _ in range(2):  # being refused takes nothing away from the first
+            with pytest.raises(ValueError, match=rf"is in use by process {os.getpid()} on .+, since \d{{4}}-\d\d-\d\d \d\d:"):
+                only_process(tmp_path).__enter__()
+    with only_process(tmp_path):
+        pass
+
+
+def test_an_owner_that_has_not_said_who_it_is_yet(tmp_path):
+    with only_process(tmp_path):
+        for content in ("", "[]", "{}"):
+            (tmp_path / ".owner.json").write_text(content)
+            with pytest.raises(ValueError, match="is in use by another process"):
+                only_process(tmp_path).__enter__()
+
+
+def test_a_killed_process_leaves_no_lock(tmp_path):
+    code = (
+        "import pathlib, time; from experiments.guard import only_process\n"
+        f"with only_process(pathlib.Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(600)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "in\n"
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"is in use by process {process.pid} on "):
+            only_process(tmp_path).__enter__()
+    process.kill()
+    process.wait()
+    assert (tmp_path / ".owner.json").exists()
+    with only_process(tmp_path):
+        assert f'"pid": {os.getpid()}' in (tmp_path / ".owner.json").read_text()
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_the_first_signal_is_noted_and_the_second_acts(run_python, name):
+    code = f"""
+import signal
+from experiments.guard import first_signal_waits
+
+number = signal.{name}
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+with first_signal_waits() as noted:
+    print(noted())
+    signal.raise_signal(number)
+    print(noted() == number)
+    try:
+        signal.raise_signal(number)
+    except KeyboardInterrupt:
+        print("at once")
+with first_signal_waits() as noted:
+    pass
+print(all(signal.getsignal(n) is signal.default_int_handler for n in (signal.SIGINT, signal.SIGTERM)))
+"""
+    assert run_python(code) == "None\nTrue\nat once\nTrue\n"
+
+
+def test_signals_that_are_ignored_and_other_threads_are_left_alone(run_python):
+    code = """
+import signal, threading
+from experiments.guard import first_signal_waits
+
+def watch(result):
+    with first_signal_waits() as noted:
+        result += [noted(), *map(signal.getsignal, (signal.SIGINT, signal.SIGTERM))]
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+here, there = [], []
+watch(here)
+thread = threading.Thread(target=watch, args=(there,))
+thread.start()
+thread.join()
+print(here[:2] == [None, signal.SIG_IGN], callable(here[2]), there == [None, signal.SIG_IGN, signal.SIG_DFL])
+"""
+    assert run_python(code) == "True True True\n"
