@@ -72,6 +72,8 @@ def _highest_draw(params, states, out):
 class TallyPolicy:
     """A policy that knows the tally alone: patients treated and saved with each treatment."""
 
+    tally_alone = True  # see `dice_envs.exact.shakes.measure`
+
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """How likely each treatment is chosen, (m, n) float64, from patients treated and saved, (m, n) whole numbers.
 
@@ -208,6 +210,8 @@ class Argument(TallyPolicy):
 @dataclasses.dataclass(frozen=True)
 class Dogmatic:
     """The maester of the rules: always argues. Plays mode=maesters only."""
+
+    tally_alone = True
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""

@@ -25,7 +25,7 @@ __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "measure"]
 
 REPEATS = 10  # measurements of an agent whose answers are random, each with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
-COMPARED = 64  # positions at which probabilities are asked for twice, to see whether they are random
+COMPARED = 64  # the first positions, at which probabilities are asked for twice to see whether they are random
 NOTHING = 1e-12  # a smaller gap of random play is rounding
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
 MOST_SAMPLE = 100_000_000
@@ -156,21 +156,25 @@ class _Asked:
         self.agent = agent
         self.is_random = False
         self._states_probabilities = hasattr(agent, "probabilities")
-        self._compared = False
+        self._compared = 0
 
     def act(self, turn: Turn) -> np.ndarray:
-        return np.asarray(self.agent.act(turn))
+        if hasattr(self.agent, "act"):
+            return np.asarray(self.agent.act(turn))
+        actions = np.empty(len(turn), np.int64)
+        _draw_all(turn.streams, self.probabilities(turn), actions)
+        return actions
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         return self._stated(turn) if self._states_probabilities else self._answered(turn)
 
     def _stated(self, turn: Turn) -> np.ndarray:
         chances = ask_probabilities(self.agent, turn)
-        if not self._compared:
-            self._compared = True
-            few = slice(0, COMPARED)  # their streams have moved on, so random answers differ
+        if self._compared < COMPARED:
+            few = slice(0, COMPARED - self._compared)  # their streams have moved on, so random answers differ
             again = Turn(turn.variant, turn._true_states, turn._index[few], turn.streams[few].copy())
-            self.is_random = bool((ask_probabilities(self.agent, again) != chances[few]).any())
+            self.is_random |= bool((ask_probabilities(self.agent, again) != chances[few]).any())
+            self._compared += len(again)
         return chances
 
     def _answered(self, turn: Turn) -> np.ndarray:
