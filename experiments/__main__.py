@@ -186,6 +186,37 @@ def train(
     run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json)
 
 
+@app.command("measure")
+@guarded
+def measure_agent(
+    game: GameArgument,
+    agent: Annotated[str, typer.Argument(help="The agent, say numbers:bluff=0.25; `agents` lists them.")],
+    option: OptionOption = None,
+    sample: Annotated[
+        int | None, typer.Option(help="Deals or games looked at where there are too many for all of them.")
+    ] = None,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
+
+    A game's name stands for the variant with one seat to train, where it has one: The Shakes' physician, one player's
+    turn of Thirties.
+
+    Example: measure liars_dice numbers:bluff=0.25 -o rules=openspiel -o num_dice=1
+    """
+    import dice_envs
+    from dice_envs.game import parse_options, single_seat
+    from experiments.measure import measuring, show
+
+    variant = single_seat(game, **parse_options(option or []))
+    seed = seed_or_fresh(seed)
+    check_writable(json)
+    with measuring(agent) as done:
+        measured = dice_envs.measure(variant, agent, seed=seed, sample=sample, done=done)
+    finish(lambda: show(measured), lambda: write_json(json, measured))
+
+
 @app.command()
 @guarded
 def bench(

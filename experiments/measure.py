@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.table import Table
 
 from dice_envs import Measures
-from experiments.output import console
+from experiments.output import console, progress
 
-__all__ = ["show"]
+__all__ = ["measuring", "show"]
+
+
+@contextlib.contextmanager
+def measuring(agent: str) -> Iterator[Callable[[int, int], Any]]:
+    """Progress of one measurement in percent; yields what `measure` takes as `done`."""
+    with progress(f"measuring {agent}, %", 100) as done:
+        yield lambda amount, total: done(100 * amount / total)
 
 
 def show(measured: Measures) -> None:
@@ -29,8 +38,3 @@ def show(measured: Measures) -> None:
         console.print("score: none, since uniformly random play is optimal here")
     else:
         console.print(f"score {measured.score:.6f} (0: uniformly random play, 1: optimal)")
-
-
-def as_json(measured: Measures) -> dict[str, Any]:
-    """The result as it is written to files."""
-    return vars(measured)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import json as json_module
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,11 +14,13 @@ import numpy as np
 
 import agents
 from agents.ppo import NetworkPolicy, Ppo, save_policy
-from dice_envs import Pool, Variant, configure
+from dice_envs import Pool, Variant, configure, measure
 from dice_envs.game import check_range, parse_options, shown
 from experiments.arena import MOST_GAMES, Result, show, tournament
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
+from experiments.measure import measuring
+from experiments.measure import show as show_measures
 from experiments.output import (
     Stopped,
     atomic,
@@ -28,7 +29,6 @@ from experiments.output import (
     console,
     figure,
     finish,
-    print_rows,
     progress,
     remove_left_overs,
     seed_or_fresh,
@@ -398,7 +398,8 @@ def _finish(run: _Run, evaluation_games: int, json: Path | None) -> dict[str, An
     }
     if trained:
         console.print(f"{trained:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
-    table = _measure(run, evaluation_games, result)
+    _measure(run, result)
+    table = _compare(run, evaluation_games, result)
     finish(
         lambda: write_json(run.folder / "results.json", result),
         lambda: write_json(json, result),
@@ -409,17 +410,25 @@ def _finish(run: _Run, evaluation_games: int, json: Path | None) -> dict[str, An
     return result
 
 
-def _measure(run: _Run, games: int, result: dict[str, Any]) -> Result | None:
-    """Add to the result the final cross table, which is returned, and whatever exact measure the game's solver offers."""
+def _measure(run: _Run, result: dict[str, Any]) -> None:
+    """Add how far the policy, as it is and greedy, is from optimal play, or why that is not known."""
+    result["measures"] = []
+    for name, greedy in (("ppo", False), ("ppo greedy", True)):
+        try:
+            with measuring(name) as done:
+                found = measure(run.variant, Ppo(str(run.folder / "policy.npz"), greedy), seed=run.seed, done=done)
+        except ValueError as problem:
+            result["not_measured"] = str(problem)
+            console.print(f"not measured against optimal play: {problem}")
+            return
+        found = dataclasses.replace(found, agent=name)
+        show_measures(found)
+        result["measures"].append(found)
+
+
+def _compare(run: _Run, games: int, result: dict[str, Any]) -> Result | None:
+    """Add the final cross table, which is returned; None for games of one seat."""
     spec = f"ppo:{run.folder / 'policy.npz'}"
-    try:
-        solver: Any = importlib.import_module(f"experiments.solve.{run.variant.game.name}")
-    except ImportError:
-        solver = None
-    if hasattr(solver, "evaluate"):
-        rows = solver.evaluate(run.variant, Ppo(str(run.folder / "policy.npz"), greedy=True))
-        print_rows("measured exactly, greedy policy", rows, digits=6)
-        result["exact"] = [dataclasses.asdict(row) for row in rows]
     seats = run.variant.facts.num_seats
     if seats == 1:
         return None

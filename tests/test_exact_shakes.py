@@ -467,16 +467,6 @@ def test_a_physicians_measure_is_its_evaluation(spec, num_players):
             assert each.error == 0
 
 
-def test_the_measure_is_what_train_prints():
-    from experiments.solve.shakes import evaluate as rows_of
-
-    variant = configure("shakes", mode="physician")
-    rows = {row.figure: row.ours for row in rows_of(variant, make("greedy"))}
-    found = measure(variant, Hidden("greedy")).measures[0]
-    assert found.value == pytest.approx(rows["saved: this policy"], abs=1e-12)
-    assert found.optimum == pytest.approx(rows["saved: Bayes-optimal"], abs=1e-12)
-
-
 def test_where_there_are_too_many_positions_games_are_played():
     options = {"mode": "maesters", "num_players": 5}
     variant = configure("shakes", **options)

@@ -236,7 +236,7 @@ def measure(
     runs = [_run(measure_game, variant, asked, Effort(seed, sample, done))]
     if asked.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
-        runs += [_run(measure_game, variant, asked, Effort(each, sample, done)) for each in seeds]
+        runs += [_run(measure_game, variant, asked, Effort(each, sample)) for each in seeds]
     gap, random_gap = (sum(amounts) for amounts in zip(*((found[0].gap, baseline) for found, baseline in runs)))
     score = 1 - gap / random_gap if random_gap > NOTHING * len(runs) else None
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
@@ -245,7 +245,8 @@ def measure(
 
 def _run(measure_game: GameMeasure, variant: Variant, asked: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """One measurement, and the headline's gap of uniformly random play under the same random numbers."""
-    return measure_game(variant, asked, effort), measure_game(variant, _Asked(Uniform()), effort)[0].gap
+    silent = dataclasses.replace(effort, done=lambda amount, total: None)
+    return measure_game(variant, asked, effort), measure_game(variant, _Asked(Uniform()), silent)[0].gap
 
 
 def _mean(repeated: list[Measurement]) -> Measurement:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from dice_envs.agent import Agent
-from dice_envs.game import Variant
-from experiments.output import Row, check_writable, console, write_json
+from experiments.output import check_writable, console, write_json
 
 MOST_PLAYERS_UNMERGED = 4  # a network may tell treatments apart by their place: beyond, there are too many tallies
 
@@ -69,37 +67,6 @@ def main(
             "options": variant.changed_options(),
         },
     )
-
-
-def evaluate(variant: Variant, agent: Agent) -> list[Row]:
-    """What an agent is worth as the physician, exactly, beside Bayes-optimal play and Thompson sampling; `train` prints it.
-
-    No rows for the table of maesters, and none for more players than a network can be evaluated for.
-    """
-    import agents
-    from dice_envs.exact.shakes import Problem, as_policy
-    from dice_envs.exact.shakes import evaluate as exact_evaluation
-
-    options = variant.options
-    if variant.facts.num_seats > 1 or options.num_players > MOST_PLAYERS_UNMERGED:
-        return []
-    problem = Problem.of(options)
-
-    def worth(policy: Any, merged: bool) -> float:
-        result = exact_evaluation(problem, policy, merged=merged)
-        return float(result.win if options.pays == "win" else result.saved)
-
-    def tally_policy(spec: str) -> Any:
-        known: Any = agents.make(spec)
-        return lambda treated, saved: known.chances(options, treated, saved)
-
-    best = worth(tally_policy(f"bayes:{options.pays}"), True)
-    values = {f"{options.pays}: this policy": worth(as_policy(agent, variant), False), f"{options.pays}: Bayes-optimal": best}
-    for spec in ("thompson", "thompson:permutations"):
-        values[f"{options.pays}: {spec}"] = worth(tally_policy(spec), True)
-    return [
-        Row("solve shakes", name, None, value, note=f"{100 * value / best:.2f} % of optimal") for name, value in values.items()
-    ]
 
 
 def _peak_memory() -> str:

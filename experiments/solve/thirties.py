@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from experiments.output import Row, check_writable, console, write_json
+from experiments.output import check_writable, console, write_json
 
 if TYPE_CHECKING:
-    from dice_envs import Agent, Variant
+    from dice_envs import Variant
     from dice_envs.exact.thirties import Analysis, Dice, Distribution, Player, Rules, Strategy
 
 
@@ -112,22 +112,6 @@ def find(variant: Variant, name: str) -> Strategy:
     if ":" in name:
         return strategy_of(make(name), variant.options, name)
     return named(Rules.of(variant.options), name)
-
-
-def evaluate(variant: Variant, agent: Agent) -> list[Row]:
-    """What a deterministic agent is worth in the one-player game, exactly, beside the best; `train` prints it.
-
-    No rows for the table game, which is not solved. ValueError for an agent that plays at random.
-    """
-    from dice_envs.exact.thirties import Rules, analyse, solve, strategy_of
-
-    if variant.facts.num_seats > 1:
-        return []
-    rules, goal = Rules.of(variant.options), variant.options.goal
-    best = solve(rules, goal)[1]
-    value = analyse(rules, strategy_of(agent, variant.options)).value(goal)
-    values = {f"{goal}: this policy": value, f"{goal}: the best strategy": best, "short of the best by": best - value}
-    return [Row("solve thirties", name, None, float(figure)) for name, figure in values.items()]
 
 
 def figures(analysis: Analysis) -> dict[str, Fraction | None]:
