@@ -7,58 +7,43 @@ import itertools
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, resolve
-from dice_envs.dice import uniform
+from dice_envs.agent import Agent, Turn, draw_actions, resolve
 from dice_envs.exact.fatestones import nash_strategies, replies
 from dice_envs.game import shown
 from dice_envs.games.fatestones import MAX_HAND
-from dice_envs.kernel import kernel
+
+from .base import Deterministic, OfOneGame
 
 __all__ = ["AGENTS", "BestResponse", "Nash"]
 
 MOST_NESTED = 8  # best responses to best responses
 
 
-def _check_game(name: str, turn: Turn) -> None:
-    if turn.game.name != "fatestones":
-        raise ValueError(f"{name} plays fatestones only, not {turn.game.name}")
-
-
-@kernel
-def _choose(streams, chances, out):
-    for n in range(len(chances)):
-        at = uniform(streams[n])
-        chosen = -1
-        for i in range(chances.shape[1]):
-            if chances[n, i] > 0.0 and at >= 0.0:
-                chosen = i
-                at -= chances[n, i]
-        out[n] = chosen
-
-
 @dataclasses.dataclass(frozen=True)
-class Nash:
+class Nash(OfOneGame):
     """Plays FateStones as no opponent can beat it: an optimal mixed strategy of every position, found exactly."""
+
+    plays = "fatestones"
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        _check_game("nash", turn)
+        self.check(turn)
         return nash_strategies(turn.states, turn.variant.facts.num_actions)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        out = np.empty(len(turn), np.int64)
-        _choose(turn.streams, self.probabilities(turn), out)
-        return out
+        return draw_actions(turn.streams, self.probabilities(turn))
 
 
 @dataclasses.dataclass(frozen=True)
-class BestResponse:
+class BestResponse(OfOneGame, Deterministic):
     """Wins as much as can be won from one opponent in FateStones, whose strategy it knows.
 
     Attributes:
         opponent: the agent it answers, say `random` or `nash`; it must state its probabilities.
     """
+
+    plays = "fatestones"
 
     opponent: str = "random"
     _agent: Agent = dataclasses.field(init=False, repr=False, compare=False)
@@ -76,7 +61,7 @@ class BestResponse:
 
     def gains(self, turn: Turn) -> np.ndarray:
         """Expected wins less losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
-        _check_game("best_response", turn)
+        self.check(turn)
         out = np.full((len(turn), MAX_HAND), -2.0)
         left = turn.states["left"]
         for seat, size in itertools.product(range(2), range(1, MAX_HAND + 1)):
@@ -91,10 +76,6 @@ class BestResponse:
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64: the first of the best."""
         return self.gains(turn).argmax(axis=1)
-
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64: 1 for the one it takes."""
-        return np.eye(turn.variant.facts.num_actions)[self.act(turn)]
 
 
 AGENTS = {"nash": Nash, "best_response": BestResponse}

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dice_envs.agent import Turn, Uniform
-from dice_envs.dice import uniform
+from dice_envs.agent import Turn, Uniform, draw_actions
 from dice_envs.exact.score_dice import (
     NONE_TIED,
     Die,
@@ -24,12 +23,9 @@ from dice_envs.game import check_choice
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 from dice_envs.kernel import kernel
 
+from .base import Deterministic, OfOneGame
+
 __all__ = ["AGENTS", "Highest", "Nash", "Response", "Shuffled"]
-
-
-def _check_game(turn: Turn, name: str) -> None:
-    if turn.game.name != "score_dice":
-        raise ValueError(f"{name} plays score_dice only, not {turn.game.name}")
 
 
 @kernel
@@ -39,33 +35,38 @@ def _highest_all(params, states, seats, out):
 
 
 @dataclasses.dataclass(frozen=True)
-class Highest:
+class Highest(OfOneGame, Deterministic):
     """Score dice: always the highest die in hand. Against itself this is the paper's sorted game."""
+
+    plays = "score_dice"
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "highest")
+        self.check(turn)
         out = np.empty(len(turn), np.int64)
         _highest_all(turn.params, turn.states, turn.seats, out)
         return out
 
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """1 for the die chosen, (n, num_actions) float64."""
-        return np.eye(turn.variant.facts.num_actions)[self.act(turn)]
-
 
 @dataclasses.dataclass(frozen=True)
-class Shuffled(Uniform):
+class Shuffled(OfOneGame, Uniform):
     """Score dice: a random die in hand. Against itself this is the paper's unsorted game.
 
     Whatever the other does, each of its dice then meets a random one of those left, so every pairing is equally likely.
     Nobody can gain or lose against that: it is an equilibrium strategy, with any pools.
     """
 
+    plays = "score_dice"
+
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "shuffled")
+        self.check(turn)
         return super().act(turn)
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """Equal chances of all dice in hand, (n, num_actions) float64."""
+        self.check(turn)
+        return super().probabilities(turn)
 
 
 @functools.lru_cache(maxsize=16)
@@ -93,7 +94,7 @@ def _tied_so_far(options: Options, state: Any, seat: int) -> Tied:
 
 
 @dataclasses.dataclass(frozen=True)
-class Response:
+class Response(OfOneGame, Deterministic):
     """Score dice: the exact best response to `highest` or to `shuffled`.
 
     Against `highest` it weighs all that the other may still hold, exactly, for the rest of the game (Tian Ji's horse
@@ -106,6 +107,8 @@ class Response:
         to: "highest" or "shuffled".
     """
 
+    plays = "score_dice"
+
     to: Literal["highest", "shuffled"] = "highest"
 
     def __post_init__(self) -> None:
@@ -113,7 +116,7 @@ class Response:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "score_response")
+        self.check(turn)
         if self.to == "shuffled":
             return Highest().act(turn)
         out = np.empty(len(turn), np.int64)
@@ -140,20 +143,8 @@ def _best_die(options: Options, seat: int, own: tuple[Die, ...], other: tuple[Ra
     return next(die for die, value in choices if value >= best - 1e-9)
 
 
-@kernel
-def _draw_all(streams, probabilities, out):
-    for i in range(len(out)):
-        at = uniform(streams[i])
-        chosen = 0
-        for action in range(probabilities.shape[1]):
-            if probabilities[i, action] > 0.0 and at >= 0.0:
-                chosen = action
-                at -= probabilities[i, action]
-        out[i] = chosen
-
-
 @dataclasses.dataclass(frozen=True)
-class Nash:
+class Nash(OfOneGame):
     """Score dice: a Nash equilibrium, for small pools (about 3d6 against 3d6; 4 dice a side with open hands).
 
     It is worked out roll by roll when it is first needed, by linear programming, and mixes its choices. ValueError
@@ -161,15 +152,15 @@ class Nash:
     same, as all equilibria are.
     """
 
+    plays = "score_dice"
+
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        out = np.empty(len(turn), np.int64)
-        _draw_all(turn.streams, self.probabilities(turn), out)
-        return out
+        return draw_actions(turn.streams, self.probabilities(turn))
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        _check_game(turn, "score_nash")
+        self.check(turn)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         for i, state in enumerate(turn.states):
             seat = int(turn.seats[i])

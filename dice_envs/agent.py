@@ -12,11 +12,22 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dice_envs.batch import IllegalActionError, as_actions, explain_illegal
-from dice_envs.dice import choose_from_mask
+from dice_envs.dice import choose_from_mask, choose_weighted
 from dice_envs.game import Game, Variant, shown
 from dice_envs.kernel import kernel
 
-__all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "name_of", "players", "resolve"]
+__all__ = [
+    "Agent",
+    "AgentError",
+    "Turn",
+    "Uniform",
+    "ask",
+    "ask_probabilities",
+    "draw_actions",
+    "name_of",
+    "players",
+    "resolve",
+]
 
 _ROUNDING = 1e-4  # by which probabilities may miss 1 together, as those of networks in float32 do; they are then scaled
 
@@ -152,6 +163,19 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
 def name_of(agent: Any) -> str:
     """An agent's class, and its parameters where it is a dataclass."""
     return repr(agent) if dataclasses.is_dataclass(agent) else type(agent).__name__
+
+
+@kernel
+def _draw_rows(streams, policies, out):
+    for i in range(len(out)):
+        out[i] = choose_weighted(streams[i], policies[i], policies.shape[1])
+
+
+def draw_actions(streams: np.ndarray, policies: np.ndarray) -> np.ndarray:
+    """An action from each policy (n, num_actions), (n,) int64. `streams` (n,) is modified in place."""
+    out = np.empty(len(policies), np.int64)
+    _draw_rows(streams, policies, out)
+    return out
 
 
 @kernel

@@ -11,7 +11,18 @@ import numpy as np
 
 from dice_envs.kernel import kernel
 
-__all__ = ["STREAM", "below", "choose_from_mask", "mix", "new_streams", "next_u64", "roll", "roll_counts", "uniform"]
+__all__ = [
+    "STREAM",
+    "below",
+    "choose_from_mask",
+    "choose_weighted",
+    "mix",
+    "new_streams",
+    "next_u64",
+    "roll",
+    "roll_counts",
+    "uniform",
+]
 
 STREAM = np.dtype([("rng", np.uint64)], align=True)  # a random stream on its own
 
@@ -91,6 +102,26 @@ def choose_from_mask(stream, mask):
                 return i
             k -= 1
     return -1
+
+
+@kernel(allocates=False)
+def choose_weighted(stream, weights, count):
+    """A random index below `count`, each with a probability in proportion to its weight; −1 when all weights are 0.
+
+    `weights` (count or more,) are not negative. `stream` is modified in place.
+    """
+    total = 0.0
+    for i in range(count):
+        total += weights[i]
+    at = uniform(stream) * total
+    chosen = -1
+    for i in range(count):
+        if weights[i] > 0.0:  # rounding must not choose what has no chance
+            chosen = i
+            at -= weights[i]
+            if at < 0.0:
+                break
+    return chosen
 
 
 def new_streams(seed: int | np.random.SeedSequence | None, n: int) -> np.ndarray:

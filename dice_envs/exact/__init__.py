@@ -16,10 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, name_of, resolve
-from dice_envs.dice import uniform
+from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, draw_actions, name_of, resolve
 from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
-from dice_envs.kernel import kernel
 
 __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "measure"]
 
@@ -126,21 +124,7 @@ class _Function:
         return np.asarray(chances)
 
     def act(self, turn: Turn) -> np.ndarray:
-        actions = np.empty(len(turn), np.int64)
-        _draw_all(turn.streams, ask_probabilities(self, turn), actions)
-        return actions
-
-
-@kernel
-def _draw_all(streams, probabilities, out):
-    for i in range(len(out)):
-        at = uniform(streams[i])
-        for action in range(probabilities.shape[1]):
-            if probabilities[i, action] > 0.0:  # rounding must not choose what has no chance
-                out[i] = action
-                at -= probabilities[i, action]
-                if at < 0.0:
-                    break
+        return draw_actions(turn.streams, ask_probabilities(self, turn))
 
 
 class _Asked:
@@ -161,9 +145,7 @@ class _Asked:
     def act(self, turn: Turn) -> np.ndarray:
         if hasattr(self.agent, "act"):
             return np.asarray(self.agent.act(turn))
-        actions = np.empty(len(turn), np.int64)
-        _draw_all(turn.streams, self.probabilities(turn), actions)
-        return actions
+        return draw_actions(turn.streams, self.probabilities(turn))
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         return self._stated(turn) if self._states_probabilities else self._answered(turn)
