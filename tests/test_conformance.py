@@ -24,11 +24,9 @@ from dice_envs.batch import Batch, IllegalActionError
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, configure, load, names
 from dice_envs.seat import SeatEnv, SeatVectorEnv
-from tests.conftest import ROOT
-from tests.variants import MORE_OPTIONS
+from tests.conftest import ROOT, scaled
+from tests.variants import IDS, VARIANTS
 
-VARIANTS = [(name, options) for name in names() for options in [{}, *MORE_OPTIONS.get(name, [])]]
-IDS = [f"{name}-{i}" for name in names() for i in range(1 + len(MORE_OPTIONS.get(name, [])))]
 every_variant = pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
 every_game = pytest.mark.parametrize("name", names())
 
@@ -60,7 +58,7 @@ def same(one, other):
 def test_facts_hold_over_random_games(name, options):
     variant = configure(name, **options)
     facts = variant.facts
-    games = 300
+    games = scaled(300, 30)
     batch = Batch(variant, games, seed=1)
     streams = new_streams(2, games)
     returns = np.zeros((games, facts.num_seats))
