@@ -58,6 +58,11 @@ class Shuffled(Uniform):
         _check_game(turn, "shuffled")
         return super().act(turn)
 
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """The same chance for each die in hand, (n, num_actions) float64."""
+        _check_game(turn, "shuffled")
+        return super().probabilities(turn)
+
 
 @functools.lru_cache(maxsize=16)
 def _response(options: Options, seat: int) -> ResponseToHighest:
