@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train test test-slow test-rllib lint format types golden clean
+.PHONY: train test test-slow test-bounds test-interpreted test-rllib lint format types golden clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,16 @@ test: $(STAMP)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
+
+# Kernels that raise where they would read or write beside an array: all fast tests but those of the tools around them.
+TOOLS = cli kernel project train
+test-bounds: $(STAMP)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m "not slow" $(TOOLS:%=--ignore=tests/test_%.py)
+
+# Kernels as plain Python, with fewer games and simulations (`scaled` in tests/conftest.py).
+INTERPRETED = conformance every_agent mcts golden
+test-interpreted: $(STAMP)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow" $(INTERPRETED:%=tests/test_%.py)
 
 # RLlib pins another Gymnasium, so it has an environment of its own.
 test-rllib: $(VENV)-rllib/.installed

@@ -10,11 +10,12 @@ import numpy as np
 from dice_envs.agent import Agent, Turn, draw_actions, resolve
 from dice_envs.exact.fatestones import nash_strategies, replies
 from dice_envs.game import shown
-from dice_envs.games.fatestones import MAX_HAND
+from dice_envs.games.fatestones import MAX_HAND, duel
+from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
-__all__ = ["AGENTS", "BestResponse", "Nash"]
+__all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash"]
 
 MOST_NESTED = 8  # best responses to best responses
 
@@ -78,4 +79,23 @@ class BestResponse(OfOneGame, Deterministic):
         return self.gains(turn).argmax(axis=1)
 
 
+@kernel
+def _roll_out_strongest(params, state, mask):
+    """FateStones: the own die that wins most, less what it loses, against the opponent's dice."""
+    seat = state["seat"]
+    own, other = state["hands"][seat], state["hands"][1 - seat]
+    best = 0
+    best_margin = -1_000_000
+    for i in range(state["left"]):
+        margin = 0
+        for j in range(state["left"]):
+            wins, ties = duel(own[i], other[j])
+            margin += 2 * wins + ties
+        if margin > best_margin:
+            best = i
+            best_margin = margin
+    return best
+
+
 AGENTS = {"nash": Nash, "best_response": BestResponse}
+ROLLOUTS = {"strongest": _roll_out_strongest}

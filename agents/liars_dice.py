@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Turn
-from dice_envs.dice import choose_weighted
+from dice_envs.dice import below, choose_weighted, uniform
 from dice_envs.game import check_choice, check_range
 from dice_envs.games.liars_dice import (
     MAX_DICE,
@@ -20,6 +20,7 @@ from dice_envs.games.liars_dice import (
     NO_WILD,
     bidder_after,
     chance_at_least,
+    chance_bid_holds,
     count_raises,
     face_of,
     matching,
@@ -30,7 +31,7 @@ from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
-__all__ = ["AGENTS", "Numbers", "Reader"]
+__all__ = ["AGENTS", "ROLLOUTS", "Numbers", "Reader"]
 
 NO_THRESHOLD = -1.0  # value of `_Style.threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
@@ -333,4 +334,22 @@ class Reader(OfOneGame, Deterministic):
         return out
 
 
+# --- rollouts -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _roll_out_numbers(params, state, mask):
+    """Liar's Dice: call with the chance that the bid fails, else the least raise on a random face."""
+    raises = count_raises(params, state)
+    bid = state["bid"]
+    if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, state["seat"])):
+        return params.call
+    least = 1  # the least raises, up to where a face comes again
+    first = face_of(params, nth_raise(params, state, 0))
+    while least < raises and face_of(params, nth_raise(params, state, least)) != first:
+        least += 1
+    return nth_raise(params, state, below(state, least))
+
+
 AGENTS = {"numbers": Numbers, "reader": Reader}
+ROLLOUTS = {"numbers": _roll_out_numbers}

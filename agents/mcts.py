@@ -10,6 +10,8 @@ One engine serves turns and simultaneous choices, chance and hidden information.
   choice, they select independently of each other: decoupled selection (Tak, Lanctot, Winands, "Monte Carlo Tree
   Search Variants for Simultaneous Move Games", IEEE CIG 2014).
 - A simulation adds one leaf and plays on from there by a rollout policy.
+- The tree grows as it is filled, up to a limit on its memory. Once it is full, simulations add nothing to it: positions
+  without a node are played by the rollout policy.
 - Where a game can average over a roll (`Game.expect`), so can a simulation: it goes on as the game does if it goes on,
   weighted by the chance of that, and the dice add no noise.
 
@@ -30,23 +32,26 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+import warnings
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn
-from dice_envs.dice import below, mix, next_u64, uniform
+from dice_envs.agent import Turn, draw_actions
+from dice_envs.dice import below, choose_weighted, mix, next_u64, uniform
 from dice_envs.game import MAX_SEATS, OVER, Facts, Game, check_choice, check_range
 from dice_envs.kernel import kernel
 
-from .rollouts import RANDOM, ROLLOUTS, rollout_of
+from .rollouts import RANDOM, rollout_of, rollouts
 
 __all__ = ["AGENTS", "MCTS", "compile_search"]
 
 SELECTIONS = ("uct", "regret", "joint")
 UCT, REGRET, JOINT = range(3)
 MAX_SIMULATIONS = 10_000_000
-NO_NODE = -1  # in the hash table: a free place; in a path: a move that was not chosen in the tree
+NO_NODE = -1  # in the hash table: a free place; of a position: the rollout policy chooses there
+MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
 
 
 class _Settings(NamedTuple):
@@ -60,6 +65,8 @@ class _Settings(NamedTuple):
     best: bool  # the policy is the most visited action and not the mix
     span: float  # max_return − min_return of the game
     seats: int
+    most_nodes: int  # what the tree may grow to
+    most_edges: int
 
 
 # Few arrays of records, because every array that a kernel hands on is counted in and out.
@@ -88,10 +95,14 @@ _RUN = np.dtype(  # the current simulation
     [
         ("rng", np.uint64),  # of the search itself
         ("chain", np.uint64),  # hash of the path, where nodes depend on it
+        ("game", np.int64),  # of the batch, and the simulation of its search: where to go on with a larger tree
+        ("simulation", np.int64),
         ("nodes", np.int64),  # made so far by all simulations, and the edges of those that have been expanded
         ("edges", np.int64),
+        ("leaves", np.int64),  # nodes without edges
+        ("full", np.int64),  # 1 once a node or its edges found no room, in any game of the batch
         ("depth", np.int64),  # tree moves so far
-        ("in_tree", np.int64),  # 1 until a node has been added
+        ("in_tree", np.int64),  # 1 until the rollout policy has taken over
         ("learner", np.int64),  # the seat that learns (REGRET)
         ("own_edge", np.int64),  # the searcher's first move, or NO_NODE
         ("own_node", np.int64),  # where it was chosen
@@ -114,18 +125,99 @@ class _Tree(NamedTuple):
     policy: np.ndarray  # (actions,) float64
 
 
-def _new_tree(simulations: int, facts: Facts) -> _Tree:
-    nodes = simulations + 3  # a leaf a simulation, and the first nodes of both seats
+# --- room in the tree -------------------------------------------------------------------------------------------------
+
+# The most that one simulation adds to the tree, so that room can be made before it starts.
+# Nodes: its first position, the searcher's own first position, and one leaf, after which the rollout policy plays.
+# Edges: at most one for each action at every node that gets its edges. Those nodes were leaves before this simulation or
+# are the first two of its new ones; and each comes with a tree move, so they are no more than the path is long.
+_NODES_A_SIMULATION = 3
+_NEW_WITH_EDGES = 2
+
+_ENOUGH, _MORE_NODES, _MORE_EDGES = range(3)  # what a search lacks to go on
+
+_FIRST_SIMULATIONS = 4096  # a new tree has room for so many
+_EDGES_A_NODE = 8  # how a limit on memory is shared out; most nodes stay leaves, which have none
+_TABLE_BYTES = 24  # a node's share of the hash table, and of the one before it while the table grows
+
+
+def _most(memory: float, simulations: int, game: Game, facts: Facts) -> tuple[int, int]:
+    """How many nodes and edges the tree may have: what `memory` GiB hold, and no more than the simulations can make.
+
+    Raises:
+        ValueError: not even one simulation fits in.
+    """
+    edges_a_node = min(_EDGES_A_NODE, facts.num_actions)
+    node_bytes = _NODE.itemsize + _TABLE_BYTES + edges_a_node * _EDGE.itemsize
+    path_bytes = _path_length(facts) * _STEP.itemsize
+    nodes = int(memory * 2**30 - path_bytes) // node_bytes
+    least = max(_NODES_A_SIMULATION, math.ceil(_NEW_WITH_EDGES * facts.num_actions / edges_a_node))
+    if nodes < least:
+        gib = math.ceil(100 * (path_bytes + least * node_bytes) / 2**30) / 100
+        raise ValueError(f"memory must be at least {gib} for {game.name} with {facts.num_actions:,} actions, not {memory}")
+    made = _NODES_A_SIMULATION * simulations
+    return min(nodes, made), min(nodes * edges_a_node, made * facts.num_actions)
+
+
+def _path_length(facts: Facts) -> int:
+    return min(facts.max_steps, MOST_DEPTH)
+
+
+def _fitting(most: int, wanted: int) -> int:
+    """`most`, halved as often as leaves what is wanted: then the last growth doubles too, and copying never takes more."""
+    size = most
+    while size // 2 >= wanted:
+        size //= 2
+    return size
+
+
+def _table_for(nodes: int) -> np.ndarray:
+    return np.empty(1 << (2 * nodes).bit_length(), np.int32)
+
+
+def _new_tree(settings: _Settings, facts: Facts) -> _Tree:
+    begin = min(settings.simulations, _FIRST_SIMULATIONS) + _NODES_A_SIMULATION + 1
+    nodes = _fitting(settings.most_nodes, begin)
     return _Tree(
-        table=np.empty(1 << (2 * nodes).bit_length(), np.int32),
+        table=_table_for(nodes),
         nodes=np.empty(nodes, _NODE),
-        edges=np.empty(nodes * facts.num_actions, _EDGE),
-        path=np.empty(min(facts.max_steps, nodes) + 1, _STEP),
+        edges=np.empty(_fitting(settings.most_edges, begin * facts.num_actions), _EDGE),
+        path=np.empty(_path_length(facts), _STEP),
         runs=np.zeros(1, _RUN),
         observation=np.zeros(facts.observation_size + facts.observation_size % 2, np.float32),
         mask=np.zeros(facts.num_actions, np.int8),
         policy=np.zeros(facts.num_actions),
     )
+
+
+def _grown(tree: _Tree, lacking: int, settings: _Settings) -> _Tree:
+    """The tree with room for twice as many nodes or edges, or for the most that there may be."""
+    used = tree.runs[0]
+    if lacking == _MORE_EDGES:
+        edges = np.empty(_fitting(settings.most_edges, 2 * len(tree.edges)), _EDGE)
+        edges[: used["edges"]] = tree.edges[: used["edges"]]
+        return tree._replace(edges=edges)
+    nodes = np.empty(_fitting(settings.most_nodes, 2 * len(tree.nodes)), _NODE)
+    nodes[: used["nodes"]] = tree.nodes[: used["nodes"]]
+    table = _table_for(len(nodes))
+    _fill_table(table, nodes, used["nodes"])
+    return tree._replace(nodes=nodes, table=table)
+
+
+_told_full = False
+
+
+def _tell_full(memory: float, nodes: int) -> None:
+    """Warn that a tree is full, once in a process."""
+    global _told_full
+    if not _told_full:
+        _told_full = True
+        warnings.warn(
+            f"mcts: the search tree has filled its {memory:g} GiB with {nodes:,} positions; simulations go on without adding "
+            "to it. The agent's parameter memory raises the limit",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 _SALT = np.uint64(0x9E3779B97F4A7C15)
@@ -146,6 +238,25 @@ def _find(key, table, nodes):
         if nodes[node]["key"] == key:
             return node
         place = (place + _ONE) & last
+
+
+@kernel
+def _fill_table(table, nodes, count):
+    """Enter the first nodes into the table, and nothing else. In place."""
+    table[:] = NO_NODE
+    for node in range(count):
+        table[-1 - _find(nodes[node]["key"], table, nodes)] = node
+
+
+@kernel(allocates=False)
+def _lacking(settings, run, tree):
+    """What the tree must have more of before another simulation starts. Growing in between leaves results as they are."""
+    if len(tree.nodes) < settings.most_nodes and run["nodes"] + _NODES_A_SIMULATION > len(tree.nodes):
+        return _MORE_NODES
+    expanded = min(run["leaves"] + _NEW_WITH_EDGES, len(tree.path))
+    if len(tree.edges) < settings.most_edges and run["edges"] + expanded * len(tree.mask) > len(tree.edges):
+        return _MORE_EDGES
+    return _ENOUGH
 
 
 @kernel(allocates=False)
@@ -194,6 +305,24 @@ def _select_regret(settings, run, node, edges, policy, step):
                 break
     step["chance"] = chance
     return start + chosen
+
+
+@kernel(allocates=False)
+def _tree_move(settings, number, seat, weight, run, tree):
+    """Choose an edge of the node and note it in the path. Returns the edge. In place."""
+    step = tree.path[run["depth"]]
+    run["depth"] += 1
+    step["node"] = number
+    step["seat"] = seat
+    step["weight"] = weight
+    for other in range(settings.seats):
+        step["before"][other] = run["earned"][other]
+    if settings.select == REGRET:
+        edge = _select_regret(settings, run, tree.nodes[number], tree.edges, tree.policy, step)
+    else:
+        edge = _select_uct(settings, tree.nodes[number], tree.edges)
+    step["edge"] = edge
+    return edge
 
 
 @kernel(allocates=False)
@@ -257,7 +386,8 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         A kernel `(params, settings, states (n,), streams (n,), worlds, chances, averaged, tree, policies (n, actions),
         totals (actions,), values (n,))` that searches each state for its seat to move, drawing from its stream. It
         writes the policy that the search arrives at and the searcher's mean return. All but the first three and
-        `averaged` are modified in place.
+        `averaged` are modified in place. It returns _ENOUGH when all is done; otherwise what `tree` must have more of
+        before it is called again, to go on where it was.
 
     Raises:
         ValueError: the game has no such rollout.
@@ -327,6 +457,35 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         node["start"] = start
         node["count"] = count
         run["edges"] = start + count
+        run["leaves"] -= 1
+
+    @compiled
+    def node_of(params, state, key, at_once, run, tree):
+        """The node of this key, with its edges, or NO_NODE where the rollout policy is to choose. In place.
+
+        A new position becomes a node, where there is room. It gets its edges at once, or as a leaf when it is seen
+        again: most never are.
+        """
+        number = _find(key, tree.table, tree.nodes)
+        if number < 0:
+            if run["nodes"] == len(tree.nodes):
+                run["full"] = 1
+                return NO_NODE
+            tree.table[-1 - number] = run["nodes"]
+            number = run["nodes"]
+            run["nodes"] += 1
+            run["leaves"] += 1
+            tree.nodes[number]["key"] = key
+            tree.nodes[number]["visits"] = 0
+            tree.nodes[number]["count"] = 0
+            if not at_once:
+                return NO_NODE
+        if tree.nodes[number]["count"] == 0:
+            if run["edges"] + len(tree.mask) > len(tree.edges):
+                run["full"] = 1
+                return NO_NODE
+            expand(params, state, tree.nodes[number], run, tree.edges, tree.mask)
+        return number
 
     @compiled
     def decide(params, settings, state, searcher, weight, run, tree):
@@ -344,37 +503,22 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         for k in range(len(words)):
             key = (key ^ words[k]) * _SPREAD
             key ^= key >> _S32
-        number = _find(key, tree.table, tree.nodes)
-        node = tree.nodes[number if number >= 0 else run["nodes"]]
-        if number < 0:
-            tree.table[-1 - number] = run["nodes"]
-            number = run["nodes"]
-            run["nodes"] += 1
-            node["key"] = key
-            node["visits"] = 0
-            node["count"] = 0
-            own_first = seat == searcher and run["own_edge"] == NO_NODE
-            if run["depth"] > 0 and not own_first:  # a leaf: most are never seen again, so they get no edges yet
+        own_first = seat == searcher and run["own_edge"] == NO_NODE
+        number = NO_NODE
+        if run["depth"] < len(tree.path):
+            number = node_of(params, state, key, run["depth"] == 0 or own_first, run, tree)
+        if number == NO_NODE:
+            # A full tree knows no node for what a first seat with a hidden hand sees: the simulation plays on to the
+            # searcher's own node, which has to learn.
+            if run["depth"] > 0 or own_first:
                 run["in_tree"] = 0
-                return np.int64(roll_out(params, state, tree.mask))
-        if node["count"] == 0:
-            expand(params, state, node, run, tree.edges, tree.mask)
-        step = tree.path[run["depth"]]
-        run["depth"] += 1
-        step["node"] = number
-        step["seat"] = seat
-        step["weight"] = weight
-        for other in range(settings.seats):
-            step["before"][other] = run["earned"][other]
-        if settings.select == REGRET:
-            edge = _select_regret(settings, run, node, tree.edges, tree.policy, step)
+            action = np.int64(roll_out(params, state, tree.mask))
         else:
-            edge = _select_uct(settings, node, tree.edges)
-        step["edge"] = edge
-        if seat == searcher and run["own_edge"] == NO_NODE:
-            run["own_edge"] = edge
-            run["own_node"] = number
-        action = np.int64(tree.edges[edge]["action"])
+            edge = _tree_move(settings, number, seat, weight, run, tree)
+            if own_first:
+                run["own_edge"] = edge
+                run["own_node"] = number
+            action = np.int64(tree.edges[edge]["action"])
         if settings.select == JOINT:  # what has been picked is seen: nodes are those of a path
             run["chain"] = mix(run["chain"] + _SALT * np.uint64(action + 1))
         return action
@@ -414,15 +558,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         total = 0.0
         for k in range(count):
             total += chances[k]
-        at = uniform(run) * total
-        chosen = 0
-        for k in range(count):
-            if chances[k] > 0.0:
-                chosen = k
-                at -= chances[k]
-                if at < 0.0:
-                    break
-        worlds[0] = worlds[1 + chosen]
+        worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: none goes on, so any will do
         return weight * total
 
     @compiled
@@ -444,69 +580,81 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             if weight < _LIGHT:
                 weight = _LIGHT if uniform(run) * _LIGHT < weight else 0.0
 
+    @compiled
+    def search_on(params, settings, state, worlds, chances, averaged, tree, policy, totals):
+        """Simulate until all is done, and count the searcher's first moves. Returns what the tree lacks. In place."""
+        run = tree.runs[0]
+        searcher = np.int64(state["seat"])
+        for simulation in range(run["simulation"], settings.simulations):
+            lacking = _lacking(settings, run, tree)
+            if lacking != _ENOUGH:
+                run["simulation"] = simulation
+                return lacking
+            worlds[0] = state
+            worlds[0]["rng"] = next_u64(run)
+            prepare(params, worlds[0], searcher)
+            run["learner"] = simulation - simulation // settings.seats * settings.seats
+            simulate(params, settings, worlds, chances, averaged, searcher, run, tree)
+            if settings.select == REGRET:
+                _back_up_regrets(run, tree.nodes, tree.edges, tree.path, tree.policy)
+            else:
+                _back_up(settings, run, searcher, tree.nodes, tree.edges, tree.path)
+            if run["own_edge"] != NO_NODE:
+                own = tree.edges[run["own_edge"]]["action"]
+                policy[own] += 1.0
+                totals[own] += run["earned"][searcher]
+        return _ENOUGH
+
+    @compiled
+    def conclude(params, settings, state, tree, policy, totals):
+        """Turn counted moves into the policy. Returns the searcher's mean return. In place."""
+        run = tree.runs[0]
+        if run["own_node"] == NO_NODE:  # too few simulations to have come to the searcher's own choice
+            tree.mask[:] = 0
+            legal(params, state, tree.mask)
+            for a in range(len(policy)):
+                policy[a] = tree.mask[a]
+        elif settings.select == REGRET:
+            node = tree.nodes[run["own_node"]]
+            for edge in range(node["start"], node["start"] + node["count"]):
+                policy[tree.edges[edge]["action"]] = tree.edges[edge]["strategy"]
+        total = 0.0
+        returns = 0.0
+        best = 0
+        for a in range(len(policy)):
+            total += policy[a]
+            returns += totals[a]
+            # Of actions visited equally often, the one of the better mean.
+            if policy[a] > policy[best] or (policy[a] == policy[best] and totals[a] > totals[best] and policy[a] > 0.0):
+                best = a
+        for a in range(len(policy)):
+            policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
+        return returns / settings.simulations
+
     # The outermost kernel takes its arrays from Python and must give them back, so it counts references.
     @kernel(tag=tag)
     def search(params, settings, states, streams, worlds, chances, averaged, tree, policies, totals, values):
         run = tree.runs[0]
-        for i in range(len(states)):
-            searcher = np.int64(states[i]["seat"])
-            tree.table[:] = NO_NODE
-            run["rng"] = next_u64(streams[i])
-            run["nodes"] = 0
-            run["edges"] = 0
-            run["own_node"] = NO_NODE
+        for i in range(run["game"], len(states)):
             policy = policies[i]
-            policy[:] = 0.0
-            totals[:] = 0.0
-            for simulation in range(settings.simulations):
-                worlds[0] = states[i]
-                worlds[0]["rng"] = next_u64(run)
-                prepare(params, worlds[0], searcher)
-                run["learner"] = simulation - simulation // settings.seats * settings.seats
-                simulate(params, settings, worlds, chances, averaged, searcher, run, tree)
-                if settings.select == REGRET:
-                    _back_up_regrets(run, tree.nodes, tree.edges, tree.path, tree.policy)
-                else:
-                    _back_up(settings, run, searcher, tree.nodes, tree.edges, tree.path)
-                if run["own_edge"] != NO_NODE:
-                    own = tree.edges[run["own_edge"]]["action"]
-                    policy[own] += 1.0
-                    totals[own] += run["earned"][searcher]
-            if run["own_node"] == NO_NODE:  # too few simulations to have come to the searcher's own choice
-                tree.mask[:] = 0
-                legal(params, states[i], tree.mask)
-                for a in range(len(policy)):
-                    policy[a] = tree.mask[a]
-            elif settings.select == REGRET:
-                node = tree.nodes[run["own_node"]]
-                for edge in range(node["start"], node["start"] + node["count"]):
-                    policy[tree.edges[edge]["action"]] = tree.edges[edge]["strategy"]
-            total = 0.0
-            returns = 0.0
-            best = 0
-            for a in range(len(policy)):
-                total += policy[a]
-                returns += totals[a]
-                # Of actions visited equally often, the one of the better mean.
-                if policy[a] > policy[best] or (policy[a] == policy[best] and totals[a] > totals[best] and policy[a] > 0.0):
-                    best = a
-            for a in range(len(policy)):
-                policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
-            values[i] = returns / settings.simulations
+            if run["simulation"] == 0:  # every tree has room for the first simulation, so this is done once a game
+                tree.table[:] = NO_NODE
+                run["rng"] = next_u64(streams[i])
+                run["nodes"] = 0
+                run["edges"] = 0
+                run["leaves"] = 0
+                run["own_node"] = NO_NODE
+                policy[:] = 0.0
+                totals[:] = 0.0
+            lacking = search_on(params, settings, states[i], worlds, chances, averaged, tree, policy, totals)
+            if lacking != _ENOUGH:
+                run["game"] = i
+                return lacking
+            run["simulation"] = 0
+            values[i] = conclude(params, settings, states[i], tree, policy, totals)
+        return _ENOUGH
 
     return search
-
-
-@kernel
-def _choose_all(streams, policies, actions):
-    for i in range(len(policies)):
-        at = uniform(streams[i])
-        for a in range(policies.shape[1]):
-            if policies[i, a] > 0.0:
-                actions[i] = a
-                at -= policies[i, a]
-                if at < 0.0:
-                    break
 
 
 @dataclasses.dataclass(frozen=True)
@@ -525,6 +673,7 @@ class MCTS:
         rollout: how simulations go on below the tree: "random"; "numbers" (Liar's Dice); "strongest" (FateStones).
         final: "best" plays the most visited action, "mixed" in proportion to visits or, for "regret", the average
             strategy; None: "mixed" for "regret", else "best".
+        memory: GiB that the tree may take, 0.01 to 1000. When it is full, simulations go on without adding to it.
     """
 
     simulations: int = 100
@@ -534,6 +683,7 @@ class MCTS:
     expect: bool = False
     rollout: str = RANDOM
     final: Literal["best", "mixed"] | None = None
+    memory: float = 2.0
 
     def __post_init__(self) -> None:
         check_range("simulations", self.simulations, 1, MAX_SIMULATIONS)
@@ -542,8 +692,9 @@ class MCTS:
             check_range("exploration", self.exploration, 0, 1 if self.select == "regret" else 100, whole=False)
         check_choice("opponent", self.opponent, ("search", "random"))
         check_choice("expect", self.expect, (False, True))
-        check_choice("rollout", self.rollout, (RANDOM, *ROLLOUTS))
+        check_choice("rollout", self.rollout, (RANDOM, *rollouts()))
         check_choice("final", self.final, (None, "best", "mixed"))
+        check_range("memory", self.memory, 0.01, 1000, whole=False)
         if self.select == "joint" and self.opponent == "random":
             raise ValueError("opponent must be 'search' with select='joint', which picks for the opponent, not 'random'")
 
@@ -551,15 +702,30 @@ class MCTS:
         """Search every game of the turn: the policies (n, num_actions) and the searchers' mean returns (n,), float64.
 
         Raises:
-            ValueError: the game does not offer what the search is asked to use.
+            ValueError: the game does not offer what the search is asked to use, or `memory` is too little for it.
         """
         game, facts = turn.game, turn.variant.facts
         if self.expect and game.expect is None:
             raise ValueError(f"expect must be false for {game.name}, which offers no exact expectation of a roll")
         search = compile_search(game, self.rollout)
+        settings = self._settings(game, facts)
+        averaged = self.expect and settings.opponent_random and facts.simultaneous and facts.num_seats == 2
+        worlds, chances = np.zeros(facts.num_actions + 1, game.state), np.zeros(facts.num_actions)
+        policies, totals, values = np.empty((len(turn), facts.num_actions)), np.zeros(facts.num_actions), np.empty(len(turn))
+        tree = _new_tree(settings, facts)
+        while lacking := search(
+            turn.params, settings, turn.states, turn.streams, worlds, chances, averaged, tree, policies, totals, values
+        ):
+            tree = _grown(tree, lacking, settings)
+        if tree.runs["full"][0]:
+            _tell_full(self.memory, int(tree.runs["nodes"][0]))
+        return policies, values
+
+    def _settings(self, game: Game, facts: Facts) -> _Settings:
         regret = self.select == "regret"
         exploration = self.exploration if self.exploration is not None else (0.2 if regret else 1.4)
-        settings = _Settings(
+        most_nodes, most_edges = _most(self.memory, int(self.simulations), game, facts)
+        return _Settings(
             simulations=int(self.simulations),
             exploration=float(exploration),
             select=SELECTIONS.index(self.select),
@@ -568,23 +734,9 @@ class MCTS:
             best=(self.final or ("mixed" if regret else "best")) == "best",
             span=max(float(facts.max_return - facts.min_return), 1e-9),
             seats=facts.num_seats,
+            most_nodes=most_nodes,
+            most_edges=most_edges,
         )
-        averaged = self.expect and settings.opponent_random and facts.simultaneous and facts.num_seats == 2
-        policies, values = np.empty((len(turn), facts.num_actions)), np.empty(len(turn))
-        search(
-            turn.params,
-            settings,
-            turn.states,
-            turn.streams,
-            np.zeros(facts.num_actions + 1, game.state),
-            np.zeros(facts.num_actions),
-            averaged,
-            _new_tree(self.simulations, facts),
-            policies,
-            np.zeros(facts.num_actions),
-            values,
-        )
-        return policies, values
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The policy of one search for each game, (n, num_actions) float64; another search may find another."""
@@ -592,9 +744,7 @@ class MCTS:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        actions = np.zeros(len(turn), np.int64)
-        _choose_all(turn.streams, self.search(turn)[0], actions)
-        return actions
+        return draw_actions(turn.streams, self.search(turn)[0])
 
 
 AGENTS = {"mcts": MCTS}

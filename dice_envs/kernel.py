@@ -26,6 +26,8 @@ import numpy as np
 __all__ = ["kernel", "package_stamp"]
 
 _OWN_PACKAGE = Path(__file__).resolve().parent
+# What changes the machine code from outside: NUMBA_BOUNDSCHECK, NUMBA_DEBUGINFO, NUMBA_OPT.
+_SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT")
 
 # Every state begins with its stream, so a helper compiled for one record serves the others: numba remarks on it.
 warnings.filterwarnings("ignore", message=r"Record\(rng", category=numba.NumbaExperimentalFeatureWarning)
@@ -73,7 +75,7 @@ def package_stamp(source_file: str | os.PathLike[str]) -> str:
 
 
 class _KernelCache(_Cache):
-    """Machine code on disk, one file per kernel, tag, stamp and argument types.
+    """Machine code on disk, one file per kernel, tag, stamp, argument types and settings of numba that change the code.
 
     File names carry the whole key, so processes that compile at the same time never mix up their files.
     """
@@ -92,7 +94,8 @@ class _KernelCache(_Cache):
         return str(self._folder)
 
     def _file(self, signature: Any, codegen: Any) -> Path:
-        key = (str(signature), codegen.magic_tuple(), numba.__version__, sys.version, np.__version__)
+        settings = [getattr(numba.config, name, None) for name in _SETTINGS]
+        key = (str(signature), codegen.magic_tuple(), settings, numba.__version__, sys.version, np.__version__)
         return self._folder / f"{self._prefix}-{self._stamp}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -7,16 +7,33 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: before 
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
+
+def scaled(compiled: int, interpreted: int) -> int:
+    """So many games, steps or simulations; fewer where NUMBA_DISABLE_JIT=1 runs kernels as Python, hundreds of times slower."""
+    return interpreted if numba.config.DISABLE_JIT else compiled
+
+
 # Machines are shared and noisy, and the first example compiles kernels: no test is judged by its time.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=scaled(40, 5))
 # A submission is judged by the same examples each time; at home, every run tries new ones.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Random streams and hashes let 64-bit numbers wrap around, of which NumPy warns where kernels run as Python. Nowhere
+# else may anything overflow.
+WRAPPING_MODULES = ("dice_envs.dice", "agents.mcts")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("filterwarnings", "error:overflow:RuntimeWarning:agents")
+    for module in WRAPPING_MODULES:
+        config.addinivalue_line("filterwarnings", f"ignore:overflow encountered in scalar:RuntimeWarning:{module}")
 
 
 @pytest.fixture

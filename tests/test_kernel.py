@@ -122,6 +122,42 @@ def test_closures_are_told_apart_by_their_tag():
     assert (build(1)(1), build(2)(1)) == (2, 3)
 
 
+READERS = """
+from dice_envs.kernel import kernel
+
+@kernel
+def read(array, at):
+    return array[at]
+
+@kernel(allocates=False)
+def read_field(record, at):
+    return record["first"][at]
+"""
+READ_PAST_THE_END = """
+import numpy as np
+from readers import read, read_field
+record = np.zeros(1, [("first", np.float64, (2,)), ("second", np.float64, (6,))])
+for reader, array in ((read, np.zeros(8)[:2]), (read_field, record[0])):
+    try:
+        reader(array, 5)
+        print("read", end=" ")
+    except IndexError:
+        print("refused", end=" ")
+    print(sum(reader.stats.cache_hits.values()), end=" ")
+"""
+
+
+def test_bounds_checking_never_runs_cached_kernels_without_it(run_python, tmp_path):
+    (tmp_path / "readers.py").write_text(READERS)
+    unchecked, checked = {"NUMBA_BOUNDSCHECK": "0"}, {"NUMBA_BOUNDSCHECK": "1"}
+    compiled = {"NUMBA_DISABLE_JIT": "0"}
+    assert run_python(READ_PAST_THE_END, **unchecked, **compiled) == "read 0 read 0 "
+    assert run_python(READ_PAST_THE_END, **unchecked, **compiled) == "read 1 read 1 "
+    assert run_python(READ_PAST_THE_END, **checked, **compiled) == "refused 0 refused 0 "
+    assert run_python(READ_PAST_THE_END, **checked, **compiled) == "refused 1 refused 1 "
+    assert run_python(READ_PAST_THE_END, **unchecked, **compiled) == "read 1 read 1 "
+
+
 def test_stamp_covers_all_rules_and_the_own_package():
     assert package_stamp(ROOT / "dice_envs" / "batch.py") == package_stamp(ROOT / "dice_envs" / "games" / "liars_dice.py")
     assert package_stamp(ROOT / "agents" / "liars_dice.py") != package_stamp(ROOT / "dice_envs" / "batch.py")

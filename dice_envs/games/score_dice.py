@@ -355,8 +355,8 @@ def observe(params, state, seat, out):
         elif state["status"][other, die] == DROPPED:
             out[4 * dice + die] = state["faces"][other, die] / scale
     for column in range(state["column"]):
-        own = state["shown"][seat, column]
-        others = state["shown"][other, column]
+        own = np.int64(state["shown"][seat, column])
+        others = np.int64(state["shown"][other, column])
         if _is_tied(state, column):
             out[tied_at + own] = 1
             out[tied_at + dice + others] = 1

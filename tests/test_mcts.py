@@ -1,0 +1,178 @@
+"""The tree of a search: it grows without a trace in the results, stays inside its memory, and goes on when it is full."""
+
+import warnings
+
+import numba
+import numpy as np
+import pytest
+
+import agents
+from agents import mcts
+from agents.mcts import MCTS
+from dice_envs import Batch, configure
+from dice_envs.agent import Turn
+from dice_envs.dice import new_streams
+from dice_envs.game import names
+from tests.conftest import scaled
+from tests.variants import IDS, VARIANTS
+
+FEW = scaled(300, 30)  # simulations
+SPECS = [f"mcts:{FEW},final=mixed", f"mcts:{FEW},select=regret", f"mcts:{FEW},select=joint,final=mixed"]
+
+
+def turn_of(game, games, moves=0, **options):
+    batch = Batch(game, games, 1, **options)
+    for _ in range(moves):
+        batch.play(batch.legal().argmax(axis=1))
+    return Turn(batch.variant, batch.states, np.arange(games), new_streams(1, games))
+
+
+@pytest.fixture
+def trees(monkeypatch):
+    """Every tree that has grown, in order."""
+    grown, grow = [], mcts._grown
+
+    def note(*arguments):
+        grown.append(grow(*arguments))
+        return grown[-1]
+
+    monkeypatch.setattr(mcts, "_grown", note)
+    return grown
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    """Limit the tree to so many nodes and edges; and let the warning that it is full come again."""
+
+    def to(nodes, edges):
+        monkeypatch.setattr(mcts, "_most", lambda *_: (nodes, edges))
+        monkeypatch.setattr(mcts, "_told_full", False)
+
+    return to
+
+
+# --- growing ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("moves", [0, 1])
+@pytest.mark.parametrize("game", names())
+def test_when_a_tree_grows_makes_no_difference(game, moves, spec, trees, limit, monkeypatch):
+    search = agents.make(spec).search
+    at_once = search(turn_of(game, 3, moves))
+    monkeypatch.setattr(mcts, "_FIRST_SIMULATIONS", 1)
+    for more in range(scaled(20, 2)):  # sizes are the limit halved: each limit puts other simulations before a growth
+        trees.clear()
+        limit(3 * FEW + 17 * more, 300 * FEW + 19 * more)
+        in_steps = search(turn_of(game, 3, moves))
+        assert trees
+        assert not trees[-1].runs["full"].any()
+        for one, other in zip(at_once, in_steps, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("most", [None, (30, 60)], ids=["grows", "full"])
+def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatch):
+    """Though earlier games of the batch leave it a larger tree."""
+    monkeypatch.setattr(mcts, "_FIRST_SIMULATIONS", 1)
+    if most:
+        limit(*most)
+    agent, games = agents.make(f"mcts:{FEW},select=regret"), scaled(10, 3)
+    turn = turn_of("score_dice", games, moves=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        together = agent.probabilities(turn_of("score_dice", games, moves=1))
+        alone = [
+            agent.probabilities(Turn(turn.variant, turn._true_states, np.array([i]), turn.streams[i : i + 1]))
+            for i in range(games)
+        ]
+    assert trees
+    np.testing.assert_array_equal(np.concatenate(alone), together)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_hidden_hands_make_more_nodes_than_simulations(spec):
+    """The one who commits second searches a choice of the first for a hand that is new in every simulation."""
+    turn = turn_of("score_dice", 20, moves=1)
+    policies = agents.make(spec).probabilities(turn)
+    assert (policies[turn.legal == 0] == 0).all()
+    np.testing.assert_allclose(policies.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("promised", [200, 3])
+@pytest.mark.parametrize("spec", ["mcts:5", "mcts:5,select=regret"])
+def test_a_game_may_come_back_to_the_same_view(spec, promised):
+    """Two dice that always tie are drawn again a hundred times: two nodes, and a path of two hundred tree moves."""
+    turn = turn_of("fatestones", 20, dice=(333333, 333333), hand_size=1)
+    turn.variant.facts = turn.variant.facts._replace(max_steps=promised)
+    assert (agents.make(spec).act(turn) == 0).all()
+
+
+# --- the limit --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize("memory", [0.01, 0.1])
+def test_no_tree_takes_more_than_its_memory(name, options, memory):
+    variant = configure(name, **options)
+    settings = MCTS(10_000_000, memory=memory)._settings(variant.game, variant.facts)
+    tree = mcts._new_tree(settings, variant.facts)
+    sizes = [size_of(tree)]
+    while len(tree.nodes) < settings.most_nodes or len(tree.edges) < settings.most_edges:
+        lacking = mcts._MORE_NODES if len(tree.nodes) < settings.most_nodes else mcts._MORE_EDGES
+        tree = mcts._grown(tree, lacking, settings)
+        sizes.append(size_of(tree))
+    assert sizes == sorted(sizes)
+    assert memory * 2**30 * 0.7 < sizes[-1] < memory * 2**30
+
+
+def size_of(tree):
+    return sum(array.nbytes for array in tree)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="so many simulations take minutes as Python")
+def test_a_search_stays_inside_its_memory_and_says_so_once(trees, monkeypatch):
+    monkeypatch.setattr(mcts, "_told_full", False)
+    agent = MCTS(60_000, memory=0.01)
+    with pytest.warns(RuntimeWarning, match=r"has filled its 0.01 GiB with 2\d,\d{3} positions.*memory raises the limit"):
+        agent.search(turn_of("liars_dice", 1))
+    assert size_of(trees[-1]) < 0.01 * 2**30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agent.search(turn_of("liars_dice", 1))
+
+
+@pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
+@pytest.mark.parametrize(("nodes", "edges"), [(3, 1000), (1000, 122), (40, 500)])
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("game", names())
+def test_full_trees_leave_legal_policies(game, spec, nodes, edges, limit):
+    limit(nodes, edges)
+    turn = turn_of(game, 5, moves=1)
+    policies = agents.make(spec).probabilities(turn)
+    assert (policies[turn.legal == 0] == 0).all()
+    np.testing.assert_allclose(policies.sum(axis=1), 1)
+
+
+@pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
+def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
+    """Every simulation comes to its own choice and counts, though the first one's positions find no room."""
+    limit(20, 100)
+    policies = MCTS(FEW, final="mixed").probabilities(turn_of("score_dice", 10, moves=1))
+    visits = policies * FEW
+    np.testing.assert_allclose(visits, visits.round(), atol=1e-9)
+    assert (visits.sum(axis=1).round() == FEW).all()
+    assert (visits.min(axis=1) >= FEW // 20).all()
+
+
+@pytest.mark.parametrize(("memory", "shown"), [(0, "0"), (0.009, "0.009"), (1001, "1001"), ("much", "'much'")])
+def test_memory_out_of_range_is_refused(memory, shown):
+    with pytest.raises(ValueError, match=f"memory must be a number from 0.01 to 1000, not {shown}"):
+        MCTS(memory=memory)
+
+
+def test_memory_for_less_than_one_simulation_is_refused():
+    turn = turn_of("liars_dice", 1)
+    turn.variant.facts = turn.variant.facts._replace(num_actions=10**6)
+    with pytest.raises(ValueError, match=r"memory must be at least 0.09 for liars_dice with 1,000,000 actions, not 0.05"):
+        MCTS(memory=0.05).search(turn)
