@@ -15,6 +15,7 @@ from rich.text import Text
 
 import experiments.reproduce
 import experiments.solve
+from experiments.discovery import add_commands
 from experiments.output import (
     check_folder,
     check_writable,
@@ -27,7 +28,6 @@ from experiments.output import (
     write_json,
     write_text,
 )
-from experiments.plugins import add_commands
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -196,7 +196,7 @@ def bench(
     """Measure speed beside peers in the same run, on one core unless a row says otherwise."""
     import experiments.bench
     from dice_envs.game import shown
-    from experiments.plugins import modules
+    from experiments.discovery import modules
 
     parts = modules(experiments.bench)
     wanted = [name.replace("-", "_") for name in only or parts]

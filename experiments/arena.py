@@ -15,8 +15,8 @@ import experiments.logs
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, Variant, check_range, shown
+from experiments.discovery import modules
 from experiments.output import Z95, console
-from experiments.plugins import modules
 
 __all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "show", "tournament"]
 

@@ -14,7 +14,7 @@ def rows(quick: bool) -> Iterator[BenchRow]:
 
     from dice_envs import Batch, configure
     from dice_envs.exact.score_dice_distribution import score_distribution
-    from experiments.score_tables import TABLES
+    from experiments.reproduce.score_dice.tables import TABLES
 
     peer = _icepool()
     repeats = 1 if quick else 3
@@ -65,7 +65,7 @@ def rows(quick: bool) -> Iterator[BenchRow]:
 def _icepool() -> Any:
     """The tables by icepool, where it is installed (it comes with the extra `test`)."""
     try:
-        from experiments import icepool_tables
+        from experiments.bench.score_dice import icepool_tables
     except ImportError:
         return None
     return icepool_tables

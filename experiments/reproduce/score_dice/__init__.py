@@ -45,7 +45,8 @@ def main(
     from dice_envs.games.score_dice import MAX_DICE, Options
     from experiments.arena import MOST_GAMES
     from experiments.output import check_folder, check_writable, console, finish, progress, seed_or_fresh, write_json
-    from experiments.score_tables import STANDARD_DICE, cells, check_targets, nearest_pools, pool_name, pools_of
+    from experiments.solve.score_dice.distribution import cells, pool_name
+    from experiments.solve.score_dice.pools import STANDARD_DICE, check_targets, nearest_pools, pools_of
 
     check_range("games", games, 0, MOST_GAMES)
     seed = seed_or_fresh(seed)
@@ -99,7 +100,8 @@ def main(
 def _print_tables() -> list[Row]:
     """Print each table as the notebook does, published figures beside computed ones, and the check of 2d6 below them."""
     from experiments.output import Row, console
-    from experiments.score_tables import HEADER, TABLES, cells, table_line
+    from experiments.reproduce.score_dice.tables import HEADER, TABLES, table_line
+    from experiments.solve.score_dice.distribution import cells
 
     rows: list[Row] = []
     for number, table in enumerate(TABLES, 1):
@@ -133,7 +135,8 @@ def _print_tables() -> list[Row]:
 def _plot(report: Path) -> None:
     """The distributions of each table side by side."""
     from experiments.output import figure
-    from experiments.score_tables import TABLES, draw_histogram
+    from experiments.reproduce.score_dice.tables import TABLES
+    from experiments.solve.score_dice.distribution import draw_histogram
 
     for number, table in enumerate(TABLES, 1):
         results = table.compute()
@@ -149,7 +152,7 @@ def _play(games: int, seed: int) -> list[Row]:
     import numpy as np
 
     from experiments.output import Z95, Row, console, print_rows, progress
-    from experiments.score_tables import TABLES, played_scores, sampled
+    from experiments.reproduce.score_dice.tables import TABLES, played_scores, sampled
 
     rows: list[Row] = []
     total = sum(len(table.rows) for table in TABLES)

@@ -35,7 +35,7 @@ def main(
     from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
     from dice_envs.game import check_choice, parse_options
     from experiments.output import check_folder, check_writable, console, figure, finish, write_json
-    from experiments.score_tables import draw_histogram, pool_name
+    from experiments.solve.score_dice.distribution import draw_histogram, pool_name
 
     options = configure("score_dice", **parse_options(option or [])).options
     check_choice("pairing", pairing, PAIRINGS)
