@@ -189,32 +189,26 @@ def train(
 @app.command()
 @guarded
 def bench(
-    only: Annotated[list[str] | None, typer.Argument(help="Parts to run, say liars_dice; all if left out.")] = None,
+    only: Annotated[list[str] | None, typer.Argument(help="Games or parts, say liars_dice or search; all if left out.")] = None,
     quick: Annotated[bool, typer.Option(help="Smaller sizes: a look, not a measurement.")] = False,
     json: JsonOption = None,
 ) -> None:
     """Measure speed beside peers in the same run, on one core unless a row says otherwise."""
-    import experiments.bench
-    from dice_envs.game import shown
-    from experiments.discovery import modules
+    from experiments.bench import chosen_parts
 
-    parts = modules(experiments.bench)
-    wanted = [name.replace("-", "_") for name in only or parts]
-    for name in wanted:
-        if name not in parts:
-            raise ValueError(f"unknown part {shown(name)}; parts are: {', '.join(parts)}")
+    parts = chosen_parts(only or [])
     check_writable(json)
     table = Table(title="bench", title_justify="left")
-    for heading in ("what", "ours", "aim", "peer", "peer's name", "ratio", "note"):
+    for heading in ("game", "what", "ours", "aim", "peer", "peer's name", "ratio", "note"):
         table.add_column(heading, justify="right" if heading in ("ours", "aim", "peer", "ratio") else "left")
     rows = []
-    for name in wanted:
-        for row in parts[name].rows(quick):
+    for part in parts:
+        for row in part.rows(quick):
             rows.append({**vars(row), "ratio": row.ratio})
             figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
             ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
             console.print(f"{row.name}: {figures[0]} {ratio}")
-            table.add_row(row.name, *figures, row.peer_name, ratio, row.note)
+            table.add_row(part.game, row.name, *figures, row.peer_name, ratio, row.note)
     finish(lambda: console.print(table), lambda: write_json(json, {"rows": rows}))
 
 

@@ -40,7 +40,7 @@ from experiments.presets import MOST_SEED, PRESETS, Preset
 __all__ = ["PRESETS", "Preset", "train"]
 
 
-class _Run:
+class Run:
     """A training run in a folder.
 
     checkpoint.pt is all that is needed to go on. config.json and policy.npz are derived from it, for people and agents;
@@ -224,7 +224,7 @@ class _Run:
             )
 
 
-def _callback(run: _Run, done: Callable[[int], Any], signal_noted: Callable[[], int | None]) -> Any:
+def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], int | None]) -> Any:
     from stable_baselines3.common.callbacks import BaseCallback
 
     class Watch(BaseCallback):
@@ -313,11 +313,11 @@ def _open_run(
     steps: int | None,
     opponents: Sequence[str] | None,
     seed: int | None,
-) -> _Run:
+) -> Run:
     """The run in the folder, a new one or the one that is there; ValueError if that is another or damaged."""
     path = folder / "checkpoint.pt"
     if not path.exists():
-        return _Run(folder, variant, plan, seed_or_fresh(seed))
+        return Run(folder, variant, plan, seed_or_fresh(seed))
     if not resume:
         raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
     with _blamed_on(path):
@@ -330,7 +330,7 @@ def _open_run(
         raise ValueError(f"{folder} holds a run with seed {its_seed}, not {seed}")
     if opponents and tuple(opponents) != its_plan.opponents:
         raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
-    run = _Run(folder, its_variant, dataclasses.replace(its_plan, steps=steps or its_plan.steps), its_seed)
+    run = Run(folder, its_variant, dataclasses.replace(its_plan, steps=steps or its_plan.steps), its_seed)
     with _blamed_on(path):
         run.restore(state)
     return run
@@ -382,7 +382,7 @@ def train(
         return _finish(run, evaluation_games, json)
 
 
-def _finish(run: _Run, evaluation_games: int, json: Path | None) -> dict[str, Any]:
+def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any]:
     """Train what is left to train, measure, and write the results."""
     first, options = run.model.num_timesteps, run.variant.changed_options()
     name = f"{run.variant.game.name} {options}" if options else run.variant.game.name
@@ -409,7 +409,7 @@ def _finish(run: _Run, evaluation_games: int, json: Path | None) -> dict[str, An
     return result
 
 
-def _measure(run: _Run, games: int, result: dict[str, Any]) -> Result | None:
+def _measure(run: Run, games: int, result: dict[str, Any]) -> Result | None:
     """Add to the result the final cross table, which is returned, and whatever exact measure the game's solver offers."""
     spec = f"ppo:{run.folder / 'policy.npz'}"
     try:
@@ -437,7 +437,7 @@ def _measure(run: _Run, games: int, result: dict[str, Any]) -> Result | None:
     return table
 
 
-def _plot_table(run: _Run, table: Result | None) -> None:
+def _plot_table(run: Run, table: Result | None) -> None:
     from experiments.__main__ import draw_win_rates
 
     if table is None:
@@ -447,7 +447,7 @@ def _plot_table(run: _Run, table: Result | None) -> None:
         draw_win_rates(axes, table)
 
 
-def _plot_curve(run: _Run) -> None:
+def _plot_curve(run: Run) -> None:
     if not run.curve:
         return
     with figure(run.folder, "learning_curve") as (_, axes):

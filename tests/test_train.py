@@ -250,7 +250,7 @@ def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
         with torch.no_grad():
             self.model.policy.action_net.bias[0] = torch.inf
 
-    monkeypatch.setattr(training._Run, "add_self", ruin)
+    monkeypatch.setattr(training.Run, "add_self", ruin)
     one_line(run("--out", tmp_path, "--seed", 3), "the network's weights are not finite any more after 1,024 steps")
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
     assert state["num_timesteps"] == 512, "the last checkpoint is from before"

@@ -1,21 +1,19 @@
-"""Speed of the exact tables of score dice beside icepool, and of its games."""
+"""The exact distributions of score dice beside icepool."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from experiments.bench import BenchRow, best_rate, best_seconds
+from dice_envs.exact.score_dice_distribution import score_distribution
+from experiments.bench import BenchRow, Part, best_seconds
+from experiments.reproduce.score_dice.tables import TABLES
+
+__all__ = ["PARTS"]
 
 
-def rows(quick: bool) -> Iterator[BenchRow]:
-    """The tables of the paper, 20d6 against 20d6, and random play."""
-    import numpy as np
-
-    from dice_envs import Batch, configure
-    from dice_envs.exact.score_dice_distribution import score_distribution
-    from experiments.reproduce.score_dice.tables import TABLES
-
+def _distributions(quick: bool) -> Iterator[BenchRow]:
+    """The tables of the paper, and 20d6 against 20d6."""
     peer = _icepool()
     repeats = 1 if quick else 3
     yield BenchRow(
@@ -36,30 +34,6 @@ def rows(quick: bool) -> Iterator[BenchRow]:
         peer_name="icepool" if peer else "",
         note="the project aims at 10 times icepool's speed",
     )
-    variant = configure("score_dice")
-    batch = Batch(variant, 1000, seed=1)
-    steps = 1_000 if quick else 10_000
-    yield BenchRow(
-        name="score dice: random play, 5d6 v 5d6",
-        ours=best_rate(lambda: variant.kernels.playouts(variant.params, batch.states, steps), 1000 * steps / 1e6, repeats),
-        unit="M/s",
-        note="steps on one core",
-    )
-    index, choices = np.arange(1000), np.zeros(1000, np.int64)
-
-    def games() -> None:
-        variant.kernels.deal(variant.params, batch.states, index)
-        for column in range(5):
-            choices[:] = column
-            for _ in range(2):
-                batch.play(choices)
-
-    yield BenchRow(
-        name="score dice: steps through Batch, actions checked",
-        ours=best_rate(games, 10_000 / 1e6, 10 * repeats),
-        unit="M/s",
-        note="1,000 games at once",
-    )
 
 
 def _icepool() -> Any:
@@ -69,3 +43,6 @@ def _icepool() -> Any:
     except ImportError:
         return None
     return icepool_tables
+
+
+PARTS = (Part("score_dice", _distributions),)

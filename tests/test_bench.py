@@ -1,0 +1,39 @@
+"""The benchmark: which parts a name stands for, and what a row says."""
+
+import pytest
+
+from dice_envs import names
+from experiments.bench import BenchRow, Part, chosen_parts
+
+
+def test_every_part_is_about_a_game_or_none():
+    assert {part.game for part in chosen_parts([])} == {"", *names()}
+
+
+def test_the_name_of_a_game_stands_for_all_that_is_about_it():
+    everything = chosen_parts([])
+    for game in names():
+        assert chosen_parts([game]) == [part for part in everything if part.game == game]
+    assert chosen_parts(["liars-dice"]) == chosen_parts(["liars_dice"])
+
+
+def test_the_name_of_a_module_stands_for_its_parts_of_all_games():
+    assert {part.game for part in chosen_parts(["search"])} == {"fatestones", "liars_dice"}
+    assert {part.game for part in chosen_parts(["exact", "score_dice"])} == {"fatestones", "score_dice", "shakes", "thirties"}
+
+
+def test_an_unknown_part_is_named_with_those_that_are_known():
+    with pytest.raises(ValueError, match="unknown part 'chess'; parts are: environments, exact, fatestones, liars_dice"):
+        chosen_parts(["chess"])
+
+
+def test_more_is_better_in_every_ratio():
+    assert BenchRow("faster", 20.0, "M/s", peer=10.0).ratio == BenchRow("sooner", 1.0, "s", peer=2.0).ratio == 2.0
+    assert BenchRow("alone", 1.0, "s").ratio is None
+
+
+def test_a_part_yields_rows():
+    (part,) = [part for part in chosen_parts(["environments"]) if part.game == ""]
+    assert isinstance(part, Part)
+    (row,) = part.rows(True)
+    assert row.unit == "M/s"
