@@ -13,14 +13,27 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+import agents as players
 import experiments.reproduce
 import experiments.solve
+from dice_envs import configure, load, names
+from experiments.arena import check_table, log_writer, save_plot, show, tournament
+from experiments.bench import chosen_parts
 from experiments.discovery import add_commands
+from experiments.options import (
+    AgentsArgument,
+    GameArgument,
+    GamesOption,
+    JsonOption,
+    OptionOption,
+    ReportOption,
+    SeedOption,
+    game_options,
+)
 from experiments.output import (
     check_folder,
     check_writable,
     console,
-    figure,
     finish,
     one_line_errors,
     progress,
@@ -28,6 +41,8 @@ from experiments.output import (
     write_json,
     write_text,
 )
+from experiments.play import play_game
+from experiments.train import train as run_training
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,13 +53,6 @@ app = typer.Typer(
 )
 reproduce_app = typer.Typer(no_args_is_help=True, help="Every figure of a source, published beside computed.")
 solve_app = typer.Typer(no_args_is_help=True, help="Exact values of a game.")
-
-GameArgument = Annotated[str, typer.Argument(help="The game, say liars_dice; `games` lists them.")]
-AgentsArgument = Annotated[list[str], typer.Argument(help="Agents, say random numbers:bluff=0.25; `agents` lists them.")]
-OptionOption = Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it for more.")]
-SeedOption = Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")]
-JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")]
-ReportOption = Annotated[Path | None, typer.Option(help="Write plots into this folder.")]
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,8 +70,6 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 @guarded
 def games() -> None:
     """List the games and their options."""
-    from dice_envs import load, names
-
     for name in names():
         game = load(name)
         console.print(Text.assemble("\n", (name, "bold"), f"  {game.title}"))
@@ -74,9 +80,7 @@ def games() -> None:
 @guarded
 def list_agents() -> None:
     """List the agents and their parameters."""
-    import agents
-
-    for name, factory in agents.factories().items():
+    for name, factory in players.factories().items():
         console.print(Text.assemble("\n", (name, "bold")))
         console.print(f"    {(factory.__doc__ or '').strip()}")
 
@@ -87,7 +91,7 @@ def arena(
     game: GameArgument,
     agents: AgentsArgument,
     option: OptionOption = None,
-    games: Annotated[int, typer.Option(help="Games for each pair, or at the one table.")] = 10_000,
+    games: GamesOption = 10_000,
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -99,13 +103,8 @@ def arena(
 
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
-    import agents as known_agents
-    from dice_envs import configure
-    from dice_envs.game import parse_options
-    from experiments.arena import check_table, log_writer, show, tournament
-
-    variant = configure(game, **parse_options(option or []))
-    players = [known_agents.make(spec) for spec in agents]
+    variant = configure(game, **game_options(option))
+    table = [players.make(spec) for spec in agents]
     check_table(variant, len(agents), games)
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
     seed = seed_or_fresh(seed)
@@ -114,34 +113,14 @@ def arena(
     check_folder(report)
     meetings = len(agents) * (len(agents) - 1) // 2 if variant.facts.num_seats == 2 else 1
     with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-        result = tournament(variant, agents, games, seed, done, players, writer)
-
-    def draw(folder: Path) -> None:
-        size = 2 + 1.1 * len(agents)
-        with figure(folder, f"arena_{variant.game.name}", figsize=(size + 2, size)) as (_, axes):
-            draw_win_rates(axes, result)
+        result = tournament(variant, agents, games, seed, done, table, writer)
 
     finish(
         lambda: show(result),
         lambda: write_json(json, result),
-        lambda: draw(report) if report is not None else None,
+        lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
         lambda: write_text(log, writer.text()) if log is not None else None,
     )
-
-
-def draw_win_rates(axes: Any, result: Any) -> None:
-    """The cross table as coloured cells."""
-    import numpy as np
-
-    rates = np.array([[np.nan if rate is None else rate for rate in row] for row in result.win_rate], float)
-    axes.imshow(rates, cmap="RdYlGn", vmin=0, vmax=1)
-    for (i, j), rate in np.ndenumerate(rates):
-        if not np.isnan(rate):
-            axes.text(j, i, f"{100 * rate:.1f}\n±{100 * result.ci95[i][j]:.1f}", ha="center", va="center", fontsize=8)
-    axes.set_xticks(range(len(result.agents)), result.agents, rotation=30, ha="right", fontsize=8)
-    rows = result.agents if len(rates) > 1 else ["all at one table"]
-    axes.set_yticks(range(len(rates)), rows, fontsize=8)
-    axes.set_title(f"{result.game}: % won by the row's agent ({result.games:,} games each, seed {result.seed})", fontsize=10)
 
 
 @app.command()
@@ -157,8 +136,6 @@ def play(
     seed: SeedOption = None,
 ) -> None:
     """Play at the terminal against any agents, dice drawn."""
-    from experiments.play import play_game
-
     play_game(game, agents or ["random"], option or [], seat, people, seed_or_fresh(seed))
 
 
@@ -181,8 +158,6 @@ def train(
     The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named. Ctrl-C saves all and
     stops; --resume then goes on, as it does after a kill, and comes to the very end that an undisturbed run comes to.
     """
-    from experiments.train import train as run_training
-
     run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json)
 
 
@@ -194,8 +169,6 @@ def bench(
     json: JsonOption = None,
 ) -> None:
     """Measure speed beside peers in the same run, on one core unless a row says otherwise."""
-    from experiments.bench import chosen_parts
-
     parts = chosen_parts(only or [])
     check_writable(json)
     table = Table(title="bench", title_justify="left")

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from dice_envs.agent import Agent, ask, resolve
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, Variant, check_range, shown
 from experiments.discovery import modules
-from experiments.output import Z95, console
+from experiments.output import Z95, console, figure
 
-__all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "show", "tournament"]
+__all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "save_plot", "show", "tournament"]
 
 GAMES_AT_ONCE = 2048  # states of so many games stay in the processor's cache
 MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a seat
@@ -232,3 +233,24 @@ def show(result: Result) -> None:
         shared = [f"{100 * draw:.2f}" for line in result.draws for draw in line if draw]
         if shared:
             console.print(f"drawn: {', '.join(shared)} %")
+
+
+def save_plot(folder: Path, name: str, result: Result) -> None:
+    """The cross table as a plot in the folder."""
+    size = 2 + 1.1 * len(result.agents)
+    with figure(folder, name, figsize=(size + 2, size)) as (_, axes):
+        _plot_win_rates(axes, result)
+
+
+def _plot_win_rates(axes: Any, result: Result) -> None:
+    """The cross table as coloured cells."""
+    rates = np.array([[np.nan if rate is None else rate for rate in row] for row in result.win_rate], float)
+    axes.imshow(rates, cmap="RdYlGn", vmin=0, vmax=1)
+    for (i, j), rate in np.ndenumerate(rates):
+        half = result.ci95[i][j]
+        if half is not None:
+            axes.text(j, i, f"{100 * rate:.1f}\n±{100 * half:.1f}", ha="center", va="center", fontsize=8)
+    axes.set_xticks(range(len(result.agents)), result.agents, rotation=30, ha="right", fontsize=8)
+    rows = result.agents if len(rates) > 1 else ["all at one table"]
+    axes.set_yticks(range(len(rates)), rows, fontsize=8)
+    axes.set_title(f"{result.game}: % won by the row's agent ({result.games:,} games each, seed {result.seed})", fontsize=10)

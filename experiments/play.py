@@ -14,8 +14,9 @@ from dice_envs import Variant, configure
 from dice_envs.agent import Agent, ask
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
-from dice_envs.game import OVER, check_range, parse_options, shown
+from dice_envs.game import OVER, check_range, shown
 from dice_envs.render import ansi
+from experiments.options import game_options
 from experiments.output import console
 
 __all__ = ["choose", "play_game"]
@@ -76,7 +77,7 @@ def play_game(
     Returns:
         Each seat's return, (seats,) float64.
     """
-    variant = configure(game, **parse_options(list(options)))
+    variant = configure(game, **game_options(options))
     seats = variant.facts.num_seats
     check_range("people", people, 1, seats)
     if seat is not None:

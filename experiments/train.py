@@ -16,10 +16,11 @@ import numpy as np
 import agents
 from agents.ppo import NetworkPolicy, Ppo, save_policy
 from dice_envs import Pool, Variant, configure
-from dice_envs.game import check_range, parse_options, shown
-from experiments.arena import MOST_GAMES, Result, show, tournament
+from dice_envs.game import check_range, shown
+from experiments.arena import MOST_GAMES, Result, save_plot, show, tournament
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
+from experiments.options import game_options
 from experiments.output import (
     Stopped,
     atomic,
@@ -358,7 +359,7 @@ def train(
         Stopped: Ctrl-C or SIGTERM came during training; all is saved.
     """
     plain = configure(game).game
-    variant = plain.configure(**{**plain.gym_options, **parse_options(list(option))})
+    variant = plain.configure(**{**plain.gym_options, **game_options(option)})
     choices = {**PRESETS[""], **PRESETS.get(plain.name, {})}
     if preset not in choices:
         raise ValueError(f"unknown preset {shown(preset)}; presets are: {', '.join(choices)}")
@@ -403,7 +404,7 @@ def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any
         lambda: write_json(run.folder / "results.json", result),
         lambda: write_json(json, result),
         lambda: _plot_curve(run),
-        lambda: _plot_table(run, table),
+        lambda: save_plot(run.folder, "cross_table", table) if table is not None else None,
         lambda: console.print(f"saved: ppo:{run.folder / 'policy.npz'}"),
     )
     return result
@@ -435,16 +436,6 @@ def _measure(run: Run, games: int, result: dict[str, Any]) -> Result | None:
     show(table)
     result["table"] = dataclasses.asdict(table)
     return table
-
-
-def _plot_table(run: Run, table: Result | None) -> None:
-    from experiments.__main__ import draw_win_rates
-
-    if table is None:
-        return
-    size = 2 + 1.1 * len(table.agents)
-    with figure(run.folder, "cross_table", figsize=(size + 2, size)) as (_, axes):
-        draw_win_rates(axes, table)
 
 
 def _plot_curve(run: Run) -> None:

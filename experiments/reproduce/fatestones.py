@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+import agents
+from dice_envs import configure
+from dice_envs.exact.fatestones import MOST_DRAWS, draw_hands, evaluate, first_choices, solve_draws
+from dice_envs.exact.liars_dice import exploitability
+from dice_envs.game import Variant, check_range
+from experiments.arena import MOST_GAMES, play_table
+from experiments.logs.fatestones import Writer, read_log
+from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
 from experiments.output import (
     Z95,
     Row,
@@ -21,11 +30,6 @@ from experiments.output import (
     seed_or_fresh,
     write_json,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from dice_envs.game import Variant
 
 SOURCE = "FateStones README, Results"
 # The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.
@@ -54,26 +58,19 @@ LIARS_DICE_RULES = {"UCT, mixed": "final=mixed", "regret matching": "select=regr
 
 def main(
     log: Annotated[list[Path] | None, typer.Option(help="Recount a log in the source's format; repeat it for more.")] = None,
-    games: Annotated[int, typer.Option(help="Games of each replayed pair.")] = 100_000,
+    games: GamesOption = 100_000,
     draws: Annotated[int, typer.Option(help="Sampled draws for the exact values.")] = 100_000,
     work: Annotated[float, typer.Option(help="Millions of simulations for each point of the curves, at most.")] = 10.0,
     most: Annotated[int, typer.Option(help="Simulations a move up to which the curves go.")] = 10_000,
     liars_dice: Annotated[int, typer.Option(help="The same for one-die Liar's Dice, all information sets; 0: none.")] = 100,
-    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the rows and curves here.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write plots into this folder.")] = None,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """FateStones: the source's table, how much can be won, why its search won nothing, and one that wins it.
 
     Example: reproduce fatestones --log mcts10_vs_random.csv --report report
     """
-    import agents
-    from dice_envs import configure
-    from dice_envs.exact.fatestones import MOST_DRAWS, draw_hands, solve_draws
-    from dice_envs.game import check_range
-    from experiments.arena import MOST_GAMES
-    from experiments.logs.fatestones import read_log
-
     check_range("games", games, 1, MOST_GAMES)
     check_range("draws", draws, 2, MOST_DRAWS)
     check_range("work", work, 1e-6, 1e6, whole=False)
@@ -109,7 +106,7 @@ def main(
 
     curves = _curves(variant, hands, most, work, seed)
     if liars_dice:
-        liars = _liars_dice_curves(agents, liars_dice, seed)
+        liars = _liars_dice_curves(liars_dice, seed)
         curves += liars
     finish(
         lambda: write_json(json, {"seed": seed, "rows": rows + values, "curves": curves}),
@@ -142,10 +139,6 @@ def _recount(path: Path, log: Any) -> list[Row]:
 
 def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
     """The source's pairs played again: player 1's share of decided games, its margin, and its edge."""
-    import agents
-    from experiments.arena import play_table
-    from experiments.logs.fatestones import Writer
-
     rows = []
     for number, (label, specs) in enumerate(REPLAYS.items()):
         writer = Writer(variant)
@@ -172,9 +165,6 @@ def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
 
 def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Row]:
     """An agent that states its chances, measured exactly on draws."""
-    import agents
-    from dice_envs.exact.fatestones import evaluate
-
     result = evaluate(variant, agents.make(spec), hands, seed)
     note = f"{len(hands):,} draws"
     return [
@@ -190,9 +180,6 @@ def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float,
 
 
 def _capture(variant: Variant, spec: str, hands: np.ndarray, work: float, seed: int) -> Row:
-    import agents
-    from dice_envs.exact.fatestones import first_choices
-
     agent: Any = agents.make(spec)
     some = _affordable(hands, 2, agent.simulations, work)
     share, error = first_choices(variant, agent, some, seed)
@@ -227,9 +214,6 @@ def _sizes(most: int) -> list[int]:
 
 def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: int) -> list[dict[str, Any]]:
     """Edge captured and exploitability against simulations, for each selection rule: how well it plays against anyone."""
-    import agents
-    from dice_envs.exact.fatestones import evaluate
-
     points = []
     rows = []
     for label, extra in RULES.items():
@@ -256,11 +240,8 @@ def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: i
     return points
 
 
-def _liars_dice_curves(agents: Any, most: int, seed: int) -> list[dict[str, Any]]:
+def _liars_dice_curves(most: int, seed: int) -> list[dict[str, Any]]:
     """Exploitability in one-die Liar's Dice, every information set searched."""
-    from dice_envs import configure
-    from dice_envs.exact.liars_dice import exploitability
-
     one_die = configure("liars_dice", rules="openspiel", num_dice=1)
     points: list[dict[str, Any]] = []
     rows = []

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
+
+import agents
+from dice_envs import configure
+from dice_envs.game import check_range
+from experiments.arena import MOST_GAMES, play_table
+from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
+from experiments.output import (
+    Row,
+    check_folder,
+    check_writable,
+    console,
+    figure,
+    finish,
+    print_rows,
+    progress,
+    seed_or_fresh,
+    wilson_half_width,
+    write_json,
+)
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000
@@ -30,30 +47,12 @@ EXPLANATION = (
 
 
 def main(
-    games: Annotated[int, typer.Option(help="Games for each of our four figures.")] = 1_000_000,
-    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn if left out.")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write the plot into this folder.")] = None,
+    games: GamesOption = 1_000_000,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says."""
-    import agents
-    from dice_envs import configure
-    from dice_envs.game import check_range
-    from experiments.arena import MOST_GAMES, play_table
-    from experiments.output import (
-        Row,
-        check_folder,
-        check_writable,
-        console,
-        figure,
-        finish,
-        print_rows,
-        progress,
-        seed_or_fresh,
-        wilson_half_width,
-        write_json,
-    )
-
     check_range("games", games, 1, MOST_GAMES)
     seed = seed_or_fresh(seed)
     check_writable(json)

@@ -5,11 +5,23 @@ from __future__ import annotations
 import time
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+import gymnasium
+import numpy as np
+from rich.table import Table
 from rich.text import Text
 
+import agents
+from agents.shakes import TallyPolicy
+from dice_envs import configure
+from dice_envs.agent import ask
+from dice_envs.dice import new_streams
+from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, kept_die
+from dice_envs.game import Variant, check_range
+from dice_envs.games.shakes import EFFICACIES, Options
+from experiments.arena import MOST_GAMES, play_table
+from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
 from experiments.output import (
     Z95,
     Row,
@@ -25,12 +37,6 @@ from experiments.output import (
     wilson_half_width,
     write_json,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from dice_envs.exact.shakes import Evaluation
-    from dice_envs.game import Variant
 
 RULES = "A. Downey, The Shakes, rules (2020)"
 NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"
@@ -77,18 +83,15 @@ TALLIES_SHOWN = ((0, 0), (1, 0), (1, 1), (3, 2), (6, 2), (11, 4))  # (treated, s
 
 
 def main(
-    games: Annotated[int, typer.Option(help="Games played through each environment.")] = 1_000_000,
-    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write plots into this folder.")] = None,
+    games: GamesOption = 1_000_000,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """The Shakes (A. Downey): the rules' claims, the notebook's simulation, and every agent's exact worth.
 
     Everything is exact except the last table, which plays games through both environments and compares.
     """
-    from dice_envs.game import check_range
-    from experiments.arena import MOST_GAMES
-
     check_range("games", games, 1000, MOST_GAMES)
     seed = seed_or_fresh(seed)
     check_writable(json)
@@ -130,16 +133,10 @@ def main(
 
 
 def _physician(num_players: int, ties: str = "again") -> Variant:
-    from dice_envs import configure
-
     return configure("shakes", mode="physician", num_players=num_players, ties=ties)
 
 
 def _exact(num_players: int, spec: str, ties: str, done: Any) -> Evaluation:
-    import agents
-    from agents.shakes import TallyPolicy
-    from dice_envs.exact.shakes import Problem, as_policy, evaluate
-
     variant = _physician(num_players, ties)
     agent = agents.make(spec)
     problem = Problem.of(variant.options)
@@ -158,8 +155,6 @@ def rounds_to(published: str, ours: float) -> bool:
 
 
 def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
-    from dice_envs.games.shakes import EFFICACIES, Options
-
     rows = []
 
     def add(
@@ -226,8 +221,6 @@ def _cell(row: Row, digits: int) -> Text:
 
 def _print_by_players(title: str, rows: list[Row], digits: int = 6) -> None:
     """Rows whose figure ends in ", N players", with a column for each N; a mark where a verdict was given."""
-    from rich.table import Table
-
     by_figure: dict[str, dict[str, Row]] = {}
     for row in rows:
         figure_, _, players = row.figure.rpartition(", ")
@@ -250,7 +243,6 @@ def _print_by_players(title: str, rows: list[Row], digits: int = 6) -> None:
 
 def _beta_masses(treated: int, saved: int) -> np.ndarray:
     """The chance that 6 times a Beta(saved + 1, failed + 1) variable rounds up to 1 … 6, by SciPy's beta distribution."""
-    import numpy as np
     from scipy.stats import beta
 
     masses: np.ndarray = np.diff(beta.cdf(np.arange(7) / 6, saved + 1, treated - saved + 1))
@@ -258,8 +250,6 @@ def _beta_masses(treated: int, saved: int) -> np.ndarray:
 
 
 def _kept_die_rows() -> list[Row]:
-    from dice_envs.exact.shakes import kept_die
-
     rows = []
     for treated, saved in TALLIES_SHOWN:
         dice: list[Fraction] = kept_die(treated, saved)
@@ -279,8 +269,6 @@ def _kept_die_rows() -> list[Row]:
 
 def _print_kept_die(rows: list[Row]) -> None:
     """The two distributions side by side, a line for each tally."""
-    from rich.table import Table
-
     table = Table(title="Kept die | Beta(saved + 1, failed + 1) × 6, rounded up", title_justify="left")
     table.add_column("treated, saved")
     for face in range(1, 7):
@@ -294,8 +282,6 @@ def _print_kept_die(rows: list[Row]) -> None:
 
 
 def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
-    from dice_envs.exact.shakes import Problem
-
     rows = []
     for name in POLICIES:
         for column, what in (("saved", "saved"), ("win", "P(win)")):
@@ -316,10 +302,6 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
 
 def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
     """Who is chosen how often: the share of patients that get a treatment of each efficacy, over all that have it."""
-    from rich.table import Table
-
-    from dice_envs.exact.shakes import Problem
-
     table = Table(
         title="Share of patients by the efficacy of what they get (all treatments of it together)", title_justify="left"
     )
@@ -337,14 +319,6 @@ def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
 
 def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
     """How many games saved 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
-    import gymnasium
-    import numpy as np
-
-    import agents
-    import dice_envs  # noqa: F401 - registers Shakes-v0
-    from dice_envs.agent import ask
-    from dice_envs.dice import new_streams
-
     agent = agents.make("argument")
     at_once = min(games, GAMES_AT_ONCE)
     env: Any = gymnasium.make_vec("dice_envs/Shakes-v0", at_once, num_players=num_players, autoreset_mode="Disabled")
@@ -371,12 +345,6 @@ def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.nda
 
 def play_maesters(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
     """The same, through the table of maesters, all of them dogmatic."""
-    import numpy as np
-
-    import agents
-    from dice_envs import configure
-    from experiments.arena import play_table
-
     variant = configure("shakes", num_players=num_players)
     returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, done)
     counts: np.ndarray = np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1)
@@ -384,7 +352,6 @@ def play_maesters(num_players: int, games: int, seed: int, done: Any) -> np.ndar
 
 
 def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) -> list[Row]:
-    import numpy as np
     from scipy.stats import chisquare
 
     rows = []
@@ -429,10 +396,7 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
 
 
 def _draw_kept_die(report: Path) -> None:
-    import numpy as np
     from scipy.stats import beta
-
-    from dice_envs.exact.shakes import kept_die
 
     with figure(report, "shakes_kept_die", nrows=2, ncols=3, figsize=(11, 6), sharex=True) as (drawn, axes):
         x = np.linspace(0, 6, 301)
@@ -449,8 +413,6 @@ def _draw_kept_die(report: Path) -> None:
 
 
 def _draw_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
-    import numpy as np
-
     with figure(report, "shakes_agents", ncols=2, figsize=(12, 5), sharey=True) as (_, axes):
         players = list(exact)
         width = 0.8 / len(players)
@@ -465,8 +427,6 @@ def _draw_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
 
 
 def _draw_distributions(report: Path, exact: dict[str, Evaluation], played: list[tuple[str, np.ndarray, Evaluation]]) -> None:
-    import numpy as np
-
     with figure(report, "shakes_distributions") as (_, axes):
         for name in ("random", "argument", "thompson:permutations", "bayes:saved", "bayes:win"):
             axes.plot(exact[name].distribution, "o-", markersize=3, label=f"{name}, exact")

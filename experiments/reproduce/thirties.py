@@ -6,14 +6,26 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import typer
-
+from agents.thirties import beginner, fives_and_sixes, heuristic, sixes
+from dice_envs.exact.thirties import (
+    Analysis,
+    Dice,
+    Distribution,
+    Player,
+    Rules,
+    analyse,
+    differences,
+    expected_given,
+    foreknowledge,
+    relative_skill,
+    second_stage,
+    solve,
+)
+from dice_envs.games.thirties import GOALS
+from experiments.options import JsonOption, ReportOption
 from experiments.output import Row, check_folder, check_writable, console, figure, finish, print_rows, write_json
-
-if TYPE_CHECKING:
-    from dice_envs.exact.thirties import Analysis, Dice, Distribution, Player
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)
@@ -60,10 +72,6 @@ class Computed(NamedTuple):
 
 def compute() -> Computed:
     """The paper's whole computation, from the rules."""
-    from agents.thirties import beginner, fives_and_sixes, heuristic, sixes
-    from dice_envs.exact.thirties import Player, Rules, analyse, expected_given, foreknowledge, second_stage, solve
-    from dice_envs.games.thirties import GOALS
-
     rules = Rules()
     strategies = [solve(rules, goal)[0] for goal in GOALS]
     strategies += [make(rules) for make in (sixes, fives_and_sixes, beginner, heuristic)]
@@ -157,8 +165,6 @@ def _cases(section: str, name: str, first: int, published: str, total: str, ours
 
 
 def _optimal_strategy(computed: Computed) -> Iterator[Row]:
-    from dice_envs.exact.thirties import Rules, differences
-
     best, thumb = computed.players["maximize"].strategy, computed.players["heuristic"].strategy
     reaching = computed.players["thirty_or_over"].strategy
     again, score = computed.players["maximize"].advice((4, 5, 5, 5, 5, 6))
@@ -199,8 +205,6 @@ def _other_strategies(computed: Computed) -> Iterator[Row]:
 
 
 def _luck_or_chance(computed: Computed) -> Iterator[Row]:
-    from dice_envs.exact.thirties import relative_skill
-
     best = computed.analyses["maximize"].score
     knowing = computed.foreknowledge.mean
     yield compared("6", "expected score, optimal", "30.1520", best)
@@ -226,8 +230,8 @@ def draw(axes: Any, computed: Computed) -> None:
 
 
 def main(
-    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write the plot into this folder.")] = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """The game of 30s: every figure of M. Veeningen's analysis (2008), all of them exact.
 
