@@ -131,11 +131,11 @@ def play(
         list[str] | None, typer.Argument(help="Opponents in seat order after you; one of them plays all.")
     ] = None,
     option: OptionOption = None,
-    seat: Annotated[int | None, typer.Option(help="Your seat; drawn if left out.")] = None,
+    seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
     people: Annotated[int, typer.Option(help="How many people play at this terminal; agents take the other seats.")] = 1,
     seed: SeedOption = None,
 ) -> None:
-    """Play at the terminal against any agents, dice drawn."""
+    """Play at the terminal against any agents, with the dice shown as pictures."""
     play_game(game, agents or ["random"], option or [], seat, people, seed_or_fresh(seed))
 
 

@@ -17,7 +17,7 @@ from dice_envs.agent import Agent, ask, resolve
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, Variant, check_range, shown
 from experiments.discovery import modules
-from experiments.output import Z95, console, figure
+from experiments.output import Z95, console, saved_plot
 
 __all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "save_plot", "show", "tournament"]
 
@@ -148,12 +148,12 @@ def tournament(
     for members, meeting_seed in zip(meetings, np.random.SeedSequence(seed).spawn(len(meetings)), strict=True):
         after_move = None if log is None else log.after_move
         returns = play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move=after_move)
-        shares, drawn = _shares(returns)
+        shares, is_draw = _shares(returns)
         for place, member in enumerate(members):
             row, column = (member, members[1 - place]) if seats == 2 else (0, member)
             result.win_rate[row][column] = float(shares[:, place].mean())
             result.ci95[row][column] = _half_width(shares[:, place])
-            result.draws[row][column] = float(drawn.mean())
+            result.draws[row][column] = float(is_draw.mean())
             result.mean_return[row][column] = float(returns[:, place].mean())
     if seats == 2:
         result.elo = elo(result.win_rate, games)
@@ -238,7 +238,7 @@ def show(result: Result) -> None:
 def save_plot(folder: Path, name: str, result: Result) -> None:
     """The cross table as a plot in the folder."""
     size = 2 + 1.1 * len(result.agents)
-    with figure(folder, name, figsize=(size + 2, size)) as (_, axes):
+    with saved_plot(folder, name, figsize=(size + 2, size)) as (_, axes):
         _plot_win_rates(axes, result)
 
 

@@ -70,7 +70,7 @@ def play_game(
         game: its name.
         opponents: specs in seat order after the first person; one alone takes every seat that is left.
         options: game options, KEY=VALUE.
-        seat: the first person's seat; None draws it. The others sit next to it.
+        seat: the first person's seat; None: chosen at random. The others sit next to it.
         people: how many people play here.
         seed: fixes the dice and the opponents.
 

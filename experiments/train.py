@@ -27,11 +27,11 @@ from experiments.output import (
     check_folder,
     check_writable,
     console,
-    figure,
     finish,
     print_rows,
     progress,
     remove_left_overs,
+    saved_plot,
     seed_or_fresh,
     write_json,
     write_text,
@@ -234,7 +234,7 @@ def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], i
         def _on_training_start(self) -> None:
             self.started = time.perf_counter()
             self.first = self.model.num_timesteps
-            self.at = self.first
+            self.steps = self.first
 
         def _on_rollout_start(self) -> None:
             # Only here is a run complete: the last rollout has been learned from, the next has not begun.
@@ -243,12 +243,12 @@ def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], i
             if number is not None:
                 run.save()
                 run.stop_on(number)
-            if run.iterations % run.preset.checkpoint_every == 0 and self.at > self.first:
+            if run.iterations % run.preset.checkpoint_every == 0 and self.steps > self.first:
                 run.save()
-                speed = (self.at - self.first) / (time.perf_counter() - self.started)
+                speed = (self.steps - self.first) / (time.perf_counter() - self.started)
                 last = run.curve[-1] if run.curve else {}
                 scores = "  ".join(f"{name} {value:.3f}" for name, value in last.items() if name != "steps")
-                console.print(f"{self.at:>12,} steps  {speed:>8,.0f}/s  {scores}")
+                console.print(f"{self.steps:>12,} steps  {speed:>8,.0f}/s  {scores}")
 
         def _on_step(self) -> bool:
             for info in self.locals["infos"]:
@@ -257,8 +257,8 @@ def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], i
             return True
 
         def _on_rollout_end(self) -> None:
-            done(self.model.num_timesteps - self.at)
-            self.at = self.model.num_timesteps
+            done(self.model.num_timesteps - self.steps)
+            self.steps = self.model.num_timesteps
             if run.iterations % 4 == 0:
                 for name, mean in run.add_point().items():
                     self.logger.record(f"pool/{name}", mean)
@@ -441,12 +441,12 @@ def _measure(run: Run, games: int, result: dict[str, Any]) -> Result | None:
 def _plot_curve(run: Run) -> None:
     if not run.curve:
         return
-    with figure(run.folder, "learning_curve") as (_, axes):
+    with saved_plot(run.folder, "learning_curve") as (_, axes):
         for name in sorted({key for point in run.curve for key in point if key != "steps"}):
             points = [(point["steps"] / 1e6, point[name]) for point in run.curve if name in point]
             axes.plot(*zip(*points), label=name)
         axes.set_xlabel("learner steps, millions")
-        axes.set_ylabel("mean return" if run.pool is None else "share of training games won (policy drawn)")
+        axes.set_ylabel("mean return" if run.pool is None else "share of training games won (actions sampled from the policy)")
         axes.set_title(f"{run.variant.game.title}: MaskablePPO, seed {run.seed}")
         axes.grid(alpha=0.3)
         axes.legend()

@@ -20,7 +20,7 @@ from agents.ppo import NetworkPolicy, save_policy
 from dice_envs import configure
 from experiments.__main__ import app
 from experiments.output import (
-    Row,
+    Finding,
     check_writable,
     console,
     finish,
@@ -84,7 +84,7 @@ def test_tables_print_what_they_are_given(capsys):
     table.add_row("[red]cell[/]")
     console.print(table)
     console.print("[/text]")
-    print_rows("[/rows]", [Row("", "[/figure]", 1.0, 1.0, agrees=True, note="[/note]")])
+    print_rows("[/rows]", [Finding("", "[/figure]", 1.0, 1.0, agrees=True, note="[/note]")])
     shown = capsys.readouterr().out
     for text in ("[/title] :smile:", "[/heading]", "[red]cell[/]", "[/text]", "[/rows]", "[/figure]", "[/note]", "yes"):
         assert text in shown
@@ -210,7 +210,9 @@ def test_only_plain_files_are_replaced(tmp_path):
 
 def test_json_has_null_for_what_is_no_number(tmp_path):
     """An estimate from a few games may be infinite; that must not cost the other figures."""
-    write_json(tmp_path / "a.json", {"rows": [Row("", "closeness", 0.3, math.inf, math.nan)], "array": np.array([-np.inf, 1])})
+    write_json(
+        tmp_path / "a.json", {"rows": [Finding("", "closeness", 0.3, math.inf, math.nan)], "array": np.array([-np.inf, 1])}
+    )
     data = json.loads((tmp_path / "a.json").read_text())
     assert (data["rows"][0]["ours"], data["rows"][0]["error"], data["array"]) == (None, None, [None, 1])
 

@@ -48,7 +48,7 @@ def _liars_dice_moves(quick: bool) -> Iterator[BenchRow]:
 def _openspiel(num_dice: int, searches: int) -> float | None:
     """Simulations a second of OpenSpiel's C++ search in the same position, with one random rollout each.
 
-    It sees both players' dice, which spares it the drawing of hidden ones (its ISMCTSBot does not know this game).
+    It sees both players' dice, which spares it sampling the hidden ones (its ISMCTSBot does not know this game).
     """
     try:
         import pyspiel

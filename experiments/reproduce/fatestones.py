@@ -19,14 +19,14 @@ from experiments.logs.fatestones import Writer, read_log
 from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
 from experiments.output import (
     Z95,
-    Row,
+    Finding,
     check_folder,
     check_writable,
     console,
-    figure,
     finish,
     print_rows,
     progress,
+    saved_plot,
     seed_or_fresh,
     write_json,
 )
@@ -82,7 +82,7 @@ def main(
     check_folder(report)
     console.print(f"seed {seed}")
     variant = configure("fatestones")
-    rows: list[Row] = []
+    rows: list[Finding] = []
 
     for path, rolls in logs.items():
         rows += _recount(path, rolls)
@@ -92,9 +92,9 @@ def main(
     hands = draw_hands(variant, draws, seed)
     exact = solve_draws(hands)
     values = [
-        Row("exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error),
-        Row("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
-        Row("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
+        Finding("exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error),
+        Finding("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
+        Finding("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
     ]
     for spec in ("random", "best_response:random", "nash"):
         values += _measure(variant, spec, hands[:2000], seed)
@@ -114,14 +114,14 @@ def main(
     )
 
 
-def _recount(path: Path, log: Any) -> list[Row]:
+def _recount(path: Path, log: Any) -> list[Finding]:
     """A log's wins, losses and ties, beside the published column that they equal, if any; and its edge."""
     counts = log.record()
     names = [name for name, published in PUBLISHED.items() if published == counts]
     published = PUBLISHED[names[0]] if names else (None, None, None)
     label = names[0] if names else path.name
     rows = [
-        Row(
+        Finding(
             SOURCE,
             f"{label}: {what}",
             known,
@@ -133,11 +133,11 @@ def _recount(path: Path, log: Any) -> list[Row]:
     ]
     for player in range(2):
         share, error = log.edge_share(player)
-        rows.append(Row(SOURCE, f"{label}: share of the edge, player {player + 1}", None, share, error))
+        rows.append(Finding(SOURCE, f"{label}: share of the edge, player {player + 1}", None, share, error))
     return rows
 
 
-def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
+def _replay(variant: Variant, games: int, seed: int) -> list[Finding]:
     """The source's pairs played again: player 1's share of decided games, its margin, and its edge."""
     rows = []
     for number, (label, specs) in enumerate(REPLAYS.items()):
@@ -157,20 +157,20 @@ def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
             published_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
             note = f"{games:,} games; the published figure is itself ± {100 * published_error:.2f}"
             agrees = abs(ours - published) <= noise
-            rows.append(Row(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * error, agrees, note))
+            rows.append(Finding(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * error, agrees, note))
         share, error = log.edge_share()
-        rows.append(Row(SOURCE, f"{label}: share of the edge, player 1", None, share, error, note=" v ".join(specs)))
+        rows.append(Finding(SOURCE, f"{label}: share of the edge, player 1", None, share, error, note=" v ".join(specs)))
     return rows
 
 
-def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Row]:
+def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Finding]:
     """An agent that states its chances, measured exactly on draws."""
     result = evaluate(variant, agents.make(spec), hands, seed)
     note = f"{len(hands):,} draws"
     return [
-        Row("exact play", f"{spec}: share of the edge", None, *result.edge_share(), note=note),
-        Row("exact play", f"{spec}: margin against random", None, *result.margin(), note=note),
-        Row("exact play", f"{spec}: exploitability", None, *result.exploitability(), note=note),
+        Finding("exact play", f"{spec}: share of the edge", None, *result.edge_share(), note=note),
+        Finding("exact play", f"{spec}: margin against random", None, *result.margin(), note=note),
+        Finding("exact play", f"{spec}: exploitability", None, *result.exploitability(), note=note),
     ]
 
 
@@ -179,11 +179,11 @@ def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float,
     return hands[: max(least, min(2000, int(work * 1e6 / (searches * simulations))))]
 
 
-def _capture(variant: Variant, spec: str, hands: np.ndarray, work: float, seed: int) -> Row:
+def _capture(variant: Variant, spec: str, hands: np.ndarray, work: float, seed: int) -> Finding:
     agent: Any = agents.make(spec)
     some = _affordable(hands, 2, agent.simulations, work)
     share, error = first_choices(variant, agent, some, seed)
-    return Row("search", f"{spec}: share of the edge", None, share, error, note=f"{len(some):,} draws")
+    return Finding("search", f"{spec}: share of the edge", None, share, error, note=f"{len(some):,} draws")
 
 
 def _explain(edge: float, games: int) -> None:
@@ -234,8 +234,8 @@ def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: i
                 }
             )
             name = f"{label}, {simulations:,}"
-            rows.append(Row("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
-            rows.append(Row("search", f"{name}: exploitability", None, lost, lost_error))
+            rows.append(Finding("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
+            rows.append(Finding("search", f"{name}: exploitability", None, lost, lost_error))
     print_rows("How well search plays against anyone (exploitability: upper bound, a draw)", rows)
     return points
 
@@ -250,7 +250,7 @@ def _liars_dice_curves(most: int, seed: int) -> list[dict[str, Any]]:
         for simulations in sizes:
             lost = exploitability(one_die, agents.make(f"mcts:{simulations},{extra}"), seed)
             points.append({"game": "liars_dice", "rule": label, "simulations": simulations, "exploitability": lost})
-            rows.append(Row("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
+            rows.append(Finding("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
     print_rows("One-die Liar's Dice (OpenSpiel's rules): exploitability of the policy found", rows)
     return points
 
@@ -264,7 +264,7 @@ def _plot(report: Path, points: list[dict[str, Any]]) -> None:
         of_game = [point for point in points if point["game"] == game]
         if not of_game:
             continue
-        with figure(report, f"{game}_{quantity}") as (_, axes):
+        with saved_plot(report, f"{game}_{quantity}") as (_, axes):
             for rule in dict.fromkeys(point["rule"] for point in of_game):
                 line = [point for point in of_game if point["rule"] == rule]
                 errors = [point.get(f"{quantity}_ci95", 0.0) for point in line]

@@ -17,7 +17,7 @@ from dice_envs.exact.shakes import Problem, as_policy
 from dice_envs.exact.shakes import evaluate as exact_evaluation
 from dice_envs.game import Variant, check_choice
 from experiments.options import JsonOption, OptionOption, game_options
-from experiments.output import Row, check_writable, console, write_json
+from experiments.output import Finding, check_writable, console, write_json
 
 MOST_PLAYERS_UNMERGED = 4  # a network may tell treatments apart by their place: beyond, there are too many tallies
 
@@ -71,7 +71,7 @@ def main(
     )
 
 
-def evaluate(variant: Variant, agent: Agent) -> list[Row]:
+def evaluate(variant: Variant, agent: Agent) -> list[Finding]:
     """What an agent is worth as the physician, exactly, beside Bayes-optimal play and Thompson sampling; `train` prints it.
 
     No rows for the table of maesters, and none for more players than a network can be evaluated for.
@@ -94,7 +94,8 @@ def evaluate(variant: Variant, agent: Agent) -> list[Row]:
     for spec in ("thompson", "thompson:permutations"):
         values[f"{options.pays}: {spec}"] = worth(tally_policy(spec), True)
     return [
-        Row("solve shakes", name, None, value, note=f"{100 * value / best:.2f} % of optimal") for name, value in values.items()
+        Finding("solve shakes", name, None, value, note=f"{100 * value / best:.2f} % of optimal")
+        for name, value in values.items()
     ]
 
 

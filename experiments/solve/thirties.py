@@ -28,7 +28,7 @@ from dice_envs.exact.thirties import (
     throws,
 )
 from experiments.options import JsonOption, OptionOption, game_options
-from experiments.output import Row, check_writable, console, write_json
+from experiments.output import Finding, check_writable, console, write_json
 
 
 def main(
@@ -120,7 +120,7 @@ def find(variant: Variant, name: str) -> Strategy:
     return named(Rules.of(variant.options), name)
 
 
-def evaluate(variant: Variant, agent: Agent) -> list[Row]:
+def evaluate(variant: Variant, agent: Agent) -> list[Finding]:
     """What a deterministic agent is worth in the one-player game, exactly, beside the best; `train` prints it.
 
     No rows for the table game, which is not solved. ValueError for an agent that plays at random.
@@ -131,7 +131,7 @@ def evaluate(variant: Variant, agent: Agent) -> list[Row]:
     best = solve(rules, goal)[1]
     value = analyse(rules, strategy_of(agent, variant.options)).value(goal)
     values = {f"{goal}: this policy": value, f"{goal}: the best strategy": best, "short of the best by": best - value}
-    return [Row("solve thirties", name, None, float(figure)) for name, figure in values.items()]
+    return [Finding("solve thirties", name, None, float(figure)) for name, figure in values.items()]
 
 
 def figures(analysis: Analysis) -> dict[str, Fraction | None]:

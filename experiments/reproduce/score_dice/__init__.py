@@ -17,19 +17,19 @@ from experiments.arena import MOST_GAMES
 from experiments.options import JsonOption, ReportOption, SeedOption, game_options
 from experiments.output import (
     Z95,
-    Row,
+    Finding,
     check_folder,
     check_writable,
     console,
-    figure,
     finish,
     print_rows,
     progress,
+    saved_plot,
     seed_or_fresh,
     write_json,
 )
 from experiments.reproduce.score_dice.tables import HEADER, TABLES, played_scores, sampled, table_line
-from experiments.solve.score_dice.distribution import cells, draw_histogram, pool_name
+from experiments.solve.score_dice.distribution import cells, plot_histogram, pool_name
 from experiments.solve.score_dice.pools import STANDARD_DICE, check_targets, nearest_pools, pools_of
 
 SURE = 4.5  # played figures agree within so many standard errors: of all of them, one in thousands of runs would not
@@ -108,9 +108,9 @@ def main(
     finish(lambda: write_json(json, data), lambda: _plot(report) if report is not None else None)
 
 
-def _print_tables() -> list[Row]:
+def _print_tables() -> list[Finding]:
     """Print each table as the notebook does, published figures beside computed ones, and the check of 2d6 below them."""
-    rows: list[Row] = []
+    rows: list[Finding] = []
     for number, table in enumerate(TABLES, 1):
         console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
         first, rule = HEADER.splitlines()
@@ -123,7 +123,7 @@ def _print_tables() -> list[Row]:
             console.print(f"{table_line(name, result)}   {beside}")
             for cell, theirs, own, value in zip(("win bias", "tie %", "closeness"), published, ours, exact, strict=True):
                 rows.append(
-                    Row(
+                    Finding(
                         source=SOURCE,
                         figure=f"{table.section} {table.title}, table {number}: {name} {cell}",
                         published=float(theirs),
@@ -144,15 +144,15 @@ def _plot(report: Path) -> None:
     for number, table in enumerate(TABLES, 1):
         results = table.compute()
         name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
-        with figure(report, name, figsize=(3.3 * len(results), 3.2), ncols=len(results), sharey=True) as (drawn, axes):
+        with saved_plot(report, name, figsize=(3.3 * len(results), 3.2), ncols=len(results), sharey=True) as (canvas, axes):
             for axis, (label, *_), result in zip(axes, table.rows, results, strict=True):
-                draw_histogram(axis, result, label)
-            drawn.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
+                plot_histogram(axis, result, label)
+            canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
 
 
-def _play(games: int, seed: int) -> list[Row]:
+def _play(games: int, seed: int) -> list[Finding]:
     """Every row of the tables played through the environment, by the agents that it stands for."""
-    rows: list[Row] = []
+    rows: list[Finding] = []
     total = sum(len(table.rows) for table in TABLES)
     seeds = iter(np.random.SeedSequence(seed).spawn(total))
     with progress(f"rows × {games:,} games", total) as done:
@@ -163,7 +163,7 @@ def _play(games: int, seed: int) -> list[Row]:
                 for cell, value, (found, error) in zip(("win bias", "tie %", "closeness"), exact, estimates, strict=True):
                     away = (found - value) / error if error else 0.0 if abs(found - value) < 1e-9 else math.inf
                     rows.append(
-                        Row(
+                        Finding(
                             source="played through the environment, beside the exact figure",
                             figure=f"table {number}, section {table.section}: {name} {cell}",
                             published=value,
@@ -180,7 +180,7 @@ def _play(games: int, seed: int) -> list[Row]:
     return rows
 
 
-def _check_of_2d6() -> list[Row]:
+def _check_of_2d6() -> list[Finding]:
     """The notebook's check of the one cell in which the paper, which samples section 8.1, is a little off."""
     result = score_distribution((6, 6), (6, 6), "reroll")
     ties = float(result.tie_percentage)
@@ -195,5 +195,5 @@ def _check_of_2d6() -> list[Row]:
     for name, published, ours, note in lines:
         console.print(f"{name}: {ours:.4f}   published {published}   ({note})")
         agrees = f"{ours:.4f}" == published
-        rows.append(Row(SOURCE, f"8.1 check: {name}", float(published), round(ours, 4), agrees=agrees, note=note))
+        rows.append(Finding(SOURCE, f"8.1 check: {name}", float(published), round(ours, 4), agrees=agrees, note=note))
     return rows

@@ -13,8 +13,8 @@ from dice_envs.exact.score_dice import ResponseToHighest
 from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
 from dice_envs.game import check_choice
 from experiments.options import JsonOption, OptionOption, ReportOption, game_options
-from experiments.output import check_folder, check_writable, console, figure, finish, write_json
-from experiments.solve.score_dice.distribution import draw_histogram, pool_name
+from experiments.output import check_folder, check_writable, console, finish, saved_plot, write_json
+from experiments.solve.score_dice.distribution import plot_histogram, pool_name
 
 
 def main(
@@ -70,11 +70,11 @@ def main(
         summary["equilibrium"] = _mean_reward(unsorted, options)
         console.print(f"equilibrium, A's expected reward={options.reward}: {summary['equilibrium']:+.6f}")
 
-    def draw(folder: Path) -> None:
-        with figure(folder, "score_dice_distribution") as (_, axes):
-            draw_histogram(axes, result, game)
+    def plot(folder: Path) -> None:
+        with saved_plot(folder, "score_dice_distribution") as (_, axes):
+            plot_histogram(axes, result, game)
 
-    finish(lambda: write_json(json, summary), lambda: draw(report) if report is not None else None)
+    finish(lambda: write_json(json, summary), lambda: plot(report) if report is not None else None)
 
 
 def _mean_reward(result: Any, options: Any) -> float:

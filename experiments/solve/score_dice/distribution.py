@@ -8,7 +8,7 @@ from typing import Any
 
 from dice_envs.exact.score_dice_distribution import Distribution
 
-__all__ = ["Pool", "cells", "draw_histogram", "pool_name"]
+__all__ = ["Pool", "cells", "plot_histogram", "pool_name"]
 
 Pool = tuple[int, ...]  # sizes of dice
 
@@ -24,7 +24,7 @@ def cells(result: Distribution) -> tuple[str, str, str]:
     return f"{bias:.2f}", f"{ties:.2f}", f"{result.closeness:.3f}"
 
 
-def draw_histogram(axes: Any, result: Distribution, title: str) -> None:
+def plot_histogram(axes: Any, result: Distribution, title: str) -> None:
     """The distribution as bars, in percent, A's wins in one colour and B's in another."""
     scores = list(result.chances)
     colours = ["#3b6ea5" if score > 0 else "#b5533c" if score < 0 else "#8a8a8a" for score in scores]
