@@ -13,13 +13,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-import agents as players
 import experiments.reproduce
 import experiments.solve
 from dice_envs import configure, load, names
 from experiments.arena import check_table, log_writer, save_plot, show, tournament
 from experiments.bench import chosen_parts
-from experiments.discovery import add_commands
+from experiments.discovery import add_commands, agents_by_game, make_players
 from experiments.options import (
     AgentsArgument,
     GameArgument,
@@ -36,6 +35,7 @@ from experiments.output import (
     console,
     finish,
     one_line_errors,
+    print_mode,
     progress,
     seed_or_fresh,
     write_json,
@@ -72,17 +72,23 @@ def games() -> None:
     """List the games and their options."""
     for name in names():
         game = load(name)
-        console.print(Text.assemble("\n", (name, "bold"), f"  {game.title}"))
+        _print_heading(name, game.title)
         console.print((game.options.__doc__ or "").partition("Attributes:")[2].strip("\n"))
 
 
 @app.command("agents")
 @guarded
 def list_agents() -> None:
-    """List the agents and their parameters."""
-    for name, factory in players.factories().items():
-        console.print(Text.assemble("\n", (name, "bold")))
-        console.print(f"    {(factory.__doc__ or '').strip()}")
+    """List the agents and their parameters, by the game that they play."""
+    for game, factories in agents_by_game().items():
+        _print_heading(game or "any game", load(game).title if game else "")
+        for name, factory in factories.items():
+            console.print(Text.assemble("\n  ", (name, "bold")))
+            console.print(f"    {(factory.__doc__ or '').strip()}")
+
+
+def _print_heading(name: str, title: str) -> None:
+    console.print(Text.assemble("\n", (name, "bold"), f"  {title}"))
 
 
 @app.command()
@@ -104,16 +110,17 @@ def arena(
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
     variant = configure(game, **game_options(option))
-    table = [players.make(spec) for spec in agents]
+    players = make_players(variant, agents)
     check_table(variant, len(agents), games)
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
     seed = seed_or_fresh(seed)
     check_writable(json)
     check_writable(log)
     check_folder(report)
+    print_mode(variant)
     meetings = len(agents) * (len(agents) - 1) // 2 if variant.facts.num_seats == 2 else 1
     with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-        result = tournament(variant, agents, games, seed, done, table, writer)
+        result = tournament(variant, agents, games, seed, done, players, writer)
 
     finish(
         lambda: show(result),

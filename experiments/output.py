@@ -30,7 +30,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from dice_envs.game import check_range
+from dice_envs.game import Variant, check_range
 
 __all__ = [
     "Finding",
@@ -41,6 +41,7 @@ __all__ = [
     "console",
     "finish",
     "one_line_errors",
+    "print_mode",
     "print_rows",
     "progress",
     "remove_left_overs",
@@ -151,6 +152,21 @@ def print_rows(title: str, findings: list[Finding], digits: int = 4) -> None:
         error = text(each.error) if each.error else "exact"
         table.add_row(each.figure, text(each.published), text(each.ours), error, verdict(each.agrees), each.note)
     console.print(table)
+
+
+def print_mode(variant: Variant) -> None:
+    """Say which variant was taken, for games that commands for one seat play in another way than those for all seats.
+
+    `shakes as physician, 1 seat (train takes mode=physician, arena and play mode=maesters; -o mode=... chooses)`
+    """
+    usual = type(variant.options)()
+    for option, alone in variant.game.gym_options.items():
+        value, seats = getattr(variant.options, option), variant.facts.num_seats
+        taken = f"as {value}" if isinstance(value, str) else f"with {option}={value}"
+        console.whole_line(
+            f"{variant.game.name} {taken}, {seats} {'seat' if seats == 1 else 'seats'} (train takes {option}={alone}, "
+            f"arena and play {option}={getattr(usual, option)}; -o {option}=... chooses)"
+        )
 
 
 def verdict(agrees: bool | None) -> Text:

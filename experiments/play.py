@@ -9,15 +9,15 @@ import numpy as np
 import typer
 from rich.text import Text
 
-import agents as known_agents
 from dice_envs import Variant, configure
-from dice_envs.agent import Agent, ask
+from dice_envs.agent import ask
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, check_range, shown
 from dice_envs.render import ansi
+from experiments.discovery import make_players
 from experiments.options import game_options
-from experiments.output import console
+from experiments.output import console, print_mode
 
 __all__ = ["choose", "play_game"]
 
@@ -89,11 +89,12 @@ def play_game(
     if len(opponents) not in (1, len(others)):
         raise ValueError(f"name 1 opponent or {len(others)}, one for each other seat, not {len(opponents)}")
     specs = list(opponents) * len(others) if len(opponents) == 1 else list(opponents)
-    players: dict[int, Agent] = {place: known_agents.make(spec) for place, spec in zip(others, specs, strict=True)}
+    players = dict(zip(others, make_players(variant, specs), strict=True))
     batch = Batch(variant, 1, seed=seed)
     streams = new_streams(seed + 1, 1)
     index = np.arange(1)
     console.print(Text.assemble((variant.game.title, "bold"), f", seed {seed}"))
+    print_mode(variant)
     for place, spec in zip(others, specs, strict=True):
         console.print(f"player {place}: {spec}")
     if people == 1 and seats > 1:

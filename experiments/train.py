@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-import agents
 from agents.ppo import NetworkPolicy, Ppo, save_policy
 from dice_envs import Pool, Variant, configure
 from dice_envs.game import check_range, shown
 from experiments.arena import MOST_GAMES, Result, save_plot, show, tournament
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
+from experiments.discovery import make_players
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
 from experiments.options import game_options
 from experiments.output import (
@@ -28,6 +28,7 @@ from experiments.output import (
     check_writable,
     console,
     finish,
+    print_mode,
     print_rows,
     progress,
     remove_left_overs,
@@ -53,7 +54,7 @@ class Run:
         self.curve: list[dict[str, Any]] = []
         self.score: dict[str, list[float]] = {}  # since the curve's last point: games against each opponent, and their worth
         self.selves = 0  # snapshots taken so far
-        fixed: list[Any] = [agents.make(spec) for spec in preset.opponents] if variant.facts.num_seats > 1 else []
+        fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
         self.num_fixed = len(fixed)
         self.pool = Pool([*fixed, *["random"] * preset.past_selves]) if fixed else None
         self._weigh()
@@ -371,11 +372,11 @@ def train(
     check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
     if seed is not None:
         check_range("seed", seed, 0, MOST_SEED)
-    for spec in plan.opponents:
-        agents.make(spec)
+    make_players(variant, plan.opponents)
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
     check_folder(folder)
+    print_mode(variant)
     with only_process(folder):
         remove_left_overs(folder)
         run = _open_run(folder, resume, variant, plan, steps, opponents, seed)
