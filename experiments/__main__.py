@@ -156,14 +156,14 @@ def train(
     opponents: Annotated[list[str] | None, typer.Option("--opponent", help="A fixed opponent of the pool; repeat it.")] = None,
     steps: Annotated[int | None, typer.Option(help="Learner steps, instead of the preset's.")] = None,
     seed: SeedOption = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     evaluation_games: Annotated[int, typer.Option(help="Games for each pair of the final cross table.")] = 20_000,
     json: JsonOption = None,
 ) -> None:
     """Train a MaskablePPO agent against a pool of opponents and past selves, measure it and save it.
 
     The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named. Ctrl-C saves all and
-    stops; --resume then goes on, as it does after a kill, and comes to the very end that an undisturbed run comes to.
+    stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run does.
     """
     run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json)
 

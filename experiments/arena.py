@@ -21,7 +21,7 @@ from experiments.output import Z95, console, saved_plot
 
 __all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "save_plot", "show", "tournament"]
 
-GAMES_AT_ONCE = 2048  # states of so many games stay in the processor's cache
+GAMES_AT_ONCE = 2048  # the states of this many games stay in the processor's cache
 MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a seat
 
 
@@ -161,7 +161,7 @@ def tournament(
 
 
 def check_table(variant: Variant, agents: int, games: int) -> None:
-    """Raise ValueError unless so many agents can play a tournament of so many games."""
+    """Raise ValueError unless that number of agents can play a tournament of that number of games."""
     seats = variant.facts.num_seats
     check_range("games", games, 1, MOST_GAMES)
     if seats == 1:
@@ -176,7 +176,7 @@ def log_writer(variant: Variant, agents: int) -> Any:
     """What takes the games of one pair for a log in the game's own format (see `experiments.logs`).
 
     Raises:
-        ValueError: the game has no log format, or that has no room for these options or so many agents.
+        ValueError: the game has no log format, or cannot hold games of these options or of more than two agents.
     """
     formats = modules(experiments.logs)
     if variant.game.name not in formats:

@@ -88,7 +88,7 @@ class _Output:
                 raise
             self.failed = True
             _discard_unwritten()
-            typer.echo(f"error: standard output cannot be written ({problem.strerror}); it goes on here", err=True)
+            typer.echo(f"error: standard output cannot be written ({problem.strerror}); the rest follows here", err=True)
             self.write(text)
 
 
@@ -272,7 +272,7 @@ class _Lines:
         line = f"{self.what}: {100 * self.amount / self.total:.0f} %, {self.amount:,.0f} of {self.total:,.0f}"
         if self.amount:
             line += f", about {_duration((now - self.start) * max(0.0, self.total / self.amount - 1))} left"
-        with contextlib.suppress(OSError):  # the work goes on, whoever reads of it
+        with contextlib.suppress(OSError):  # a line that cannot be written must not stop the work
             typer.echo(line, err=True)
 
 

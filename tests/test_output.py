@@ -164,7 +164,7 @@ def test_standard_output_on_a_full_disk(tmp_path):
     with open("/dev/full", "w") as nowhere, process(*ARENA, "--json", tmp_path / "out.json", stdout=nowhere) as arena:
         errors = arena.stderr.read()
     assert arena.returncode == 2
-    assert errors.startswith("error: standard output cannot be written (No space left on device); it goes on here\n")
+    assert errors.startswith("error: standard output cannot be written (No space left on device); the rest follows here\n")
     assert "% won" in errors
     assert "Traceback" not in errors
     assert "Exception ignored" not in errors

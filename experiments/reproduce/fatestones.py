@@ -60,9 +60,11 @@ def main(
     log: Annotated[list[Path] | None, typer.Option(help="Recount a log in the source's format; repeat it for more.")] = None,
     games: GamesOption = 100_000,
     draws: Annotated[int, typer.Option(help="Sampled draws for the exact values.")] = 100_000,
-    work: Annotated[float, typer.Option(help="Millions of simulations for each point of the curves, at most.")] = 10.0,
-    most: Annotated[int, typer.Option(help="Simulations a move up to which the curves go.")] = 10_000,
-    liars_dice: Annotated[int, typer.Option(help="The same for one-die Liar's Dice, all information sets; 0: none.")] = 100,
+    work: Annotated[float, typer.Option(help="Simulation budget per point of each curve, in millions.")] = 10.0,
+    most: Annotated[int, typer.Option(help="Where the curves end: simulations a move.")] = 10_000,
+    liars_dice: Annotated[
+        int, typer.Option(help="Where the curve of one-die Liar's Dice ends, all information sets searched; 0: no such curve.")
+    ] = 100,
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,

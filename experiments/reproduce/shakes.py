@@ -42,7 +42,7 @@ RULES = "A. Downey, The Shakes, rules (2020)"
 NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"
 CHECK = "independent computation"
 EXACT = "exact distribution"
-DICE_IN_THE_BOX = 10  # the rules ask for about so many
+DICE_IN_THE_BOX = 10  # the rules ask for about ten
 GAMES_AT_ONCE = 4096
 
 # Figures computed independently of this program, to the digits given: (players, agent, column) → figure.
@@ -380,7 +380,15 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
             Finding(
                 EXACT, f"{name}: saved", result.saved, mean, half, abs(mean - result.saved) < 2 * half, "within two half-widths"
             ),
-            Finding(EXACT, f"{name}: P(win)", result.win, win, win_half, abs(win - result.win) < 2 * win_half, "likewise"),
+            Finding(
+                EXACT,
+                f"{name}: P(win)",
+                result.win,
+                win,
+                win_half,
+                abs(win - result.win) < 2 * win_half,
+                "within two half-widths",
+            ),
             Finding(
                 EXACT,
                 f"{name}: largest gap between distribution functions",

@@ -30,7 +30,8 @@ def main(
 ) -> None:
     """What a physician's policy in The Shakes is worth, exactly: its value and how many patients it saves.
 
-    JSON: {"value", "distribution"}; entry k of the distribution is the chance that k patients are saved, k from 0 on.
+    JSON: {"value", "distribution"}; entry k of the distribution is the probability that k patients
+    are saved, starting with k = 0.
 
     Example: solve shakes -o num_players=4 --reward win --policy argument
     """

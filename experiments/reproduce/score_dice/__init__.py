@@ -32,7 +32,8 @@ from experiments.reproduce.score_dice.tables import HEADER, TABLES, played_score
 from experiments.solve.score_dice.distribution import cells, plot_histogram, pool_name
 from experiments.solve.score_dice.pools import STANDARD_DICE, check_targets, nearest_pools, pools_of
 
-SURE = 4.5  # played figures agree within so many standard errors: of all of them, one in thousands of runs would not
+# Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
+SURE = 4.5
 MOST_PAIRS = 1_000_000  # of pools that a search tries: an hour or so
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
@@ -40,7 +41,9 @@ SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016
 def main(
     json: JsonOption = None,
     report: ReportOption = None,
-    games: Annotated[int, typer.Option(help="Also play so many games of every row, say 1000000: minutes.")] = 0,
+    games: Annotated[
+        int, typer.Option(help="Games to play of every row as well, say 1000000, which takes minutes; 0: none.")
+    ] = 0,
     seed: SeedOption = None,
     bias: Annotated[float | None, typer.Option(help="Search: the win bias wanted, -100 to 100.")] = None,
     ties: Annotated[float | None, typer.Option(help="Search: the tie percentage wanted, 0 to 100.")] = None,

@@ -176,8 +176,10 @@ TABLES: tuple[PaperTable, ...] = (
 
 
 def played_scores(table: PaperTable, a: Pool, b: Pool, games: int, seed: int | np.random.SeedSequence) -> np.ndarray:
-    """A's scores in so many games through the environment, (games,) float64: of always the highest die against itself
-    for a sorted table, of random choices for an unsorted one."""
+    """A's scores in games played through the environment, (games,) float64.
+
+    For a sorted table both players always choose their highest die, for an unsorted one a random die.
+    """
     variant = configure("score_dice", pool_a=a, pool_b=b, ties=table.ties, reward="score")
     player = Highest() if table.pairing == "sorted" else Shuffled()
     returns = play_table(variant, [player, player], games, seed)
