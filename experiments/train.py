@@ -372,7 +372,10 @@ def train(
     check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
     if seed is not None:
         check_range("seed", seed, 0, MOST_SEED)
-    make_players(variant, plan.opponents)
+    if variant.facts.num_seats > 1:
+        make_players(variant, plan.opponents)
+    elif opponents:
+        raise ValueError(f"{plain.name} with these options has one seat: --opponent {shown(opponents[0])} has nobody to play")
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
     check_folder(folder)

@@ -145,6 +145,7 @@ def test_choose_understands_words():
             "nash plays fatestones only; agents for liars_dice are: mcts, numbers, ppo, random, reader",
         ),
         (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only; agents for thirties are: "),
+        (["train", "thirties", "--opponent", "random"], "thirties with these options has one seat: --opponent 'random'"),
         (["train", "liars_dice", "--opponent", "thompson"], "thompson plays shakes only; agents for liars_dice are: "),
         (["arena", "liars_dice", "random"], "an arena needs at least 2 agents, not 1"),
         (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be a whole number from 1 to 10000000, not 0"),
