@@ -15,10 +15,13 @@ from rich.text import Text
 
 import experiments.reproduce
 import experiments.solve
-from dice_envs import configure, load, names
+from dice_envs import configure, load, measure, names
+from dice_envs.game import single_seat
 from experiments.arena import check_table, log_writer, save_plot, show, tournament
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, agents_by_game, make_players
+from experiments.measure import measuring
+from experiments.measure import show as show_measures
 from experiments.options import (
     AgentsArgument,
     GameArgument,
@@ -182,21 +185,16 @@ def measure_agent(
 ) -> None:
     """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
 
-    A game's name stands for the variant with one seat to train, where it has one: The Shakes' physician, one player's
-    turn of Thirties.
-
     Example: measure liars_dice numbers:bluff=0.25 -o rules=openspiel -o num_dice=1
     """
-    import dice_envs
-    from dice_envs.game import parse_options, single_seat
-    from experiments.measure import measuring, show
-
-    variant = single_seat(game, **parse_options(option or []))
+    variant = single_seat(game, **game_options(option))
+    make_players(variant, [agent])
     seed = seed_or_fresh(seed)
     check_writable(json)
+    print_mode(variant)
     with measuring(agent) as done:
-        measured = dice_envs.measure(variant, agent, seed=seed, sample=sample, done=done)
-    finish(lambda: show(measured), lambda: write_json(json, measured))
+        measured = measure(variant, agent, seed=seed, sample=sample, done=done)
+    finish(lambda: show_measures(measured), lambda: write_json(json, measured))
 
 
 @app.command()

@@ -62,6 +62,6 @@ def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
 
 
 def _game_of(agent_class: type) -> str | None:
-    """The only game that an agent plays, or None: players of one game are defined in `agents/<game>.py`."""
-    module = agent_class.__module__.rpartition(".")[2]
-    return module if module in names() else None
+    """The only game that an agent plays, or None for one that plays any."""
+    game: str | None = getattr(agent_class, "plays", None)
+    return game
