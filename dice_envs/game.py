@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import itertools
 import math
 import pkgutil
 import re
@@ -22,6 +23,7 @@ __all__ = [
     "MAX_SEATS",
     "MAX_SHOWN",
     "OVER",
+    "Block",
     "Facts",
     "Game",
     "Picture",
@@ -35,7 +37,9 @@ __all__ = [
     "is_list",
     "load",
     "names",
+    "offsets",
     "parse_options",
+    "relative_seats",
     "shown",
     "single_seat",
     "state_dtype",
@@ -56,17 +60,46 @@ def state_dtype(fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
     return np.dtype([*shared, *fields], align=True)
 
 
-class Facts(NamedTuple):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
     """What a game with given options promises; the conformance tests hold every game to it."""
 
     num_seats: int
     num_actions: int  # actions are 0 … num_actions − 1
-    observation_size: int  # length of one observation, float32 in [0, 1]
+    observation_size: int = 0  # length of one observation, float32 in [0, 1]; `Variant` sums it up from the game's blocks
     min_return: float  # least and greatest sum of one seat's rewards over a game
     max_return: float
     zero_sum: bool  # returns over all seats add up to 0
     simultaneous: bool  # seats commit without seeing each other's choice: a parallel environment exists
     max_steps: int  # the most actions in one game, all seats together
+
+
+class Block(NamedTuple):
+    """Consecutive entries of an observation that mean the same thing; a game lists its blocks in order.
+
+    Entries lie in [0, 1]. An entry of 0 stands for the number `low`, an entry of 1 for `high`; or, where `half` is
+    given, the entry n / (n + half) stands for n. `labels` holds one sequence with a label for each entry, or several:
+    then every combination labels an entry, and the last sequence varies fastest.
+    """
+
+    name: str
+    size: int  # number of entries; 0 if the block is absent with these options
+    meaning: str
+    labels: tuple[Sequence[Any], ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    half: float | None = None
+    flags: bool = False  # every entry is 0 or 1, for no or yes
+
+
+def offsets(blocks: Sequence[Block]) -> tuple[int, ...]:
+    """Where each block begins, in the order given: what `observe` adds its own indices to. Absent blocks count too."""
+    return tuple(itertools.accumulate((block.size for block in blocks[:-1]), initial=0))
+
+
+def relative_seats(num_seats: int) -> tuple[str, ...]:
+    """Labels for blocks with an entry for each seat, in turn order from the observer on."""
+    return "you", *(f"seat +{i}" for i in range(1, num_seats))
 
 
 class Row(NamedTuple):
@@ -97,7 +130,8 @@ class Game:
     options: type  # frozen dataclass; raises ValueError from __post_init__
     state: np.dtype[Any]
     params: Callable[[Any], Any]  # options → NamedTuple of numbers
-    facts: Callable[[Any], Facts]  # options → Facts
+    facts: Callable[[Any], Facts]  # options → Facts, all but the observation's size
+    blocks: Callable[[Any], tuple[Block, ...]]  # options → the observation's layout, in order
     deal: Callable[..., None]  # (params, state): start a game; only `rng` is set before
     legal: Callable[..., None]  # (params, state, mask): set mask[a] = 1 for each legal action; mask comes zeroed
     play: Callable[..., None]  # (params, state, action): a legal action of the seat to move, and chance after it
@@ -126,14 +160,16 @@ class Game:
 class Variant:
     """A game with its options fixed: what environments and agents are built on.
 
-    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`.
+    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`, and `blocks`, the
+    observation's layout without absent blocks.
     """
 
     def __init__(self, game: Game, options: Any) -> None:
         self.game = game
         self.options = options
         self.params = game.params(options)
-        self.facts = game.facts(options)
+        self.blocks = tuple(block for block in game.blocks(options) if block.size)
+        self.facts = dataclasses.replace(game.facts(options), observation_size=sum(block.size for block in self.blocks))
 
     @functools.cached_property
     def kernels(self) -> Any:
