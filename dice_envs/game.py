@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import itertools
 import math
 import pkgutil
 import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +23,7 @@ __all__ = [
     "MAX_SEATS",
     "MAX_SHOWN",
     "OVER",
+    "Block",
     "Facts",
     "Game",
     "Picture",
@@ -35,7 +37,9 @@ __all__ = [
     "is_list",
     "load",
     "names",
+    "offsets",
     "parse_options",
+    "relative_seats",
     "shown",
     "single_seat",
     "state_dtype",
@@ -56,17 +60,46 @@ def state_dtype(fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
     return np.dtype([*shared, *fields], align=True)
 
 
-class Facts(NamedTuple):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
     """What a game with given options promises; the conformance tests hold every game to it."""
 
     num_seats: int
     num_actions: int  # actions are 0 … num_actions − 1
-    observation_size: int  # length of one observation, float32 in [0, 1]
+    observation_size: int = 0  # length of one observation, float32 in [0, 1]; `Variant` sums it up from the game's blocks
     min_return: float  # least and greatest sum of one seat's rewards over a game
     max_return: float
     zero_sum: bool  # returns over all seats add up to 0
     simultaneous: bool  # seats commit without seeing each other's choice: a parallel environment exists
     max_steps: int  # the most actions in one game, all seats together
+
+
+class Block(NamedTuple):
+    """Consecutive entries of an observation that mean the same thing; a game lists its blocks in order.
+
+    Entries lie in [0, 1]. An entry of 0 stands for the number `low`, an entry of 1 for `high`; or, where `half` is
+    given, the entry n / (n + half) stands for n. `labels` holds one sequence with a label for each entry, or several:
+    then every combination labels an entry, and the last sequence varies fastest.
+    """
+
+    name: str
+    size: int  # number of entries; 0 if the block is absent with these options
+    meaning: str
+    labels: tuple[Sequence[Any], ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    half: float | None = None
+    flags: bool = False  # every entry is 0 or 1, for no or yes
+
+
+def offsets(blocks: Sequence[Block]) -> tuple[int, ...]:
+    """Where each block begins, in the order given: what `observe` adds its own indices to. Absent blocks count too."""
+    return tuple(itertools.accumulate((block.size for block in blocks[:-1]), initial=0))
+
+
+def relative_seats(num_seats: int) -> tuple[str, ...]:
+    """Labels for blocks with an entry for each seat, in turn order from the observer on."""
+    return "you", *(f"seat +{i}" for i in range(1, num_seats))
 
 
 class Row(NamedTuple):
@@ -84,11 +117,84 @@ class Picture(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+# --- the kernels of a game --------------------------------------------------------------------------------------
+# They work in place. In all of them `params` is the NamedTuple that the game's `params` returns, `state` one record of
+# its dtype `state`, and `seat` a seat, 0 … num_seats − 1.
+
+
+class Deal(Protocol):
+    """Start a game: sets every field of the state but `rng`, which is set before and drawn from."""
+
+    def __call__(self, params: Any, state: Any, /) -> None: ...
+
+
+class Legal(Protocol):
+    """Set `mask[a] = 1` for each legal action `a` of the seat to move: `mask` is (num_actions,) int8 and comes zeroed."""
+
+    def __call__(self, params: Any, state: Any, mask: Any, /) -> None: ...
+
+
+class Play(Protocol):
+    """Play a legal action of the seat to move, and all chance that follows, up to the next decision or the end.
+
+    Sets `rewards` to what each seat earns by that, and `out` and `seat` when the game ends.
+    """
+
+    def __call__(self, params: Any, state: Any, action: int, /) -> None: ...
+
+
+class Observe(Protocol):
+    """Write what the seat sees into `out`, (observation_size,) float32 that comes zeroed, as `blocks` lays it out."""
+
+    def __call__(self, params: Any, state: Any, seat: int, out: Any, /) -> None: ...
+
+
+class RerollHidden(Protocol):
+    """Draw again all that the seat cannot see, distributed as it is given what the seat has seen, and change nothing else.
+
+    The state's stream is a fresh one then.
+    """
+
+    def __call__(self, params: Any, state: Any, seat: int, /) -> None: ...
+
+
+class RandomAction(Protocol):
+    """A uniformly random legal action of the seat to move, drawn from the state's own stream."""
+
+    def __call__(self, params: Any, state: Any, /) -> int: ...
+
+
+class Retract(Protocol):
+    """Take back the commitments that are not revealed yet, so that the first seat to commit is to move; or do nothing."""
+
+    def __call__(self, params: Any, state: Any, /) -> None: ...
+
+
+class Expect(Protocol):
+    """Play a legal action with what the dice decide averaged over.
+
+    Writes each seat's expected reward into `rewards`, (num_seats,) float64, and returns the probability that the game
+    continues. The state becomes the one in which it does.
+    """
+
+    def __call__(self, params: Any, state: Any, action: int, rewards: Any, /) -> float: ...
+
+
+class Arrange(Protocol):
+    """Change a state just dealt to the position that reset options ask for. A plain function, not a kernel.
+
+    `options` are the game's options and `wanted` the reset options. ValueError, before anything changes, if these are
+    malformed.
+    """
+
+    def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Game:
     """One game: its options, its state and its rules as kernels. See CONTRIBUTING for how to write one.
 
-    Kernels work in place on a record of dtype `state` and receive the NamedTuple that `params` returns.
+    Each kernel is explained by its type.
     """
 
     name: str  # as in commands and module names: "liars_dice"
@@ -97,22 +203,21 @@ class Game:
     options: type  # frozen dataclass; raises ValueError from __post_init__
     state: np.dtype[Any]
     params: Callable[[Any], Any]  # options → NamedTuple of numbers
-    facts: Callable[[Any], Facts]  # options → Facts
-    deal: Callable[..., None]  # (params, state): start a game; only `rng` is set before
-    legal: Callable[..., None]  # (params, state, mask): set mask[a] = 1 for each legal action; mask comes zeroed
-    play: Callable[..., None]  # (params, state, action): a legal action of the seat to move, and chance after it
-    observe: Callable[..., None]  # (params, state, seat, out): write the seat's observation; out comes zeroed
-    reroll_hidden: Callable[..., None]  # (params, state, seat): draw again all that the seat cannot see
+    facts: Callable[[Any], Facts]  # options → Facts, all but the observation's size
+    blocks: Callable[[Any], tuple[Block, ...]]  # options → the observation's layout, in order
+    deal: Deal
+    legal: Legal
+    play: Play
+    observe: Observe
+    reroll_hidden: RerollHidden
     describe_action: Callable[[Any, int], str]  # (options, action) → words
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
-    random_action: Callable[..., int] | None = None  # (params, state): a uniform legal action, without a mask
-    arrange: Callable[[Any, Any, Mapping[str, Any]], None] | None = None  # (options, state, reset options)
+    random_action: RandomAction | None = None  # where it can be drawn faster than from a mask
+    arrange: Arrange | None = None
     gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
     # Two more that search uses where a game offers them:
-    retract: Callable[..., None] | None = None  # (params, state): take back commitments not yet revealed
-    # (params, state, action, rewards (seats,)) → chance that the game goes on: play, with what the dice decide averaged
-    # over; writes the expected rewards, and the state goes on as it does when the game does
-    expect: Callable[..., float] | None = None
+    retract: Retract | None = None
+    expect: Expect | None = None
 
     def configure(self, /, **options: Any) -> Variant:
         """This game with options fixed. Raises ValueError naming the option, its value and what is allowed."""
@@ -126,14 +231,16 @@ class Game:
 class Variant:
     """A game with its options fixed: what environments and agents are built on.
 
-    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`.
+    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`, and `blocks`, the
+    observation's layout without absent blocks.
     """
 
     def __init__(self, game: Game, options: Any) -> None:
         self.game = game
         self.options = options
         self.params = game.params(options)
-        self.facts = game.facts(options)
+        self.blocks = tuple(block for block in game.blocks(options) if block.size)
+        self.facts = dataclasses.replace(game.facts(options), observation_size=sum(block.size for block in self.blocks))
 
     @functools.cached_property
     def kernels(self) -> Any:

@@ -18,12 +18,14 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numba
 import numpy as np
 
 __all__ = ["kernel", "package_stamp"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _OWN_PACKAGE = Path(__file__).resolve().parent
 # What changes the machine code from outside: NUMBA_BOUNDSCHECK, NUMBA_DEBUGINFO, NUMBA_OPT.
@@ -152,6 +154,12 @@ def _warn_uncached(reason: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
+@overload
+def kernel(function: _F) -> _F: ...
+@overload
+def kernel(*, tag: str = "", cache: bool = True, allocates: bool = True) -> Callable[[_F], _F]: ...
+@overload
+def kernel(function: _F, *, tag: str = "", cache: bool = True, allocates: bool = True) -> _F: ...
 def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: bool = True, allocates: bool = True) -> Any:
     """Compile a function with numba in nopython mode, without the GIL, and cache it on disk.
 
@@ -164,7 +172,8 @@ def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: 
             costs much where small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
 
     Returns:
-        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself.
+        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. For type checkers it is the function, so that
+        a kernel with other arguments than the contract's is an error where the game names it.
     """
     if function is None:
         return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates)

@@ -21,10 +21,6 @@ Readings
 
 Actions
     0 … hand_size-1     which of the own remaining dice to roll; seat 0 commits, then seat 1, which cannot see it
-
-Observation, float32 in [0, 1]
-    hand_size * 6       own dice in order: how many faces show 1 … 6 / 6; all 0 for a die that is gone
-    hand_size * 6       the opponent's dice, likewise
 """
 
 from __future__ import annotations
@@ -37,7 +33,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below
-from dice_envs.game import OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.game import (
+    OVER,
+    Block,
+    Facts,
+    Game,
+    Picture,
+    Row,
+    check_choice,
+    check_range,
+    is_list,
+    offsets,
+    shown,
+    state_dtype,
+)
 from dice_envs.kernel import kernel
 
 MAX_HAND = 5
@@ -113,17 +122,34 @@ class Params(NamedTuple):
     hand_size: int
     redraw: bool
     bag: np.ndarray  # (n,) int64, rows of FACES
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation."""
+    dice = tuple(f"die {i} face" for i in range(options.hand_size))
+    labels = (dice, range(1, NUM_FACES + 1))
+    size = options.hand_size * NUM_FACES
+    return (
+        Block("own_dice", size, "own dice in order: faces that show 1 … 6 / 6; 0 for a die that is gone", labels, high=6),
+        Block("other_dice", size, "the opponent's dice in the same form", labels, high=6),
+    )
 
 
 def _params(options: Options) -> Params:
-    return Params(options.hand_size, options.hand_size, options.scratch == "redraw", options.bag)
+    return Params(
+        num_actions=options.hand_size,
+        hand_size=options.hand_size,
+        redraw=options.scratch == "redraw",
+        bag=options.bag,
+        at=offsets(_blocks(options)),
+    )
 
 
 def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=2,
         num_actions=options.hand_size,
-        observation_size=2 * options.hand_size * NUM_FACES,
         min_return=-1.0,
         max_return=1.0,
         zero_sum=True,
@@ -301,15 +327,13 @@ def expect(params, state, action, rewards):
 
 @kernel
 def observe(params, state, seat, out):
-    """Write both hands as face counts, the seat's own first. Modified in place."""
-    at = 0
-    for whose in range(2):
-        hand = state["hands"][seat if whose == 0 else 1 - seat]
+    """Write both hands as face counts, as `_blocks` lays them out. Modified in place."""
+    for other in range(2):
+        hand = state["hands"][1 - seat if other else seat]
         for i in range(params.hand_size):
             if hand[i] != GONE:
                 for value in range(NUM_FACES):
-                    out[at + value] = COUNTS[hand[i], value] / np.float32(NUM_FACES)
-            at += NUM_FACES
+                    out[params.at[other] + i * NUM_FACES + value] = COUNTS[hand[i], value] / np.float32(NUM_FACES)
 
 
 @kernel
@@ -389,6 +413,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,

@@ -21,16 +21,6 @@ Readings
 Actions
     0 … B-1     bid (q, f) is (q-1) * num_faces + (f-1), where B = all dice at the start * num_faces
     B           call
-
-Observation, float32 in [0, 1], seats relative to the observer (it is seat 0, the next in turn is seat 1)
-    num_faces           own dice: how many show each face / the largest num_dice
-    num_players         dice left / the largest num_dice
-    num_players * B     1 where that seat made that bid this round
-    num_players         1 for the seat to move
-    num_faces + 2       the last bid: its face (one-hot), its quantity / all dice at the start, the chance that it
-                        holds given the own dice if all others were thrown fairly (1 with no bid)
-    num_players * 2     past rounds' bids of each seat, from dice shown at calls: the share that named a face the
-                        bidder held most of, (named + 1) / (bids + 2), and how many there were, bids / (bids + 8)
 """
 
 from __future__ import annotations
@@ -42,7 +32,22 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below, roll_counts
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.game import (
+    MAX_SEATS,
+    OVER,
+    Block,
+    Facts,
+    Game,
+    Picture,
+    Row,
+    check_choice,
+    check_range,
+    is_list,
+    offsets,
+    relative_seats,
+    shown,
+    state_dtype,
+)
 from dice_envs.kernel import kernel
 
 MAX_DICE = 6  # per player
@@ -52,7 +57,7 @@ NO_BID = -1  # value of `bid` before a round's first bid, and of `shown_bid` bef
 NOBODY = -1  # value of `caller` and `loser` before the first call
 NO_WILD = -1  # value of `Params.wild` when no face is wild
 _RECIPROCALS = np.array([0] + [-(-65536 // divisor) for divisor in range(1, MAX_FACES + 1)])
-MANY_BIDS = 8  # so many past bids weigh one half in the observation
+MANY_BIDS = 8  # n past bids are shown as n / (n + 8), so 8 bids give 0.5
 
 
 # --- options ----------------------------------------------------------------------------------------------------
@@ -132,6 +137,33 @@ class Params(NamedTuple):
     single: bool
     random_starter: bool
     pay_dice: bool
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation. Seats are relative to the observer, who is the first; the next in turn is the second."""
+    n, dice, most = options.num_players, sum(options.dice_per_seat), max(options.dice_per_seat)
+    seats, faces = relative_seats(n), range(1, options.num_faces + 1)
+    past = (
+        "past rounds' bids of each seat, from dice shown at calls: the share that named a face the bidder held most of, "
+        f"(named + 1) / (bids + 2), and how many there were, bids / (bids + {MANY_BIDS})"
+    )
+    return (
+        Block("own_dice", len(faces), "own dice that show each face / the largest num_dice", (("face",), faces), high=most),
+        Block("dice_left", n, "dice each seat has left / the largest num_dice", (seats,), high=most),
+        Block(
+            "bids",
+            n * dice * len(faces),
+            "1 for each bid that each seat has made this round",
+            (seats, range(1, dice + 1), "x", faces),
+            flags=True,
+        ),
+        Block("to_move", n, "1 for the seat to move", (seats,), flags=True),
+        Block("bid_face", len(faces), "face of the last bid, one-hot", (("face",), faces), flags=True),
+        Block("bid_quantity", 1, "quantity of the last bid / all dice at the start", high=dice),
+        Block("bid_chance", 1, "probability that the last bid holds, given the own dice and fair others; 1 with no bid"),
+        Block("past_bids", 2 * n, past, (seats, ("honest", "seen"))),
+    )
 
 
 def _params(options: Options) -> Params:
@@ -149,6 +181,7 @@ def _params(options: Options) -> Params:
         single=options.rounds == "single",
         random_starter=options.starter == "random",
         pay_dice=options.reward == "dice",
+        at=offsets(_blocks(options)),
     )
 
 
@@ -165,7 +198,6 @@ def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=n,
         num_actions=num_bids + 1,
-        observation_size=2 * faces + 2 + n * num_bids + 4 * n,
         min_return=low,
         max_return=high,
         zero_sum=options.reward == "win",
@@ -466,18 +498,14 @@ def _remember_bids(params, state):
 
 @kernel(allocates=False)
 def observe(params, state, seat, out):
-    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
+    own_at, dice_at, bids_at, mover_at, face_at, quantity_at, chance_at, past_at = params.at
     n = params.num_players
     faces = params.num_faces
     bids = params.call
     most = np.float32(params.most_dice)
-    dice_at = faces
-    bids_at = dice_at + n
-    mover_at = bids_at + n * bids
-    last_at = mover_at + n
-    past_at = last_at + faces + 2
     for face in range(faces):
-        out[face] = state["counts"][seat, face] / most
+        out[own_at + face] = state["counts"][seat, face] / most
     for other in range(n):
         relative = other - seat if other >= seat else other - seat + n
         out[dice_at + relative] = state["dice"][other] / most
@@ -492,9 +520,9 @@ def observe(params, state, seat, out):
         who = np.int64(_next_seat(params, state["in_round"], who))
     bid = state["bid"]
     if bid != NO_BID:
-        out[last_at + face_of(params, bid)] = 1
-        out[last_at + faces] = np.float32(quantity_of(params, bid) + 1) / np.float32(_divide(bids, faces))
-    out[last_at + faces + 1] = chance_bid_holds(params, state, seat)
+        out[face_at + face_of(params, bid)] = 1
+        out[quantity_at] = np.float32(quantity_of(params, bid) + 1) / np.float32(_divide(bids, faces))
+    out[chance_at] = chance_bid_holds(params, state, seat)
 
 
 @kernel(allocates=False)
@@ -579,6 +607,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,

@@ -23,17 +23,6 @@ Readings
 
 Actions
     k           choose the die of place k of the own pool, 0 for the first
-
-Observation, float32 in [0, 1]. P is the size of the larger pool and n of the smaller; a face or a size of a die is
-divided by the largest size of any die; entries of dice that are not so are 0
-    P           own dice in hand: faces
-    P           own dice in hand: sizes
-    P           the other's dice in hand: sizes
-    P           the other's dice in hand: faces (0 unless `open_hands`)
-    P           the other's dice that were dropped: faces
-    2 P         1 for dice whose pair tied in this roll: own, the other's
-    2 n         the columns of this roll: the own face, then the other's, column by column
-    2           (own points less the other's + n) / 2n; 1 for A
 """
 
 from __future__ import annotations
@@ -45,7 +34,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.game import (
+    MAX_SEATS,
+    OVER,
+    Block,
+    Facts,
+    Game,
+    Picture,
+    Row,
+    check_choice,
+    check_range,
+    is_list,
+    offsets,
+    shown,
+    state_dtype,
+)
 from dice_envs.kernel import kernel
 
 MAX_DICE = 24  # of one pool
@@ -124,6 +127,37 @@ class Params(NamedTuple):
     reroll: bool
     open_hands: bool
     pay_score: bool
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation. Faces and sizes are divided by the largest die's; an entry is 0 if its block is not about that die."""
+    places, columns, most = max(map(len, options.pools)), options.num_columns, max(map(max, options.pools))
+    labels = (tuple(f"die {place}" for place in range(places)),)
+    return (
+        Block("own_faces", places, "faces of own dice in hand / the largest size", labels, high=most),
+        Block("own_sizes", places, "sizes of own dice in hand / the largest size", labels, high=most),
+        Block("other_sizes", places, "sizes of the other's dice in hand / the largest size", labels, high=most),
+        Block(
+            "other_faces",
+            places,
+            "faces of the other's dice in hand / the largest size; 0 unless open_hands",
+            labels,
+            high=most,
+        ),
+        Block("other_dropped", places, "faces of the other's dropped dice / the largest size", labels, high=most),
+        Block("own_tied", places, "1 for own dice whose pair tied in this roll", labels, flags=True),
+        Block("other_tied", places, "1 for the other's dice whose pair tied in this roll", labels, flags=True),
+        Block(
+            "columns",
+            2 * columns,
+            "faces shown in each column of this roll / the largest size",
+            (tuple(f"column {column}" for column in range(columns)), ("own", "other")),
+            high=most,
+        ),
+        Block("score", 1, "(own points less the other's + n) / 2n, n columns in the first roll", low=-columns, high=columns),
+        Block("is_a", 1, "1 for A", flags=True),
+    )
 
 
 def _params(options: Options) -> Params:
@@ -136,6 +170,7 @@ def _params(options: Options) -> Params:
         reroll=options.ties == "reroll",
         open_hands=options.open_hands,
         pay_score=options.reward == "score",
+        at=offsets(_blocks(options)),
     )
 
 
@@ -145,7 +180,6 @@ def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=2,
         num_actions=longest,
-        observation_size=7 * longest + 2 * columns + 2,
         min_return=-bound,
         max_return=bound,
         zero_sum=True,
@@ -337,34 +371,31 @@ def _end(params, state):
 
 @kernel
 def observe(params, state, seat, out):
-    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
+    faces, sizes, other_sizes, other_faces, dropped, tied, other_tied, columns, score_at, is_a = params.at
     other = 1 - seat
-    dice = params.num_actions
     scale = np.float32(params.most_sides)
-    tied_at = 5 * dice
-    columns_at = tied_at + 2 * dice
-    score_at = columns_at + 2 * params.columns
-    for die in range(dice):
+    for die in range(params.num_actions):
         if state["status"][seat, die] == HELD:
-            out[die] = state["faces"][seat, die] / scale
-            out[dice + die] = params.sizes[seat][die] / scale
+            out[faces + die] = state["faces"][seat, die] / scale
+            out[sizes + die] = params.sizes[seat][die] / scale
         if state["status"][other, die] == HELD:
-            out[2 * dice + die] = params.sizes[other][die] / scale
+            out[other_sizes + die] = params.sizes[other][die] / scale
             if params.open_hands:
-                out[3 * dice + die] = state["faces"][other, die] / scale
+                out[other_faces + die] = state["faces"][other, die] / scale
         elif state["status"][other, die] == DROPPED:
-            out[4 * dice + die] = state["faces"][other, die] / scale
+            out[dropped + die] = state["faces"][other, die] / scale
     for column in range(state["column"]):
         own = np.int64(state["shown"][seat, column])
         others = np.int64(state["shown"][other, column])
         if _is_tied(state, column):
-            out[tied_at + own] = 1
-            out[tied_at + dice + others] = 1
-        out[columns_at + 2 * column] = state["faces"][seat, own] / scale
-        out[columns_at + 2 * column + 1] = state["faces"][other, others] / scale
+            out[tied + own] = 1
+            out[other_tied + others] = 1
+        out[columns + 2 * column] = state["faces"][seat, own] / scale
+        out[columns + 2 * column + 1] = state["faces"][other, others] / scale
     score = np.float32(state["score"] if seat == 0 else -state["score"])
     out[score_at] = (score + np.float32(params.columns)) / np.float32(2 * params.columns)
-    out[score_at + 1] = seat == 0
+    out[is_a] = seat == 0
 
 
 @kernel
@@ -454,6 +485,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,

@@ -31,19 +31,6 @@ Readings
 Actions
     physician   0 … N-1: the treatment the patient gets
     maesters    0: yield, 1: argue
-
-Observation, float32 in [0, 1], P = number of patients; maesters see seats relative to their own
-    physician
-        N       patients treated with each treatment / P
-        N       of those, patients saved / P
-        1       patients left / P
-    maesters
-        N       patients treated by each seat / P; competitive: treated / (treated + 6)
-        N       patients saved by each seat / P; competitive: saved / goal
-        N       kept die of each seat in this argument / 6; 0 if it yielded or has not spoken
-        N       1 for the seats that have spoken
-        N       1 for the seat to move
-        1       patients left / P
 """
 
 from __future__ import annotations
@@ -56,14 +43,29 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below, roll, roll_counts, uniform
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.game import (
+    MAX_SEATS,
+    OVER,
+    Block,
+    Facts,
+    Game,
+    Picture,
+    Row,
+    check_choice,
+    check_range,
+    is_list,
+    offsets,
+    relative_seats,
+    shown,
+    state_dtype,
+)
 from dice_envs.kernel import kernel
 
 FACES = 6
 EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players
 MAX_PATIENTS = 200  # a maester's dice, one more than its patients, stay within what `roll_counts` can count
 COMPETITIVE_GOAL = 3
-MANY_PATIENTS = 6  # so many patients weigh one half in the observation of a competitive game
+MANY_PATIENTS = 6  # a competitive game shows n patients treated as n / (n + 6), so 6 patients give 0.5
 YIELD, ARGUE = 0, 1  # the maesters' actions
 NOBODY = -1  # value of `last_seat` before the first patient
 SILENT = 0  # value of `strength` for a maester that yielded, is beaten, or has not spoken
@@ -173,6 +175,29 @@ class Params(NamedTuple):
     competitive: bool
     random_ties: bool
     pay_saved: bool
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation. A maester sees seats relative to its own; a physician sees treatments in order, and no argument."""
+    n, patients = options.num_players, options.patients
+    physician = options.mode == "physician"
+    who = tuple(f"treatment {i}" for i in range(n)) if physician else relative_seats(n)
+    arguing = 0 if physician else n
+    if options.competitive:
+        treated = Block("treated", n, f"n patients treated as n / (n + {MANY_PATIENTS})", (who,), half=MANY_PATIENTS)
+        saved = Block("saved", n, "patients saved / goal", (who,), high=options.to_win)
+    else:
+        treated = Block("treated", n, "patients treated / num_patients", (who,), high=patients)
+        saved = Block("saved", n, "patients saved / num_patients", (who,), high=patients)
+    return (
+        treated,
+        saved,
+        Block("kept", arguing, "die kept in this argument / 6; 0 for who yielded or has not spoken", (who,), high=FACES),
+        Block("spoken", arguing, "1 for the seats that have spoken", (who,), flags=True),
+        Block("to_move", arguing, "1 for the seat to move", (who,), flags=True),
+        Block("left", 1, "patients left / num_patients", high=patients),
+    )
 
 
 def _params(options: Options) -> Params:
@@ -187,6 +212,7 @@ def _params(options: Options) -> Params:
         competitive=options.competitive,
         random_ties=options.ties == "random",
         pay_saved=options.pays == "saved",
+        at=offsets(_blocks(options)),
     )
 
 
@@ -199,7 +225,6 @@ def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=1 if physician else n,
         num_actions=n if physician else 2,
-        observation_size=2 * n + 1 if physician else 5 * n + 1,
         min_return=-1.0 / (n - 1) if options.competitive and options.pays == "win" else 0.0,
         max_return=most,
         zero_sum=options.competitive and options.pays == "win",
@@ -412,25 +437,26 @@ def _end(state, seats):
 
 @kernel
 def observe(params, state, seat, out):
-    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
+    treated_at, saved_at, kept_at, spoken_at, mover_at, left_at = params.at
     n = params.num_players
     patients = np.float32(params.num_patients)
     for other in range(n):
         at = other
         if not params.physician:
             at = other - seat if other >= seat else other - seat + n
-            out[2 * n + at] = state["strength"][other] / np.float32(FACES)
+            out[kept_at + at] = state["strength"][other] / np.float32(FACES)
             spoke = other - state["opener"] if other >= state["opener"] else other - state["opener"] + n
-            out[3 * n + at] = spoke < state["spoken"]
-            out[4 * n + at] = state["seat"] == other
+            out[spoken_at + at] = spoke < state["spoken"]
+            out[mover_at + at] = state["seat"] == other
         treated, saved = np.float32(state["treated"][other]), np.float32(state["saved"][other])
         if params.competitive:
-            out[at] = treated / (treated + np.float32(MANY_PATIENTS))
-            out[n + at] = saved / np.float32(params.goal)
+            out[treated_at + at] = treated / (treated + np.float32(MANY_PATIENTS))
+            out[saved_at + at] = saved / np.float32(params.goal)
         else:
-            out[at] = treated / patients
-            out[n + at] = saved / patients
-    out[2 * n if params.physician else 5 * n] = np.float32(params.num_patients - state["patients"]) / patients
+            out[treated_at + at] = treated / patients
+            out[saved_at + at] = saved / patients
+    out[left_at] = np.float32(params.num_patients - state["patients"]) / patients
 
 
 @kernel
@@ -529,6 +555,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,

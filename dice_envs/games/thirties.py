@@ -27,17 +27,6 @@ Environments
 
 Actions
     k = 0 … num_dice - 1    throw the k lowest dice again and put the others aside; 0 ends the turn
-
-Observation, float32 in [0, 1]; nothing is hidden; seats relative to the observer (it is seat 0, the next is seat 1)
-    num_faces               dice on the table that show each face / num_dice
-    num_faces               dice aside that show each face / num_dice
-    num_dice * num_faces    the dice on the table in rising order, one-hot; zeros where there are fewer
-    2                       dice on the table / num_dice; pips aside / the most possible
-    the table game only:
-    num_players             1 for the seat to move
-    num_players             1 for the observer's own place in the order of a round
-    num_players             points p of each seat as p / (p + target)
-    1                       rounds completed / rounds
 """
 
 from __future__ import annotations
@@ -49,7 +38,22 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below, roll_counts
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.game import (
+    MAX_SEATS,
+    OVER,
+    Block,
+    Facts,
+    Game,
+    Picture,
+    Row,
+    check_choice,
+    check_range,
+    is_list,
+    offsets,
+    relative_seats,
+    shown,
+    state_dtype,
+)
 from dice_envs.kernel import kernel
 
 MAX_DICE = 8
@@ -110,6 +114,31 @@ class Params(NamedTuple):
     num_actions: int
     target: int
     goal: int  # index into GOALS
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation; nothing is hidden. Seats are relative to the observer, who is the first; the next is the second."""
+    n, dice = options.num_players, options.num_dice
+    faces, seats = range(1, options.num_faces + 1), relative_seats(n)
+    players = n if n > 1 else 0  # what follows the score is about the table game alone
+    return (
+        Block("on_table", len(faces), "dice on the table that show each face / num_dice", (("face",), faces), high=dice),
+        Block("aside", len(faces), "dice put aside that show each face / num_dice", (("face",), faces), high=dice),
+        Block(
+            "each_die",
+            dice * len(faces),
+            "the dice on the table in rising order, each one-hot",
+            (tuple(f"die {i} shows" for i in range(dice)), faces),
+            flags=True,
+        ),
+        Block("thrown", 1, "dice on the table / num_dice", high=dice),
+        Block("score", 1, "pips aside / the most possible", high=dice * len(faces)),
+        Block("to_move", players, "1 for the seat to move", (seats,), flags=True),
+        Block("place", players, "1 for the observer's own place in the order of a round", (range(n),), flags=True),
+        Block("points", players, "points p of each seat as p / (p + target)", (seats,), half=options.target),
+        Block("round", min(players, 1), "rounds completed / rounds", high=options.rounds),
+    )
 
 
 def _params(options: Options) -> Params:
@@ -121,6 +150,7 @@ def _params(options: Options) -> Params:
         num_actions=options.num_dice,
         target=options.target,
         goal=GOALS.index(options.goal),
+        at=offsets(_blocks(options)),
     )
 
 
@@ -149,7 +179,6 @@ def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=n,
         num_actions=dice,
-        observation_size=(2 + dice) * faces + 2 + (3 * n + 1 if n > 1 else 0),
         min_return=low,
         max_return=high,
         zero_sum=n > 1,
@@ -326,31 +355,29 @@ def _end(params, state):
 
 @kernel
 def observe(params, state, seat, out):
-    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
+    table_at, aside_at, die_at, thrown_at, score_at, mover_at, place_at, points_at, round_at = params.at
     faces = params.num_faces
     dice = np.float32(params.num_dice)
-    at = 2 * faces
     for face in range(faces):
-        out[face] = state["counts"][face] / dice
-        out[faces + face] = state["aside"][face] / dice
+        out[table_at + face] = state["counts"][face] / dice
+        out[aside_at + face] = state["aside"][face] / dice
         for _ in range(state["counts"][face]):
-            out[at + face] = 1
-            at += faces
-    at = (2 + params.num_dice) * faces
-    out[at] = state["thrown"] / dice
-    out[at + 1] = state["score"] / (dice * np.float32(faces))
+            out[die_at + face] = 1
+            die_at += faces
+    out[thrown_at] = state["thrown"] / dice
+    out[score_at] = state["score"] / (dice * np.float32(faces))
     n = params.num_players
     if n == 1:
         return
-    at += 2
     for other in range(n):
         relative = other - seat if other >= seat else other - seat + n
         if state["seat"] == other:
-            out[at + relative] = 1
+            out[mover_at + relative] = 1
         points = np.float64(state["points"][other])
-        out[at + 2 * n + relative] = points / (points + params.target)
-    out[at + n + seat] = 1
-    out[at + 3 * n] = state["round"] / np.float32(params.rounds)
+        out[points_at + relative] = points / (points + params.target)
+    out[place_at + seat] = 1
+    out[round_at] = state["round"] / np.float32(params.rounds)
 
 
 @kernel
@@ -427,6 +454,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,
