@@ -1,6 +1,7 @@
 """Every game keeps every promise of the contract. A new game is tested here without a change to this file."""
 
 import contextlib
+import itertools
 import json
 import os
 import pickle
