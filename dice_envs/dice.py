@@ -7,6 +7,9 @@ copy of a state carries it along, and drawing costs under a nanosecond. All draw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from dice_envs.kernel import kernel
@@ -16,6 +19,8 @@ __all__ = [
     "below",
     "choose_from_mask",
     "choose_weighted",
+    "counts_of",
+    "faces_of",
     "mix",
     "new_streams",
     "next_u64",
@@ -122,6 +127,16 @@ def choose_weighted(stream, weights, count):
             if at < 0.0:
                 break
     return chosen
+
+
+def faces_of(counts: Any) -> tuple[int, ...]:
+    """The dice of which `counts[face - 1]` show each face, in rising order."""
+    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
+
+
+def counts_of(faces: Sequence[int]) -> np.ndarray:
+    """How many of the dice show each face, (8,) int64 as `roll_counts` sets them."""
+    return np.bincount(np.asarray(faces, np.int64), minlength=9)[1:]
 
 
 def new_streams(seed: int | np.random.SeedSequence | None, n: int) -> np.ndarray:

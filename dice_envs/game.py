@@ -15,9 +15,12 @@ import pkgutil
 import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+
+from dice_envs.state import MAX_SEATS, OVER, state_dtype
+from dice_envs.view import Block, Picture, Row
 
 __all__ = [
     "MAX_SEATS",
@@ -30,6 +33,8 @@ __all__ = [
     "Row",
     "Variant",
     "check_choice",
+    "check_faces",
+    "check_list",
     "check_range",
     "check_reset_options",
     "check_seed",
@@ -37,27 +42,13 @@ __all__ = [
     "is_list",
     "load",
     "names",
-    "offsets",
     "parse_options",
-    "relative_seats",
     "shown",
     "single_seat",
     "state_dtype",
 ]
 
-MAX_SEATS = 6  # the most seats any game has; sizes the per-seat fields of every state
-OVER = -1  # value of the field `seat` when the game is over
-
-
-def state_dtype(fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
-    """A game's STATE: the fields that all games share, then the game's own.
-
-    Shared: `rng` (uint64, the game's random stream), `seat` (int8, the seat to move, or OVER), `rewards`
-    (float32 per seat, earned since the last step), `out` (int8 per seat, 1 once the game has ended for
-    that seat though others may play on).
-    """
-    shared = [("rng", np.uint64), ("seat", np.int8), ("rewards", np.float32, (MAX_SEATS,)), ("out", np.int8, (MAX_SEATS,))]
-    return np.dtype([*shared, *fields], align=True)
+PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; it means nothing
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,49 +63,6 @@ class Facts:
     zero_sum: bool  # returns over all seats add up to 0
     simultaneous: bool  # seats commit without seeing each other's choice: a parallel environment exists
     max_steps: int  # the most actions in one game, all seats together
-
-
-class Block(NamedTuple):
-    """Consecutive entries of an observation that mean the same thing; a game lists its blocks in order.
-
-    Entries lie in [0, 1]. An entry of 0 stands for the number `low`, an entry of 1 for `high`; or, where `half` is
-    given, the entry n / (n + half) stands for n. `labels` holds one sequence with a label for each entry, or several:
-    then every combination labels an entry, and the last sequence varies fastest.
-    """
-
-    name: str
-    size: int  # number of entries; 0 if the block is absent with these options
-    meaning: str
-    labels: tuple[Sequence[Any], ...] = ()
-    low: float = 0.0
-    high: float = 1.0
-    half: float | None = None
-    flags: bool = False  # every entry is 0 or 1, for no or yes
-
-
-def offsets(blocks: Sequence[Block]) -> tuple[int, ...]:
-    """Where each block begins, in the order given: what `observe` adds its own indices to. Absent blocks count too."""
-    return tuple(itertools.accumulate((block.size for block in blocks[:-1]), initial=0))
-
-
-def relative_seats(num_seats: int) -> tuple[str, ...]:
-    """Labels for blocks with an entry for each seat, in turn order from the observer on."""
-    return "you", *(f"seat +{i}" for i in range(1, num_seats))
-
-
-class Row(NamedTuple):
-    """One line of a picture: a caption and dice (a face value each, None for a hidden die)."""
-
-    caption: str
-    dice: tuple[int | None, ...] = ()
-
-
-class Picture(NamedTuple):
-    """What a viewer sees of a state: a title, rows of dice, and closing lines of text."""
-
-    title: str
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...] = ()
 
 
 # --- the kernels of a game --------------------------------------------------------------------------------------
@@ -183,8 +131,8 @@ class Expect(Protocol):
 class Arrange(Protocol):
     """Change a state just dealt to the position that reset options ask for. A plain function, not a kernel.
 
-    `options` are the game's options and `wanted` the reset options. ValueError, before anything changes, if these are
-    malformed.
+    `options` are the game's options; `wanted` holds at least one of `Game.reset_options` and no others.
+    ValueError, before anything changes, if these are malformed.
     """
 
     def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
@@ -213,11 +161,17 @@ class Game:
     describe_action: Callable[[Any, int], str]  # (options, action) → words
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
     random_action: RandomAction | None = None  # where it can be drawn faster than from a mask
-    arrange: Arrange | None = None
+    reset_options: tuple[str, ...] = ()  # names that `reset(options=...)` of every environment takes
+    arrange: Arrange | None = None  # does what they ask for
     gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
     # Two more that search uses where a game offers them:
     retract: Retract | None = None
     expect: Expect | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.reset_options) != (self.arrange is not None):
+            raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
+        object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, self.arrange))
 
     def configure(self, /, **options: Any) -> Variant:
         """This game with options fixed. Raises ValueError naming the option, its value and what is allowed."""
@@ -226,6 +180,18 @@ class Game:
             if name not in known:
                 raise ValueError(f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}")
         return Variant(self, self.options(**{name: _python_value(value) for name, value in options.items()}))
+
+
+def _arrange_named(
+    name: str, known: tuple[str, ...], arrange: Arrange | None, options: Any, state: Any, wanted: Mapping[str, Any]
+) -> None:
+    """Arrange what the game knows by name; ValueError for a reset option that it does not."""
+    for option in wanted:
+        if option not in known and option != PLACEHOLDER:
+            raise ValueError(f"{name} has no reset option {shown(option)}; it has: {', '.join(known) or 'none'}")
+    given = {option: value for option, value in wanted.items() if option in known}
+    if given and arrange is not None:
+        arrange(options, state, given)
 
 
 class Variant:
@@ -367,6 +333,22 @@ def check_range(name: str, value: Any, low: float, high: float, whole: bool = Tr
 def is_list(value: Any) -> bool:
     """Whether it is a list, a tuple or an array with entries to count."""
     return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def check_list(name: str, value: Any, count: int | None, entries: str) -> None:
+    """Raise ValueError unless `value` is a list of `count` entries (any number if None); `entries` says of what."""
+    if not is_list(value) or count not in (None, len(value)):
+        raise ValueError(f"{name} must be {'a list of' if count is None else count} {entries}, not {shown(value)}")
+
+
+def check_faces(name: str, value: Any, count: int | None, faces: int | Sequence[int]) -> None:
+    """Raise ValueError unless `value` lists the faces that `count` dice show (any number if None).
+
+    `faces` is how many faces every die has, or one number for each.
+    """
+    check_list(name, value, count, "face values")
+    for shows, most in zip(value, itertools.repeat(faces) if isinstance(faces, int) else faces):
+        check_range(name, shows, 1, most)
 
 
 def check_seed(seed: Any, name: str = "seed") -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, configure, describe, layout
-from dice_envs.game import Block, offsets
+from dice_envs.view import Block, offsets
 
 
 def position(game, seat=None, actions=(), fields=None, **options):
