@@ -25,7 +25,7 @@ __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "measure"]
 
 REPEATS = 10  # measurements of an agent whose answers are random, each with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
-COMPARED = 64  # positions at which probabilities are asked for twice, to see whether they are random
+COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
 NOTHING = 1e-12  # a smaller gap of random play is rounding
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
 MOST_SAMPLE = 100_000_000
@@ -156,7 +156,7 @@ class _Asked:
         self.agent = agent
         self.is_random = False
         self._states_probabilities = hasattr(agent, "probabilities")
-        self._compared = False
+        self._compared = 0
 
     def act(self, turn: Turn) -> np.ndarray:
         return np.asarray(self.agent.act(turn))
@@ -166,11 +166,13 @@ class _Asked:
 
     def _stated(self, turn: Turn) -> np.ndarray:
         chances = ask_probabilities(self.agent, turn)
-        if not self._compared:
-            self._compared = True
-            few = slice(0, COMPARED)  # their streams have moved on, so random answers differ
-            again = Turn(turn.variant, turn._true_states, turn._index[few], turn.streams[few].copy())
-            self.is_random = bool((ask_probabilities(self.agent, again) != chances[few]).any())
+        if self._compared < COMPARED:
+            choices = Turn(turn.variant, turn._true_states, turn._index, turn.streams).legal.sum(axis=1)
+            few = np.flatnonzero(choices > 1)[: COMPARED - self._compared]
+            self._compared += len(few)
+            if len(few):  # their streams have moved on, so random answers differ
+                again = Turn(turn.variant, turn._true_states, turn._index[few], turn.streams[few].copy())
+                self.is_random |= bool((ask_probabilities(self.agent, again) != chances[few]).any())
         return chances
 
     def _answered(self, turn: Turn) -> np.ndarray:

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities
+from dice_envs.agent import Turn, Uniform, ask_probabilities
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
+from dice_envs.exact import Effort, Measurement
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.game import Variant
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
@@ -30,6 +32,7 @@ __all__ = [
     "edges",
     "evaluate",
     "first_choices",
+    "measure",
     "nash_strategies",
     "ratio",
     "replies",
@@ -406,6 +409,12 @@ class Evaluation:
     against_random: np.ndarray
     kept: np.ndarray
 
+    @classmethod
+    def of_all(cls, parts: list[Evaluation]) -> Evaluation:
+        """Evaluations of one agent on several sets of draws, as one."""
+        fields = [field.name for field in dataclasses.fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+
     def edge_share(self) -> tuple[float, float]:
         """Share of the edge captured, and the half-width of its 95 % interval over draws."""
         return ratio(self.gain.sum(axis=1), self.best_gain.sum(axis=1))
@@ -505,3 +514,86 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
     out = np.full((len(hands), MAX_HAND), -2.0)
     _respond(hands, policy, seat, np.zeros(len(hands)), np.zeros(len(hands)), out)
     return out
+
+
+# --- the measure --------------------------------------------------------------------------------------------------
+
+MOST_DRAWS = 25_000  # of a bag whose draws are all measured, the dice of a hand in every order
+SAMPLE = 2_000  # draws from larger bags
+DRAWS_AT_ONCE = 2_000
+ANSWERS = 8  # for each position, of an agent whose answers are random
+ONE_IN, FEW = 40, 50  # such an agent is measured on one draw in 40 of a sample, 50 at least: it is measured repeatedly
+UNIT = "wins less losses a draw"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Averaged:
+    """An agent's mean policy, as a few of its answers tell it."""
+
+    agent: Any
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        again = (Turn(turn.variant, turn._true_states, turn._index, turn.streams) for _ in range(ANSWERS))
+        return np.mean([ask_probabilities(self.agent, each) for each in again], axis=0)
+
+
+def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+    """Exploitability, share of the edge, margin against a random player. See `dice_envs.exact.GameMeasure`.
+
+    The game is zero-sum and fair before the dice are drawn, so exploitability is what a best response wins, mean of
+    both seats. All draws are measured where there are MOST_DRAWS of them at most (and no smaller sample is asked for),
+    else a random sample. An agent that looks far ahead takes long: it is asked at every position of every draw.
+
+    The share of the edge takes all choices but the first for random ones (see `edges`), so the best response to a
+    random player, which plans for its own choices after a tie, captures a little less than all of it.
+
+    If an agent's answers are random, its policy is known by the mean of a few of them. Responses that know the answers
+    win a little more than could be won from the agent.
+
+    Raises:
+        ValueError: the sample is too small to have an error.
+    """
+    if effort.sample == 1:
+        raise ValueError("sample must be at least 2 draws, not 1: a single draw has no error")
+    hands, whole = _hands_to_measure(variant, effort)
+    few = min(len(hands), max(FEW, (effort.sample or SAMPLE) // ONE_IN))
+    parts = [evaluate(variant, agent, hands[:few], effort.seed)]
+    remark = ""
+    is_random = getattr(agent, "is_random", False)
+    if is_random:
+        whole = whole and few == len(hands)
+        hands = hands[:few]
+        parts = [evaluate(variant, _Averaged(agent), hands, effort.seed)]
+        remark = f"; an upper bound, from the mean of {ANSWERS} random answers at each position"
+    effort.done(few, len(hands))
+    for start in range(few, len(hands), DRAWS_AT_ONCE):
+        some = hands[start : start + DRAWS_AT_ONCE]
+        parts.append(evaluate(variant, agent, some, effort.seed))
+        effort.done(len(some), len(hands))
+    found = Evaluation.of_all(parts)
+    most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what is to be won from a random player
+    draws = f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
+
+    def measurement(name: str, measured: tuple[float, float], optimum: float, unit: str, note: str) -> Measurement:
+        value, error = measured
+        error = 0.0 if whole or is_random else error  # repeated on other draws, random answers have an error from that
+        return Measurement(name, value, optimum, abs(optimum - value), error, unit, note)
+
+    lost, share, margin = found.exploitability(), found.edge_share(), found.margin()
+    if not found.best_gain.any():
+        share = 1.0, 0.0  # of nothing
+    return [
+        measurement("exploitability", lost, 0.0, UNIT, f"{draws}, in which a scratch counts 0{remark}"),
+        measurement("edge share", share, 1.0, "share", f"{draws}: first choices, when all others are random"),
+        measurement("margin against random", margin, most, UNIT, draws),
+    ]
+
+
+def _hands_to_measure(variant: Variant, effort: Effort) -> tuple[np.ndarray, bool]:
+    """Draws in random order, (n, 2, hand_size) int16 rows of FACES, and whether they are all that can be drawn."""
+    bag, size = variant.params.bag, variant.params.hand_size
+    draws = math.perm(len(bag), 2 * size)
+    if draws > min(MOST_DRAWS, effort.sample or MOST_DRAWS):
+        return draw_hands(variant, effort.sample or SAMPLE, effort.seed), False
+    hands = np.array(list(itertools.permutations(bag.tolist(), 2 * size)), np.int16).reshape(draws, 2, size)
+    return np.random.default_rng(effort.seed).permutation(hands), True
