@@ -14,11 +14,9 @@ from dice_envs.exact.score_dice import (
     NONE_TIED,
     Die,
     Equilibrium,
-    Range,
-    ResponseToHighest,
     Tied,
-    bounded_by_shown,
     known_ranges,
+    response_to_highest,
 )
 from dice_envs.game import check_choice
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
@@ -69,11 +67,6 @@ class Shuffled(Uniform):
 
 
 @functools.lru_cache(maxsize=16)
-def _response(options: Options, seat: int) -> ResponseToHighest:
-    return ResponseToHighest(options, seat)
-
-
-@functools.lru_cache(maxsize=16)
 def _equilibrium(options: Options) -> Equilibrium:
     return Equilibrium(options)
 
@@ -117,27 +110,14 @@ class Response:
         if self.to == "shuffled":
             return Highest().act(turn)
         out = np.empty(len(turn), np.int64)
-        for i, state in enumerate(turn.states):
-            out[i] = self._choose(turn, state, int(turn.seats[i]))
+        for seat in range(2):
+            mine = turn.seats == seat
+            states = turn.states[mine]
+            values = response_to_highest(turn.variant.options, seat).action_values(turn.variant, states)
+            best = values >= values.max(axis=1, keepdims=True) - 1e-9
+            faces = states["faces"][:, seat, : values.shape[1]]
+            out[mine] = np.where(best, faces, 0).argmax(axis=1)  # the highest of the best, the larger of equal ones
         return out
-
-    def _choose(self, turn: Turn, state: Any, seat: int) -> int:
-        options = turn.variant.options
-        held = np.flatnonzero(state["status"][seat] == HELD)
-        dice = [Die(int(state["faces"][seat, place]), options.pools[seat][place]) for place in held]
-        other = bounded_by_shown(known_ranges(turn.variant, state, 1 - seat), state, 1 - seat)
-        score = int(state["score"]) if seat == 0 else -int(state["score"])
-        own = tuple(sorted(dice, reverse=True))
-        chosen = _best_die(options, seat, own, other, score, _tied_so_far(options, state, seat))
-        return int(held[dice.index(chosen)])
-
-
-@functools.lru_cache(maxsize=1 << 18)
-def _best_die(options: Options, seat: int, own: tuple[Die, ...], other: tuple[Range, ...], score: int, tied: Tied) -> Die:
-    """The highest of the best dice."""
-    choices = _response(options, seat).choices(own, other, score, tied)
-    best = max(value for _, value in choices)
-    return next(die for die, value in choices if value >= best - 1e-9)
 
 
 @kernel

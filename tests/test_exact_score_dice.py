@@ -20,7 +20,7 @@ from dice_envs.dice import new_streams
 from dice_envs.exact.score_dice import Equilibrium, ResponseToHighest, deals, hands, solve_matrix
 from dice_envs.exact.score_dice_distribution import score_distribution
 from dice_envs.game import OVER
-from dice_envs.games.score_dice import Options
+from dice_envs.games.score_dice import HELD, Options
 from experiments.arena import play_table, tournament
 
 
@@ -120,6 +120,46 @@ def test_deals_and_hands_are_distributions():
             hand = sorted(zip(faces, pool, strict=True), reverse=True)[:keep]
             expected[tuple(hand)] += 1 / math.prod(pool)
         assert dict(kept) == pytest.approx(dict(expected))
+
+
+def every_roll(variant):
+    """States after every roll of both pools, spare dice dropped, A to choose."""
+    pools = variant.options.pools
+    rolls = list(itertools.product(*(itertools.product(*(range(1, size + 1) for size in pool)) for pool in pools)))
+    states = np.zeros(len(rolls), variant.game.state)
+    variant.kernels.deal(variant.params, states, np.arange(len(rolls)))
+    for state, dice in zip(states, rolls, strict=True):
+        variant.game.arrange(variant.options, state, {"dice": dice})
+    return states
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},
+        {"pool_a": (4, 3), "pool_b": (4, 3, 2), "reward": "score"},
+        {"pool_a": (4, 3, 2), "pool_b": (3, 2), "ties": "reroll"},
+        {"pool_a": (3, 3, 2), "pool_b": (3, 2, 2), "open_hands": True},
+    ],
+    ids=str,
+)
+def test_values_of_choices_are_those_of_the_game(options):
+    variant = configure("score_dice", **options)
+    states = every_roll(variant)
+    index = np.arange(len(states))
+    for seat in range(2):
+        response = ResponseToHighest(variant.options, seat)
+        now = states.copy()
+        if seat == 1:
+            masks = np.zeros((len(now), variant.facts.num_actions), np.int8)
+            variant.kernels.legal(variant.params, now, index, masks)
+            variant.kernels.play(variant.params, now, index, masks.argmax(axis=1))
+        values = response.action_values(variant, now)
+        assert ((values > -np.inf) == (now["status"][:, seat, : values.shape[1]] == HELD)).all()
+        assert values.max(axis=1).mean() == pytest.approx(response.game_value(), abs=1e-12)
+        again = np.empty_like(now)
+        variant.kernels.reroll(variant.params, now, index, np.full(len(now), seat), new_streams(1, len(now)), again)
+        assert (response.action_values(variant, again) == values).all()  # what is hidden is not looked at
 
 
 PLAYED = {

@@ -22,6 +22,7 @@ import numpy as np
 from dice_envs import configure
 from dice_envs.game import Variant
 from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
+from dice_envs.kernel import kernel
 
 __all__ = [
     "NONE_TIED",
@@ -29,10 +30,10 @@ __all__ = [
     "Equilibrium",
     "Range",
     "ResponseToHighest",
-    "bounded_by_shown",
     "deals",
     "hands",
     "known_ranges",
+    "response_to_highest",
     "solve_matrix",
 ]
 
@@ -192,13 +193,15 @@ class ResponseToHighest(_Exact):
         self._looping: dict[Any, float] = {}  # values that depend on the roll's own value, below
         self._loop: tuple[Any, float] | None = None  # a roll being worked out, and its value so far
         self._rolls: dict[Any, float] = {}
+        self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
 
     def value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED) -> float:
         """Expected reward still to come, with best play.
 
         Args:
             own: dice in hand, in any order.
-            other: what is known of the other's dice in hand, in the order of their places.
+            other: what is known of the other's dice in hand, in the order of their places (if all faces are known: the
+                highest first, the larger of equal ones).
             score: the player's points less the other's.
             tied: dice of this roll that tied, if ties are rolled again.
         """
@@ -256,7 +259,8 @@ class ResponseToHighest(_Exact):
         columns = min(len(own), len(other))
         total = 0.0
         for mine, chance_mine in deals(own, columns):
-            for hand, chance_hand in hands(mine).items():
+            for dice, chance_hand in hands(mine).items():
+                hand = tuple(Die(die.face, die.size) for die in dice)  # what else a die could have shown is past
                 for theirs, chance_theirs in deals(other, columns):
                     total += chance_mine * chance_hand * chance_theirs * self._seen_value(hand, theirs, score)
         return total
@@ -265,18 +269,140 @@ class ResponseToHighest(_Exact):
         """The value once the roll is seen: with open hands the other's dice too."""
         if not self.options.open_hands:
             return self.value(own, other, score)
-        total = 0.0
-        for faces in itertools.product(*(range(die.low, die.high + 1) for die in other)):
-            chance = math.prod(1 / (die.high - die.low + 1) for die in other)
-            known = tuple(Range(face, face, die.size) for face, die in zip(faces, other, strict=True))
-            total += chance * self.value(own, known, score)
-        return total
+        return sum(
+            chance * self.value(own, tuple(Range(die.face, die.face, die.size) for die in hand), score)
+            for hand, chance in hands(other).items()
+        )
 
     def game_value(self) -> float:
         """The expected reward of a whole game for the responding player."""
         own, other = self._pools
         columns = self.options.num_columns
         return self.roll_value(own[:columns], other[:columns])
+
+    def action_values(self, variant: Variant, states: np.ndarray) -> np.ndarray:
+        """The expected reward still to come if a die is shown now and best play follows, (n, actions) float64; −inf for
+        dice that are not in hand. Where the other has not always shown its highest die, it is taken to begin now.
+
+        Args:
+            variant: the game, with the options that the response is to.
+            states: (n,) states in which the seat is to choose; what it cannot see is not looked at.
+        """
+        dice = variant.params.num_actions
+        found = np.zeros((len(states), _SITUATION * dice + 1), np.int16)
+        places = np.zeros((len(states), dice), np.int64)
+        _write_situations(variant.params, states, self.seat, found, places)
+        different, which = np.unique(found, axis=0, return_inverse=True)
+        values = np.array([self._values_in(row) for row in different]).reshape(-1, dice)[which.reshape(-1)]
+        out = np.full((len(states), dice), -np.inf)
+        in_hand = np.isfinite(values)
+        out[np.nonzero(in_hand)[0], places[in_hand]] = values[in_hand]
+        return out
+
+    def _values_in(self, row: np.ndarray) -> np.ndarray:
+        """The value of each own die of a row of `_write_situations`, (dice,) float64; −inf where there is none."""
+        key = row.tobytes()
+        if key not in self._by_situation:
+            parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
+            faces, sizes, lows, highs, others, own_tied, other_tied = parts
+            own = tuple(map(Die, faces, sizes))
+            values = dict(
+                self.choices(own, tuple(map(Range, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
+            )
+            self._by_situation[key] = np.full(len(row) // _SITUATION, -np.inf)
+            self._by_situation[key][: len(own)] = [values[die] for die in own]
+        return self._by_situation[key]
+
+
+@functools.lru_cache(maxsize=16)
+def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
+    """The response, and all that it has worked out so far."""
+    return ResponseToHighest(options, seat)
+
+
+_SITUATION = 7  # parts of a situation, each with an entry for every die of the larger pool; the score follows
+
+
+@kernel
+def _write_situations(params, states, seat, out, places):
+    """Write what the rest of the game depends on, as far as the seat knows it. The last two are modified in place.
+
+    Parts of a row of `out`, filled up with zeros: faces of the own dice in hand, the highest first; their sizes; of the
+    other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
+    rolled again, own and the other's. Then the score. `places` holds the places of the own dice.
+    """
+    dice = params.num_actions
+    for i in range(len(states)):
+        state = states[i]
+        row = out[i]
+        held = 0
+        for face in range(params.most_sides, 0, -1):
+            for die in range(dice):  # the larger of equal ones comes first, as pools are kept
+                if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
+                    row[held] = face
+                    row[dice + held] = params.sizes[seat][die]
+                    places[i, held] = die
+                    held += 1
+        if params.open_hands:
+            _write_known(params, state, 1 - seat, row[2 * dice :])
+        else:
+            _write_ranges(params, state, 1 - seat, row[2 * dice :])
+        if params.reroll:
+            for part in range(2):
+                _write_tied(params, state, seat if part == 0 else 1 - seat, row[(5 + part) * dice :])
+        if not params.pay_score:
+            row[_SITUATION * dice] = state["score"] if seat == 0 else -state["score"]
+
+
+@kernel
+def _write_known(params, state, seat, out):
+    dice = params.num_actions
+    held = 0
+    for face in range(params.most_sides, 0, -1):
+        for die in range(dice):
+            if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
+                out[held] = face
+                out[dice + held] = face
+                out[2 * dice + held] = params.sizes[seat][die]
+                held += 1
+
+
+@kernel
+def _write_ranges(params, state, seat, out):
+    dice = params.num_actions
+    held = 0
+    possible = True
+    for die in range(dice):
+        if state["status"][seat, die] == HELD:
+            out[held] = lowest_face(params, state, seat, die)
+            out[dice + held] = _highest_face(params, state, seat, die)
+            out[2 * dice + held] = params.sizes[seat][die]
+            possible &= out[held] <= out[dice + held]
+            held += 1
+    if not possible:
+        for k in range(held):
+            out[dice + k] = out[2 * dice + k]
+
+
+@kernel
+def _highest_face(params, state, seat, die):
+    """The highest face that a die in hand can show if its owner has always shown its highest die."""
+    most = np.int64(params.sizes[seat][die])
+    for column in range(state["column"]):
+        shown = state["shown"][seat, column]
+        most = min(most, np.int64(state["faces"][seat, shown]) - (die < shown))
+    return most
+
+
+@kernel
+def _write_tied(params, state, seat, out):
+    tied = 0
+    for size in range(params.most_sides, 0, -1):
+        for column in range(state["column"]):
+            own, other = state["shown"][seat, column], state["shown"][1 - seat, column]
+            if state["faces"][seat, own] == state["faces"][1 - seat, other] and params.sizes[seat][own] == size:
+                out[tied] = size
+                tied += 1
 
 
 def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
@@ -291,20 +417,6 @@ def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, .
             else:
                 known.append((place, Range(int(lowest_face(variant.params, state, seat, place)), size, size)))
     return known
-
-
-def bounded_by_shown(ranges: list[tuple[int, Range]], state: Any, seat: int) -> tuple[Range, ...]:
-    """The ranges, cut down to what the seat can still hold if it always shows its highest die; as they are if it has
-    not always done so."""
-    bounded = [die for _, die in ranges]
-    for column in range(state["column"]):
-        shown = int(state["shown"][seat, column])
-        face = int(state["faces"][seat, shown])
-        for i, (place, _) in enumerate(ranges):
-            bounded[i] = bounded[i]._replace(high=min(bounded[i].high, face - (place < shown)))
-    if any(die.low > die.high for die in bounded):
-        return tuple(die for _, die in ranges)
-    return tuple(bounded)
 
 
 # --- equilibrium ------------------------------------------------------------------------------------------------------
