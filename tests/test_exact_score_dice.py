@@ -15,9 +15,9 @@ from scipy.optimize import linear_sum_assignment
 
 import agents
 from agents.score_dice import Nash, Response
-from dice_envs import Turn, configure
+from dice_envs import Turn, configure, measure
 from dice_envs.dice import new_streams
-from dice_envs.exact.score_dice import Equilibrium, ResponseToHighest, deals, hands, solve_matrix
+from dice_envs.exact.score_dice import Equilibrium, ResponseToHighest, count_situations, deals, hands, solve_matrix
 from dice_envs.exact.score_dice_distribution import score_distribution
 from dice_envs.game import OVER
 from dice_envs.games.score_dice import HELD, Options
@@ -302,3 +302,230 @@ def test_agents_refuse_other_games_and_wrong_parameters():
             play_table(configure("liars_dice"), [agents.make(spec), agents.make("random")], 2, 1)
     with pytest.raises(ValueError, match="to must be one of"):
         agents.make("score_response:random")
+
+
+# --- the measure ------------------------------------------------------------------------------------------------------
+
+
+class Odd:
+    """A policy that depends on all that it may: places, faces, and the order in which both sides' dice were shown."""
+
+    def weight(self, faces, place, past):
+        """Of showing the die at this place; `past`: (own place, the other's place and face) column by column."""
+        told = sum((2 + column) * (3 * own + 5 * other + 7 * face) for column, (own, other, face) in enumerate(past))
+        return 1 + (5 * place + 3 * sum(faces) + 2 * faces[place] + told) % 4
+
+    def act(self, turn):
+        return self.probabilities(turn).argmax(axis=1)
+
+    def probabilities(self, turn):
+        out = np.zeros(turn.legal.shape)
+        for row, (state, seat) in enumerate(zip(turn.states, turn.seats, strict=True)):
+            faces = state["faces"][seat].tolist()
+            shown = state["shown"][:, : state["column"]].tolist()
+            past = [
+                (own, other, int(state["faces"][1 - seat, other]))
+                for own, other in zip(shown[seat], shown[1 - seat], strict=True)
+            ]
+            for place in np.flatnonzero(turn.legal[row]).tolist():
+                out[row, place] = self.weight(faces, place, past)
+        return out / out.sum(axis=1, keepdims=True)
+
+
+class Noisy:
+    """Its policy is the uniform one, but it answers with other chances each time."""
+
+    def act(self, turn):
+        return self.probabilities(turn).argmax(axis=1)
+
+    def probabilities(self, turn):
+        weights = turn.legal * turn.rng.random(turn.legal.shape)
+        return weights / weights.sum(axis=1, keepdims=True)
+
+
+def highest_function(observations, masks):
+    own = observations[:, : masks.shape[1]]
+    return np.eye(masks.shape[1])[own.argmax(axis=1)]
+
+
+def uniform_function(observations, masks):
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+MEASURED = {
+    "2d4": {"pool_a": (4, 4), "pool_b": (4, 4)},
+    "three kinds": {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},
+    "score": {"pool_a": (4, 3, 2), "pool_b": (3, 3, 3), "reward": "score"},
+    "spare": {"pool_a": (4, 3), "pool_b": (4, 3, 2), "ties": "a"},
+    "open": {"pool_a": (3, 3, 2), "pool_b": (3, 3, 2), "open_hands": True},
+    "reroll": {"pool_a": (4, 3), "pool_b": (4, 3, 2), "ties": "reroll", "sample": 300},
+    "sample": {"pool_a": (4, 4, 4), "pool_b": (4, 4, 3), "sample": 300},
+}
+
+
+def by_name(agent, **options):
+    return {each.name: each for each in measure("score_dice", agent, **options).measures}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_random_play_scores_0_and_the_best_response_1(name):
+    options = MEASURED[name]
+    for agent in ("random", "shuffled", uniform_function):
+        assert measure("score_dice", agent, **options).score == pytest.approx(0, abs=1e-12)
+    assert measure("score_dice", "score_response", **options).score == pytest.approx(1, abs=1e-9)
+    assert measure("score_dice", Odd(), **options).score < 1
+
+
+@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "spare", "open"])
+def test_exploitability_agrees_with_what_is_known(name):
+    options = MEASURED[name]
+    assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
+    assert by_name("score_nash", **options)["exploitability"].value == pytest.approx(0, abs=1e-9)
+    # The best response to sorted play is worked out in another way altogether.
+    responses = [ResponseToHighest(configure("score_dice", **options).options, seat).game_value() for seat in range(2)]
+    sorted_play = by_name("highest", **options)
+    assert sorted_play["exploitability"].value == pytest.approx(sum(responses) / 2, abs=1e-12)
+    assert sorted_play["reward against highest"].value == pytest.approx(0, abs=1e-12)
+    assert sorted_play["reward against highest"].optimum == pytest.approx(sum(responses) / 2, abs=1e-12)
+    assert {each.error for each in sorted_play.values()} == {0}
+
+
+def slow_response(options, seat, agent):
+    """What a best response wins from the agent at this seat, by recursion over what the responder sees."""
+    own, other = (list(itertools.product(*(range(1, size + 1) for size in options.pools[s]))) for s in (seat, 1 - seat))
+    final = (lambda score: float((score > 0) - (score < 0))) if options.reward == "win" else float
+    tie = (options.ties == "a") * (1 if seat == 1 else -1)  # for the responder
+
+    def respond(roll, left, past, group):
+        """`group`: (the agent's roll, how much the agent's choices have led here, score)."""
+        if not left:
+            return sum(reach * final(score) for _, reach, score in group)
+        values = []
+        for reply in left:
+            after = defaultdict(list)
+            for faces, reach, score in group:
+                held = [place for place in range(len(faces)) if place not in [own for own, _, _ in past]]
+                weights = [agent.weight([*faces], place, past) for place in held]
+                for place, weight in zip(held, weights, strict=True):
+                    points = (roll[reply] > faces[place]) - (roll[reply] < faces[place]) or tie
+                    share = reach * weight / sum(weights)
+                    after[place, faces[place]].append((faces, share, score + points))
+            rest = [place for place in left if place != reply]
+            values.append(
+                sum(respond(roll, rest, [*past, (place, reply, roll[reply])], some) for (place, _), some in after.items())
+            )
+        return max(values)
+
+    total = 0.0
+    for roll in other:
+        every = [(faces, 1.0, 0) for faces in own]
+        for group in [[each] for each in every] if options.open_hands else [every]:
+            total += respond(roll, list(range(len(roll))), [], group)
+    return total / (len(own) * len(other))
+
+
+@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "open"])
+def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
+    options = configure("score_dice", **MEASURED[name]).options
+    expected = sum(slow_response(options, seat, Odd()) for seat in range(2)) / 2
+    assert by_name(Odd(), **MEASURED[name])["exploitability"].value == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_reward_against_sorted_play_comes_out_in_play(name):
+    found = by_name(Odd(), **MEASURED[name])["reward against highest"]
+
+    class Drawn(Odd):
+        def act(self, turn):
+            chances = self.probabilities(turn)
+            return (chances.cumsum(axis=1) > turn.rng.random((len(turn), 1)) * (1 - 1e-9)).argmax(axis=1)
+
+    options = {key: value for key, value in MEASURED[name].items() if key != "sample"}
+    games = 4_000
+    earned = play_table(configure("score_dice", **options), [Drawn(), agents.make("highest")], games, 8)[:, 0]
+    both = earned.reshape(-1, 2).mean(axis=1)  # in every second game it sits at seat 0
+    assert found.value == pytest.approx(both.mean(), abs=5 * both.std() / np.sqrt(len(both)) + 2.6 * found.error)
+
+
+def test_a_sample_agrees_with_the_whole():
+    options = {"pool_a": (4, 4, 4), "pool_b": (4, 4, 3), "ties": "a"}
+    for agent in (Odd(), highest_function):
+        (sampled,) = measure("score_dice", agent, **options, sample=1_000).measures
+        whole = by_name(agent, **options)["reward against highest"]
+        assert (whole.error, whole.note) == (0, "all 2,176 information sets of each seat")
+        assert 0 < sampled.error < 0.05
+        assert sampled.value == pytest.approx(whole.value, abs=2.6 * sampled.error)
+        assert sampled.note.startswith("a random sample of 1,000 games from each seat")
+        assert sampled.note.endswith("exploitability is not measured, since a smaller sample is asked for")
+
+
+def test_functions_and_agents_that_play_alike_measure_alike():
+    options = MEASURED["spare"]
+    assert measure("score_dice", highest_function, **options).measures == measure("score_dice", "highest", **options).measures
+
+
+def test_random_answers_have_an_interval():
+    for options in (
+        {"pool_a": (4, 4), "pool_b": (4, 4)},
+        {"pool_a": (4, 3), "pool_b": (4, 3), "ties": "reroll", "sample": 500},
+    ):
+        found = by_name(Noisy(), **options)
+        for quantity, exact in by_name("random", **options).items():
+            assert 0 < found[quantity].error < 0.2
+            assert found[quantity].value == pytest.approx(exact.value, abs=found[quantity].error + exact.error)
+            assert "mean of 10 runs" in found[quantity].note
+
+
+def test_tied_dice_that_are_rolled_again_have_a_sample_and_an_exact_optimum():
+    options = MEASURED["reroll"]
+    (found,) = measure("score_dice", "score_response", **options).measures
+    responses = [ResponseToHighest(Options(pool_a=(4, 3), pool_b=(4, 3, 2), ties="reroll"), s).game_value() for s in range(2)]
+    assert found.optimum == pytest.approx(sum(responses) / 2)
+    assert "exploitability is not measured, since tied dice are rolled again" in found.note
+
+
+@pytest.mark.slow
+def test_the_default_pools_are_sampled():
+    assert measure("score_dice", "random", sample=2_000).score == 0
+    assert measure("score_dice", "score_response", sample=2_000).score == pytest.approx(1, abs=1e-9)
+    (highest,) = measure("score_dice", "highest").measures
+    assert highest.value == pytest.approx(0, abs=2 * highest.error)
+    assert highest.error < 0.005
+
+
+@pytest.mark.parametrize(("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
+def test_progress_adds_up(name, expected):
+    told = []
+    measure("score_dice", uniform_function, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))
+    assert sum(amount for amount, _ in told) == 2 * expected  # the agent, and random play
+    assert {total for _, total in told} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "depends on up to 2,204,615,430,518,470 situations"),
+        ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "250,000 are worked out at most"),
+        ({"pool_a": (4, 4), "pool_b": (4, 4), "sample": 1}, "sample must be at least 2 games, not 1"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(options, words):
+    with pytest.raises(ValueError, match=".") as caught:
+        measure("score_dice", "random", **options)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *SMALL,
+        Options(pool_a=(6, 4, 4), pool_b=(6, 5, 4, 3, 3)),
+        Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), open_hands=True),
+    ],
+    ids=str,
+)
+def test_the_bound_on_situations_holds(options):
+    for seat in range(2):
+        response = ResponseToHighest(options, seat)
+        response.game_value()
+        assert len(response._values) <= count_situations(options, seat)

@@ -561,7 +561,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     few = min(len(hands), max(FEW, (effort.sample or SAMPLE) // ONE_IN))
     parts = [evaluate(variant, agent, hands[:few], effort.seed)]
     remark = ""
-    if getattr(agent, "is_random", False):
+    is_random = getattr(agent, "is_random", False)
+    if is_random:
         whole = whole and few == len(hands)
         hands = hands[:few]
         parts = [evaluate(variant, _Averaged(agent), hands, effort.seed)]
@@ -577,7 +578,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
     def measurement(name: str, measured: tuple[float, float], optimum: float, unit: str, note: str) -> Measurement:
         value, error = measured
-        return Measurement(name, value, optimum, abs(optimum - value), 0.0 if whole else error, unit, note)
+        error = 0.0 if whole or is_random else error  # repeated on other draws, random answers have an error from that
+        return Measurement(name, value, optimum, abs(optimum - value), error, unit, note)
 
     lost, share, margin = found.exploitability(), found.edge_share(), found.margin()
     if not found.best_gain.any():
