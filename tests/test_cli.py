@@ -34,7 +34,7 @@ def test_games_and_agents_explain_their_options():
 
 
 def test_agents_are_listed_by_game():
-    listed = re.split(r"\n(?=\S)", run("agents").output.strip())
+    listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
     found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
     assert found["any game"] == ["mcts", "ppo", "random"]
     assert found["liars_dice"] == ["numbers", "reader"]

@@ -479,7 +479,7 @@ def test_progress_is_told():
     told = []
     measure("thirties", "random", **DICE[1], done=lambda amount, total: told.append((amount, total)))
     positions = sum(len(throws(3 - len(aside), 4)) for aside in asides(Rules(3, 4, 8)))
-    assert told == [(positions, positions)] * 2  # the agent, and random play beside it
+    assert told == [(positions, positions)]
 
 
 # --- commands -----------------------------------------------------------------------------------------------------------

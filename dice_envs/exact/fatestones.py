@@ -520,7 +520,7 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
 
 # --- the measure --------------------------------------------------------------------------------------------------
 
-MOST_DRAWS = 25_000  # of a bag whose draws are all measured, the dice of a hand in every order
+MOST_WHOLE = 25_000  # of a bag whose draws are all measured, the dice of a hand in every order
 SAMPLE = 2_000  # draws from larger bags
 DRAWS_AT_ONCE = 2_000
 ANSWERS = 8  # for each position, of an agent whose answers are random
@@ -543,7 +543,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """Exploitability, share of the edge, margin against a random player. See `dice_envs.exact.GameMeasure`.
 
     The game is zero-sum and fair before the dice are drawn, so exploitability is what a best response wins, mean of
-    both seats. All draws are measured where there are MOST_DRAWS of them at most (and no smaller sample is asked for),
+    both seats. All draws are measured where there are MOST_WHOLE of them at most (and no smaller sample is asked for),
     else a random sample. An agent that looks far ahead takes long: it is asked at every position of every draw.
 
     The share of the edge takes all choices but the first for random ones (see `edges`), so the best response to a
@@ -595,7 +595,7 @@ def _hands_to_measure(variant: Variant, effort: Effort) -> tuple[np.ndarray, boo
     """Draws in random order, (n, 2, hand_size) int16 rows of FACES, and whether they are all that can be drawn."""
     bag, size = variant.params.bag, variant.params.hand_size
     draws = math.perm(len(bag), 2 * size)
-    if draws > min(MOST_DRAWS, effort.sample or MOST_DRAWS):
+    if draws > min(MOST_WHOLE, effort.sample or MOST_WHOLE):
         return draw_hands(variant, effort.sample or SAMPLE, effort.seed), False
     hands = np.array(list(itertools.permutations(bag.tolist(), 2 * size)), np.int16).reshape(draws, 2, size)
     return np.random.default_rng(effort.seed).permutation(hands), True
