@@ -15,7 +15,7 @@ from rich.text import Text
 
 import experiments.reproduce
 import experiments.solve
-from dice_envs import configure, load, measure, names
+from dice_envs import configure, layout, load, measure, names
 from dice_envs.game import single_seat
 from experiments.arena import check_table, log_writer, save_plot, show, tournament
 from experiments.bench import chosen_parts
@@ -72,11 +72,13 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 @app.command()
 @guarded
 def games() -> None:
-    """List the games and their options."""
+    """List the games, their options, and what their observations hold."""
     for name in names():
         game = load(name)
         _print_heading(name, game.title)
-        console.print((game.options.__doc__ or "").partition("Attributes:")[2].strip("\n"))
+        console.print((game.options.__doc__ or "").partition("Attributes:")[2].rstrip().lstrip("\n"))
+        console.print(Text.assemble("\n  ", ("observation", "bold"), ", with the default options: entries, block, meaning"))
+        console.print("\n".join(f"    {line}" for line in layout(game).splitlines()))
 
 
 @app.command("agents")
