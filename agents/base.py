@@ -23,7 +23,10 @@ class OfOneGame:
     def check(self, turn: Turn) -> None:
         """Raise ValueError for a turn of another game."""
         if turn.game.name != self.plays:
-            raise ValueError(f"{type(self).__name__.lower()} plays {self.plays} only, not {turn.game.name}")
+            from . import factories  # here, because `factories` imports every module of players
+
+            known = [name for name, factory in factories().items() if factory is type(self)]
+            raise ValueError(f"{known[0] if known else type(self).__name__} plays {self.plays} only, not {turn.game.name}")
 
 
 class Deterministic:
