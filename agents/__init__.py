@@ -13,7 +13,7 @@ import importlib
 import pkgutil
 from typing import Any
 
-from dice_envs.agent import Agent, register_specs
+from dice_envs.agent import Agent
 from dice_envs.game import MAX_SHOWN, parse_options, shown
 
 __all__ = ["factories", "make"]
@@ -60,6 +60,3 @@ def make(spec: str) -> Agent:
     except TypeError as problem:
         raise ValueError(f"{spec[:MAX_SHOWN]}: {problem}; {name} takes: {', '.join(fields) or 'no parameters'}") from None
     return agent
-
-
-register_specs(make)

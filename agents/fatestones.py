@@ -1,535 +1,50 @@
-"""Exact play of FateStones: values, Nash strategies and best responses, by recursion over the dice in hand.
-
-All dice are open, so a position is two hands. The players choose at the same time: a position is a zero-sum matrix
-game whose entry (i, j) is the chance that die i beats die j, less the chance that it loses, plus the chance of a tie
-times the value of the position without the two. Values are wins less losses of seat 0 in one draw: a scratch counts 0,
-which under `scratch="redraw"` is the value of the redraw itself, the game being fair before the dice are drawn.
-"""
+"""Players of FateStones: an optimal mixed strategy, and the best response to an opponent."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.matrix_game import MAX_ACTIONS, solve_kernel
-from dice_envs.agent import Agent, Turn, ask_probabilities, resolve
-from dice_envs.batch import Batch
-from dice_envs.dice import new_streams, uniform
-from dice_envs.game import Variant, shown
-from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
+from dice_envs.agent import Agent, Turn, draw_actions, resolve
+from dice_envs.exact.fatestones import nash_strategies, replies
+from dice_envs.game import shown
+from dice_envs.games.fatestones import MAX_HAND, duel
 from dice_envs.kernel import kernel
 
-__all__ = [
-    "AGENTS",
-    "MOST_DRAWS",
-    "BestResponse",
-    "Draws",
-    "Evaluation",
-    "Nash",
-    "draw_hands",
-    "edges",
-    "evaluate",
-    "first_choices",
-    "ratio",
-    "solve_all",
-    "solve_draws",
-]
+from .base import Deterministic, OfOneGame
 
-_SUBSETS = 1 << MAX_HAND
-_SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
-# How many quantities `_solve_draw` writes, and which is which; each to the named seat, a draw.
-NUM_QUANTITIES = 6
+__all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash"]
+
 MOST_NESTED = 8  # best responses to best responses
-MOST_DRAWS = 10**7  # of a sample: more would not fit into a few GiB
-VALUE, BEST_0, BEST_1, NASH_0, NASH_1, GAP = range(NUM_QUANTITIES)
-
-
-class _Work(NamedTuple):
-    """Work space of the recursions. Hands are subsets of the dice at the start, as bits."""
-
-    margin: np.ndarray  # (MAX_HAND, MAX_HAND): P(die i of seat 0 beats die j of seat 1) − P(it loses)
-    tie: np.ndarray  # (MAX_HAND, MAX_HAND): P(tie)
-    payoff: np.ndarray  # (MAX_HAND, MAX_HAND): the matrix game of one position
-    values: np.ndarray  # (5, subsets, subsets): see _VALUE and the others below
-    first: np.ndarray  # (MAX_ACTIONS,): an optimal strategy of seat 0, and of seat 1
-    second: np.ndarray
-    tableau: np.ndarray
-    basis: np.ndarray
-
-
-@kernel
-def _new_work():
-    return _Work(
-        np.zeros((MAX_HAND, MAX_HAND)),
-        np.zeros((MAX_HAND, MAX_HAND)),
-        np.zeros((MAX_HAND, MAX_HAND)),
-        np.zeros((5, _SUBSETS, _SUBSETS)),
-        np.zeros(MAX_ACTIONS),
-        np.zeros(MAX_ACTIONS),
-        np.zeros((MAX_ACTIONS + 1, 2 * MAX_ACTIONS + 1)),
-        np.zeros(MAX_ACTIONS, np.int64),
-    )
-
-
-@kernel
-def _compare(hands, size, work):
-    """Set `margin` and `tie` for all pairs of dice. In place."""
-    for i in range(size):
-        for j in range(size):
-            wins, ties = duel(hands[0, i], hands[1, j])
-            work.margin[i, j] = (2 * wins + ties - 36) / 36.0
-            work.tie[i, j] = ties / 36.0
-
-
-@kernel
-def _set_payoff(size, a, b, values, work):
-    """The matrix game of the position with subsets a and b; `values` holds those of smaller positions. In place."""
-    row = 0
-    for i in range(size):
-        if a >> i & 1:
-            column = 0
-            for j in range(size):
-                if b >> j & 1:
-                    work.payoff[row, column] = work.margin[i, j] + work.tie[i, j] * values[a ^ (1 << i), b ^ (1 << j)]
-                    column += 1
-            row += 1
-
-
-@kernel
-def _solve_position(size, a, b, work):
-    count = _SIZE_OF[a]
-    _set_payoff(size, a, b, work.values[VALUE], work)
-    value = solve_kernel(work.payoff, count, count, work.tableau, work.basis, work.first, work.second)
-    work.values[VALUE, a, b] = value
-    return value
-
-
-@kernel
-def _nash(hands, size, work):
-    """Leaves the optimal strategies of the whole hands in `work.first` and `work.second`; returns the value."""
-    _compare(hands, size, work)
-    value = 0.0
-    for a in range(1, 1 << size):
-        for b in range(1, 1 << size):
-            if _SIZE_OF[a] == _SIZE_OF[b]:
-                value = _solve_position(size, a, b, work)
-    return value
-
-
-@kernel
-def _solve_draw(hands, size, work, out):
-    """Write the NUM_QUANTITIES quantities of a draw. In place.
-
-    VALUE: Nash against Nash, to seat 0. BEST_s, NASH_s: what seat s wins from a uniformly random opponent with the
-    best response, and with the Nash strategy found. GAP: the most that either Nash strategy leaves to be won from
-    it at any position of the draw, rounding included.
-    """
-    _compare(hands, size, work)
-    gap = 0.0
-    for a in range(1, 1 << size):
-        for b in range(1, 1 << size):
-            count = _SIZE_OF[a]
-            if count != _SIZE_OF[b]:
-                continue
-            value = _solve_position(size, a, b, work)
-            for k in range(count):
-                by_row = 0.0
-                by_column = 0.0
-                for m in range(count):
-                    by_row += work.payoff[k, m] * work.second[m]
-                    by_column += work.first[m] * work.payoff[m, k]
-                gap = max(gap, by_row - value, value - by_column)
-            for quantity in range(BEST_0, NASH_1 + 1):
-                seat = (quantity - BEST_0) & 1
-                _set_payoff(size, a, b, work.values[quantity], work)
-                best = -2.0
-                mixed = 0.0
-                for k in range(count):
-                    mean = 0.0
-                    for m in range(count):
-                        mean += work.payoff[k, m] if seat == 0 else -work.payoff[m, k]
-                    mean /= count
-                    best = max(best, mean)
-                    mixed += mean * (work.first[k] if seat == 0 else work.second[k])
-                own = best if quantity <= BEST_1 else mixed
-                # `_set_payoff` adds values to seat 0's margins, so all are kept from seat 0's side.
-                work.values[quantity, a, b] = own if seat == 0 else -own
-    full = (1 << size) - 1
-    for quantity in range(GAP):
-        value = work.values[quantity, full, full]
-        out[quantity] = -value if quantity in (BEST_1, NASH_1) else value
-    out[GAP] = gap
-
-
-@kernel
-def _solve_draws(hands, out):
-    work = _new_work()
-    for i in range(len(hands)):
-        _solve_draw(hands[i], hands.shape[2], work, out[i])
-
-
-@kernel
-def _solve_all(combinations, bag, first, last, sums):
-    """Add the quantities of every draw in which one hand is row first … last-1 and the other a later row that shares
-    no die with it; `sums` (NUM_QUANTITIES + 3): see `solve_all`. Returns how many there were. In place."""
-    size = combinations.shape[1]
-    work = _new_work()
-    out = np.zeros(NUM_QUANTITIES)
-    hands = np.zeros((2, MAX_HAND), np.int64)
-    draws = 0
-    for i in range(first, last):
-        for j in range(i + 1, len(combinations)):
-            shared = False
-            for k in range(size):
-                hands[0, k] = bag[combinations[i, k]]
-                hands[1, k] = bag[combinations[j, k]]
-                for m in range(size):
-                    shared |= combinations[i, k] == combinations[j, m]
-            if shared:
-                continue
-            _solve_draw(hands, size, work, out)
-            draws += 1
-            for quantity in range(GAP):
-                sums[quantity] += out[quantity]
-            sums[GAP] = max(sums[GAP], out[GAP])
-            sums[NUM_QUANTITIES] += abs(out[VALUE])
-            sums[NUM_QUANTITIES + 1] += out[BEST_0] ** 2 + out[BEST_1] ** 2
-            sums[NUM_QUANTITIES + 2] += out[NASH_0] ** 2 + out[NASH_1] ** 2
-    return draws
 
 
 @dataclasses.dataclass(frozen=True)
-class Draws:
-    """Means over draws, each draw taken from both seats: wins less losses a draw.
-
-    Attributes:
-        draws: how many, the seats told apart.
-        best_response: the best response to a uniformly random opponent.
-        nash: the Nash strategy against a uniformly random opponent.
-        unfairness: mean |value|: what the better hand is worth between perfect players.
-        gap: the most that is left to be won from the Nash strategy at any position of any draw.
-        best_response_error, nash_error: 95 % half-widths of the means over a sample; 0 when all draws were taken.
-    """
-
-    draws: int
-    best_response: float
-    nash: float
-    unfairness: float
-    gap: float
-    best_response_error: float = 0.0
-    nash_error: float = 0.0
-
-
-_Z95 = 1.959963984540054
-
-
-def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None) -> Draws:
-    """Solve every draw of the bag; `done` is told how many of the hands have been paired off.
-
-    A draw and the same with the seats exchanged mirror each other, so half of them are solved.
-    """
-    bag = variant.params.bag
-    combinations = np.array(list(itertools.combinations(range(len(bag)), variant.params.hand_size)))
-    sums = np.zeros(NUM_QUANTITIES + 3)
-    half = 0
-    step = max(1, len(combinations) // 100)
-    for first in range(0, len(combinations), step):
-        last = min(first + step, len(combinations))
-        half += _solve_all(combinations, bag, first, last, sums)
-        done(last - first)
-    draws = 2 * half
-    return Draws(
-        draws=draws,
-        best_response=(sums[BEST_0] + sums[BEST_1]) / draws,
-        nash=(sums[NASH_0] + sums[NASH_1]) / draws,
-        unfairness=sums[NUM_QUANTITIES] / half,
-        gap=float(sums[GAP]),
-    )
-
-
-def solve_draws(hands: np.ndarray) -> Draws:
-    """Solve a sample of draws, (n, 2, hand_size) rows of FACES."""
-    out = np.zeros((len(hands), NUM_QUANTITIES))
-    _solve_draws(hands, out)
-    best, nash = (out[:, [low, low + 1]].mean(axis=1) for low in (BEST_0, NASH_0))
-    error = _Z95 / np.sqrt(len(hands))
-    return Draws(
-        draws=len(hands),
-        best_response=float(best.mean()),
-        nash=float(nash.mean()),
-        unfairness=float(np.abs(out[:, VALUE]).mean()),
-        gap=float(out[:, GAP].max()),
-        best_response_error=float(error * best.std()),
-        nash_error=float(error * nash.std()),
-    )
-
-
-def draw_hands(variant: Variant, count: int, seed: int) -> np.ndarray:
-    """Random draws from the bag, (count, 2, hand_size) int16 rows of FACES."""
-    hands: np.ndarray = Batch(variant, count, seed).states["hands"]
-    return hands[:, :, : variant.params.hand_size].copy()
-
-
-# --- the edge ---------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _edges(hands, sizes, out):
-    work = _new_work()
-    for n in range(len(hands)):
-        size = sizes[n]
-        _compare(hands[n], size, work)
-        values = work.values[0]
-        for a in range(1, 1 << size):
-            for b in range(1, 1 << size):
-                count = _SIZE_OF[a]
-                if count != _SIZE_OF[b]:
-                    continue
-                _set_payoff(size, a, b, values, work)
-                mean = 0.0
-                for i in range(count):
-                    for j in range(count):
-                        mean += work.payoff[i, j]
-                values[a, b] = mean / (count * count)
-        full = (1 << size) - 1
-        for i in range(size):
-            total = 0.0
-            for j in range(size):
-                total += work.margin[i, j] + work.tie[i, j] * values[full ^ (1 << i), full ^ (1 << j)]
-            out[n, i] = total / size - values[full, full]
-
-
-def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """How much better each die of seat 0 is than a random one, when all other choices are uniformly random.
-
-    Args:
-        hands: (n, 2, up to MAX_HAND) rows of FACES; what stands beyond a hand's size means nothing.
-        sizes: (n,) dice in each hand.
-
-    Returns:
-        (n, MAX_HAND) float64: expected wins less losses in the draw (the dice that follow a tie included), less the
-        mean over the dice in hand; 0 beyond the hand.
-    """
-    out = np.zeros((len(hands), MAX_HAND))
-    _edges(np.ascontiguousarray(hands), np.asarray(sizes, np.int64), out)
-    return out
-
-
-# --- any policy ---------------------------------------------------------------------------------------------------
-
-
-def _pairs(size: int) -> list[tuple[int, int]]:
-    """All pairs of subsets of equal size, but for the empty ones; smaller ones first."""
-    subsets = range(1, 1 << size)
-    return [(a, b) for a in subsets for b in subsets if _SIZE_OF[a] == _SIZE_OF[b]]
-
-
-@kernel
-def _positions(hands, a, b, seat, states):
-    """Set each state to hands[i] with only the dice of subsets a and b left and the seat to move. In place."""
-    for n in range(len(hands)):
-        state = states[n]
-        for whose in range(2):
-            left = 0
-            for i in range(hands.shape[2]):
-                if (a if whose == 0 else b) >> i & 1:
-                    state["hands"][whose, left] = hands[n, whose, i]
-                    left += 1
-            for i in range(left, MAX_HAND):
-                state["hands"][whose, i] = GONE
-            state["left"] = left
-        state["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, which draws it again
-        state["seat"] = seat
-        state["draws"] = 1
-
-
-def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
-    """The agent's chances at every position of the draws, (n, subsets, subsets, MAX_HAND) float64."""
-    n, _, size = hands.shape
-    out = np.zeros((n, 1 << size, 1 << size, MAX_HAND))
-    states = np.zeros(n, variant.game.state)
-    for a, b in _pairs(size):
-        _positions(hands, a, b, seat, states)
-        turn = Turn(variant, states, np.arange(n), streams)
-        out[:, a, b, : variant.facts.num_actions] = ask_probabilities(agent, turn)
-    return out
-
-
-@kernel
-def _respond(hands, policy, seat, out, against_uniform, replies):
-    """For each draw, from the side of the policy's seat: what it keeps against the best response to it, and what it
-    wins from a uniformly random opponent; and the responder's expected gain with each die. In place."""
-    work = _new_work()
-    size = hands.shape[2]
-    full = (1 << size) - 1
-    for n in range(len(hands)):
-        _compare(hands[n], size, work)
-        for a in range(1, 1 << size):
-            for b in range(1, 1 << size):
-                count = _SIZE_OF[a]
-                if count != _SIZE_OF[b]:
-                    continue
-                for quantity in range(2):
-                    values = work.values[quantity]
-                    _set_payoff(size, a, b, values, work)
-                    worst = 2.0
-                    mean = 0.0
-                    for j in range(count):  # the responder's die
-                        kept = 0.0
-                        for i in range(count):
-                            won = work.payoff[i, j] if seat == 0 else -work.payoff[j, i]
-                            kept += policy[n, a, b, i] * won
-                        worst = min(worst, kept)
-                        mean += kept / count
-                        if quantity == 0 and a == full and b == full:
-                            replies[n, j] = -kept
-                    own = worst if quantity == 0 else mean
-                    values[a, b] = own if seat == 0 else -own
-        sign = 1 if seat == 0 else -1
-        out[n] = sign * work.values[0, full, full]
-        against_uniform[n] = sign * work.values[1, full, full]
-
-
-@dataclasses.dataclass(frozen=True)
-class Evaluation:
-    """An agent measured on draws without rolling a die. Arrays are (draws, 2): the agent in either seat.
-
-    Attributes:
-        gain: edge of the die chosen first (see `edges`), over the agent's own chances.
-        best_gain: the same for the best die.
-        against_random: wins less losses from a uniformly random opponent.
-        kept: wins less losses against the best response to the agent.
-    """
-
-    gain: np.ndarray
-    best_gain: np.ndarray
-    against_random: np.ndarray
-    kept: np.ndarray
-
-    def edge_share(self) -> tuple[float, float]:
-        """Share of the edge captured, and the half-width of its 95 % interval over draws."""
-        return ratio(self.gain.sum(axis=1), self.best_gain.sum(axis=1))
-
-    def exploitability(self) -> tuple[float, float]:
-        """What the best response wins a draw, mean of both seats, and the half-width of its 95 % interval over draws.
-
-        A player that searches anew in every position draws a policy each time; its own policy is their mean, and no
-        response to a mean wins more than the mean of the responses. So for such a player this is an upper bound.
-        """
-        lost = -self.kept.mean(axis=1)
-        return float(lost.mean()), float(_Z95 * lost.std() / np.sqrt(len(lost)))
-
-    def margin(self) -> tuple[float, float]:
-        """Wins less losses from a random opponent a draw, and the half-width of its 95 % interval over draws."""
-        won = self.against_random.mean(axis=1)
-        return float(won.mean()), float(_Z95 * won.std() / np.sqrt(len(won)))
-
-
-def ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
-    """sum(parts) / sum(wholes), and the half-width of its 95 % interval (delta method, independent pairs)."""
-    whole = float(wholes.sum())
-    if whole == 0:
-        return 0.0, 0.0
-    share = float(parts.sum()) / whole
-    residuals = parts - share * wholes
-    return share, float(_Z95 * np.sqrt((residuals**2).sum()) / whole)
-
-
-def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> Evaluation:
-    """Measure an agent on draws (n, 2, hand_size), rows of FACES, from its `probabilities` at every position.
-
-    Raises:
-        ValueError: the agent does not state its probabilities.
-    """
-    n, _, size = hands.shape
-    gain, best_gain, against_random, kept = (np.zeros((n, 2)) for _ in range(4))
-    full = (1 << size) - 1
-    for seat in range(2):
-        streams = new_streams(np.random.SeedSequence([seed, seat]), n)
-        policy = _policy(variant, agent, hands, seat, streams)
-        own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))
-        gain[:, seat] = (own * policy[:, full, full]).sum(axis=1)
-        best_gain[:, seat] = own[:, :size].max(axis=1)
-        _respond(hands, policy, seat, kept[:, seat], against_random[:, seat], np.zeros((n, MAX_HAND)))
-    return Evaluation(gain, best_gain, against_random, kept)
-
-
-def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> tuple[float, float]:
-    """Share of the edge that the agent's first choices capture on draws (n, 2, hand_size) of FACES' rows, in either
-    seat, and the half-width of its 95 % interval over draws. As `evaluate`, with much less to search."""
-    n, _, size = hands.shape
-    gain, best_gain = np.zeros(n), np.zeros(n)
-    full = (1 << size) - 1
-    for seat in range(2):
-        states = np.zeros(n, variant.game.state)
-        _positions(hands, full, full, seat, states)
-        turn = Turn(variant, states, np.arange(n), new_streams(np.random.SeedSequence([seed, seat]), n))
-        own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))[:, :size]
-        gain += (own * ask_probabilities(agent, turn)).sum(axis=1)
-        best_gain += own.max(axis=1)
-    return ratio(gain, best_gain)
-
-
-# --- agents -------------------------------------------------------------------------------------------------------
-
-
-def _check_game(name: str, turn: Turn) -> None:
-    if turn.game.name != "fatestones":
-        raise ValueError(f"{name} plays fatestones only, not {turn.game.name}")
-
-
-@kernel
-def _nash_policies(states, out):
-    work = _new_work()
-    for n in range(len(states)):
-        state = states[n]
-        size = np.int64(state["left"])
-        _nash(state["hands"], size, work)
-        for i in range(size):
-            out[n, i] = work.first[i] if state["seat"] == 0 else work.second[i]
-
-
-@kernel
-def _choose(streams, chances, out):
-    for n in range(len(chances)):
-        at = uniform(streams[n])
-        chosen = -1
-        for i in range(chances.shape[1]):
-            if chances[n, i] > 0.0 and at >= 0.0:
-                chosen = i
-                at -= chances[n, i]
-        out[n] = chosen
-
-
-@dataclasses.dataclass(frozen=True)
-class Nash:
+class Nash(OfOneGame):
     """Plays FateStones as no opponent can beat it: an optimal mixed strategy of every position, found exactly."""
+
+    plays = "fatestones"
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        _check_game("nash", turn)
-        out = np.zeros((len(turn), turn.variant.facts.num_actions))
-        _nash_policies(turn.states, out)
-        return out
+        self.check(turn)
+        return nash_strategies(turn.states, turn.variant.facts.num_actions)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        out = np.empty(len(turn), np.int64)
-        _choose(turn.streams, self.probabilities(turn), out)
-        return out
+        return draw_actions(turn.streams, self.probabilities(turn))
 
 
 @dataclasses.dataclass(frozen=True)
-class BestResponse:
+class BestResponse(OfOneGame, Deterministic):
     """Wins as much as can be won from one opponent in FateStones, whose strategy it knows.
 
     Attributes:
         opponent: the agent it answers, say `random` or `nash`; it must state its probabilities.
     """
+
+    plays = "fatestones"
 
     opponent: str = "random"
     _agent: Agent = dataclasses.field(init=False, repr=False, compare=False)
@@ -547,7 +62,7 @@ class BestResponse:
 
     def gains(self, turn: Turn) -> np.ndarray:
         """Expected wins less losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
-        _check_game("best_response", turn)
+        self.check(turn)
         out = np.full((len(turn), MAX_HAND), -2.0)
         left = turn.states["left"]
         for seat, size in itertools.product(range(2), range(1, MAX_HAND + 1)):
@@ -555,20 +70,32 @@ class BestResponse:
             if len(mine):
                 hands = np.ascontiguousarray(turn.states["hands"][mine][:, :, :size])
                 streams = turn.streams[mine]
-                policy = _policy(turn.variant, self._agent, hands, 1 - seat, streams)
+                out[mine] = replies(turn.variant, self._agent, hands, 1 - seat, streams)
                 turn.streams[mine] = streams
-                replies = np.full((len(mine), MAX_HAND), -2.0)
-                _respond(hands, policy, 1 - seat, np.zeros(len(mine)), np.zeros(len(mine)), replies)
-                out[mine] = replies
         return out
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64: the first of the best."""
         return self.gains(turn).argmax(axis=1)
 
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64: 1 for the one it takes."""
-        return np.eye(turn.variant.facts.num_actions)[self.act(turn)]
+
+@kernel
+def _roll_out_strongest(params, state, mask):
+    """FateStones: the own die that wins most, less what it loses, against the opponent's dice."""
+    seat = state["seat"]
+    own, other = state["hands"][seat], state["hands"][1 - seat]
+    best = 0
+    best_margin = -1_000_000
+    for i in range(state["left"]):
+        margin = 0
+        for j in range(state["left"]):
+            wins, ties = duel(own[i], other[j])
+            margin += 2 * wins + ties
+        if margin > best_margin:
+            best = i
+            best_margin = margin
+    return best
 
 
 AGENTS = {"nash": Nash, "best_response": BestResponse}
+ROLLOUTS = {"strongest": _roll_out_strongest}

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Turn
-from dice_envs.dice import uniform
+from dice_envs.dice import below, choose_weighted, uniform
 from dice_envs.game import check_choice, check_range
 from dice_envs.games.liars_dice import (
     MAX_DICE,
@@ -20,6 +20,7 @@ from dice_envs.games.liars_dice import (
     NO_WILD,
     bidder_after,
     chance_at_least,
+    chance_bid_holds,
     count_raises,
     face_of,
     matching,
@@ -28,7 +29,9 @@ from dice_envs.games.liars_dice import (
 )
 from dice_envs.kernel import kernel
 
-__all__ = ["AGENTS", "Numbers", "Reader"]
+from .base import Deterministic, OfOneGame
+
+__all__ = ["AGENTS", "ROLLOUTS", "Numbers", "Reader"]
 
 NO_THRESHOLD = -1.0  # value of `_Style.threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
@@ -98,16 +101,7 @@ def _act(params, states, style, out):
     chances = np.empty(MAX_FACES + 1)
     for i in range(len(states)):
         count = _options(params, states[i], style, actions, chances)
-        at = uniform(states[i])
-        chosen = count - 1
-        for k in range(count):
-            at -= chances[k]
-            if at < 0:
-                chosen = k
-                break
-        while chances[chosen] == 0.0:  # rounding must not choose what has no chance
-            chosen -= 1
-        out[i] = actions[chosen]
+        out[i] = actions[choose_weighted(states[i], chances, count)]
 
 
 @kernel
@@ -120,7 +114,7 @@ def _probabilities(params, states, style, out):
 
 
 @dataclasses.dataclass(frozen=True)
-class Numbers:
+class Numbers(OfOneGame):
     """Calls by the binomial chance that the bid holds, given its own dice; otherwise raises as little as it can.
 
     It opens with the face it holds most of and one more than it holds. Ties go to the lower face.
@@ -134,6 +128,8 @@ class Numbers:
         chance: "at_least" the quantity bid (text), or "more" than it (article).
         bluff_faces: "uniform" (text), or "own": in proportion to its own dice (article).
     """
+
+    plays = "liars_dice"
 
     bluff: float = 0.0
     threshold: float | None = None
@@ -161,22 +157,17 @@ class Numbers:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "numbers")
+        self.check(turn)
         out = np.empty(len(turn), np.int64)
         _act(turn.params, turn.states, self._style, out)
         return out
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        _check_game(turn, "numbers")
+        self.check(turn)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         _probabilities(turn.params, turn.states, self._style, out)
         return out
-
-
-def _check_game(turn: Turn, agent: str) -> None:
-    if turn.game.name != "liars_dice":
-        raise ValueError(f"{agent} plays liars_dice only, not {turn.game.name}")
 
 
 # --- learning from what calls have shown ------------------------------------------------------------------------------
@@ -311,7 +302,7 @@ def _act_reader(params, states, learn, nerve, most, blind, out):
 
 
 @dataclasses.dataclass(frozen=True)
-class Reader:
+class Reader(OfOneGame, Deterministic):
     """Learns how often each opponent bluffs from the dice that calls have shown, and reads its bids by that.
 
     An opponent names the face it holds most of with a chance that every bid shown by a call makes better known;
@@ -324,6 +315,8 @@ class Reader:
         nerve: it opens with the highest bid that holds with at least this chance, 0 to 1.
     """
 
+    plays = "liars_dice"
+
     learn: bool = True
     nerve: float = 0.5
 
@@ -333,18 +326,30 @@ class Reader:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "reader")
+        self.check(turn)
         out = np.empty(len(turn), np.int64)
         most = _chance_most(turn.params.num_faces)
         blind = _chance_blind(turn.params.num_faces, turn.params.most_dice)
         _act_reader(turn.params, turn.states, self.learn, float(self.nerve), most, blind, out)
         return out
 
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64: all on one."""
-        out = np.zeros((len(turn), turn.variant.facts.num_actions))
-        out[np.arange(len(turn)), self.act(turn)] = 1
-        return out
+
+# --- rollouts -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _roll_out_numbers(params, state, mask):
+    """Liar's Dice: call with the chance that the bid fails, else the least raise on a random face."""
+    raises = count_raises(params, state)
+    bid = state["bid"]
+    if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, state["seat"])):
+        return params.call
+    least = 1  # the least raises, up to where a face comes again
+    first = face_of(params, nth_raise(params, state, 0))
+    while least < raises and face_of(params, nth_raise(params, state, least)) != first:
+        least += 1
+    return nth_raise(params, state, below(state, least))
 
 
 AGENTS = {"numbers": Numbers, "reader": Reader}
+ROLLOUTS = {"numbers": _roll_out_numbers}

@@ -38,11 +38,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from agents.rollouts import RANDOM, ROLLOUTS, rollout_of
-from dice_envs.agent import Turn
-from dice_envs.dice import below, mix, next_u64, uniform
+from dice_envs.agent import Turn, draw_actions
+from dice_envs.dice import below, choose_weighted, mix, next_u64, uniform
 from dice_envs.game import MAX_SEATS, OVER, Facts, Game, check_choice, check_range
 from dice_envs.kernel import kernel
+
+from .rollouts import RANDOM, rollout_of, rollouts
 
 __all__ = ["AGENTS", "MCTS", "compile_search"]
 
@@ -557,15 +558,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         total = 0.0
         for k in range(count):
             total += chances[k]
-        at = uniform(run) * total
-        chosen = 0
-        for k in range(count):
-            if chances[k] > 0.0:
-                chosen = k
-                at -= chances[k]
-                if at < 0.0:
-                    break
-        worlds[0] = worlds[1 + chosen]
+        worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: none goes on, so any will do
         return weight * total
 
     @compiled
@@ -664,18 +657,6 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     return search
 
 
-@kernel
-def _choose_all(streams, policies, actions):
-    for i in range(len(policies)):
-        at = uniform(streams[i])
-        for a in range(policies.shape[1]):
-            if policies[i, a] > 0.0:
-                actions[i] = a
-                at -= policies[i, a]
-                if at < 0.0:
-                    break
-
-
 @dataclasses.dataclass(frozen=True)
 class MCTS:
     """Monte Carlo tree search, for every game: `mcts:50`, `mcts:1000,select=regret`, `mcts:50,opponent=random,expect=true`.
@@ -711,7 +692,7 @@ class MCTS:
             check_range("exploration", self.exploration, 0, 1 if self.select == "regret" else 100, whole=False)
         check_choice("opponent", self.opponent, ("search", "random"))
         check_choice("expect", self.expect, (False, True))
-        check_choice("rollout", self.rollout, (RANDOM, *ROLLOUTS))
+        check_choice("rollout", self.rollout, (RANDOM, *rollouts()))
         check_choice("final", self.final, (None, "best", "mixed"))
         check_range("memory", self.memory, 0.01, 1000, whole=False)
         if self.select == "joint" and self.opponent == "random":
@@ -763,9 +744,7 @@ class MCTS:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        actions = np.zeros(len(turn), np.int64)
-        _choose_all(turn.streams, self.search(turn)[0], actions)
-        return actions
+        return draw_actions(turn.streams, self.search(turn)[0])
 
 
 AGENTS = {"mcts": MCTS}

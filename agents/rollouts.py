@@ -6,64 +6,35 @@ A rollout sees the whole state of a simulation, hidden dice included; it should 
 from __future__ import annotations
 
 import functools
+import importlib
+import pkgutil
 from typing import Any
 
-from dice_envs.dice import below, choose_from_mask, uniform
+from dice_envs.dice import choose_from_mask
 from dice_envs.game import Game, shown
-from dice_envs.games import fatestones, liars_dice
 from dice_envs.kernel import kernel
 
-__all__ = ["RANDOM", "ROLLOUTS", "rollout_of"]
+__all__ = ["RANDOM", "rollout_of", "rollouts"]
 
 RANDOM = "random"
 
 
-@kernel
-def _numbers(params, state, mask):
-    """Liar's Dice: call with the chance that the bid fails, else the least raise on a random face."""
-    raises = liars_dice.count_raises(params, state)
-    bid = state["bid"]
-    if raises == 0 or (
-        bid != liars_dice.NO_BID and uniform(state) >= liars_dice.chance_bid_holds(params, state, state["seat"])
-    ):
-        return params.call
-    least = 1  # the least raises, up to where a face comes again
-    first = liars_dice.face_of(params, liars_dice.nth_raise(params, state, 0))
-    while least < raises and liars_dice.face_of(params, liars_dice.nth_raise(params, state, least)) != first:
-        least += 1
-    return liars_dice.nth_raise(params, state, below(state, least))
-
-
-@kernel
-def _strongest(params, state, mask):
-    """FateStones: the own die that wins most, less what it loses, against the opponent's dice."""
-    seat = state["seat"]
-    own, other = state["hands"][seat], state["hands"][1 - seat]
-    best = 0
-    best_margin = -1_000_000
-    for i in range(state["left"]):
-        margin = 0
-        for j in range(state["left"]):
-            wins, ties = fatestones.duel(own[i], other[j])
-            margin += 2 * wins + ties
-        if margin > best_margin:
-            best = i
-            best_margin = margin
-    return best
-
-
-ROLLOUTS: dict[str, tuple[str, Any]] = {  # name → (game, kernel)
-    "numbers": ("liars_dice", _numbers),
-    "strongest": ("fatestones", _strongest),
-}
+@functools.cache
+def rollouts() -> dict[str, tuple[str, Any]]:
+    """Every rollout policy but RANDOM: name → (game, kernel), from the dictionaries `ROLLOUTS` of the games' modules."""
+    found = {}
+    for module in pkgutil.iter_modules(importlib.import_module(__package__).__path__):
+        for name, policy in getattr(importlib.import_module(f"{__package__}.{module.name}"), "ROLLOUTS", {}).items():
+            found[name] = module.name, policy
+    return found
 
 
 def rollout_of(game: Game, name: str) -> Any:
     """The rollout kernel of that name. ValueError where the game has none of that name."""
-    known = [RANDOM, *(known for known, (plays, _) in ROLLOUTS.items() if plays == game.name)]
+    known = [RANDOM, *(known for known, (plays, _) in rollouts().items() if plays == game.name)]
     if name not in known:
         raise ValueError(f"rollout must be one of {', '.join(map(repr, known))} for {game.name}, not {shown(name)}")
-    return _random(game) if name == RANDOM else ROLLOUTS[name][1]
+    return _random(game) if name == RANDOM else rollouts()[name][1]
 
 
 @functools.cache

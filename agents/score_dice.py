@@ -8,19 +8,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.score_play import NONE_TIED, Die, Equilibrium, Range, ResponseToHighest, Tied, bounded_by_shown, known_ranges
-from dice_envs.agent import Turn, Uniform
-from dice_envs.dice import uniform
+from dice_envs.agent import Turn, Uniform, draw_actions
+from dice_envs.exact.score_dice import (
+    NONE_TIED,
+    Die,
+    Equilibrium,
+    Tied,
+    known_ranges,
+    response_to_highest,
+)
 from dice_envs.game import check_choice
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 from dice_envs.kernel import kernel
 
+from .base import Deterministic, OfOneGame
+
 __all__ = ["AGENTS", "Highest", "Nash", "Response", "Shuffled"]
-
-
-def _check_game(turn: Turn, name: str) -> None:
-    if turn.game.name != "score_dice":
-        raise ValueError(f"{name} plays score_dice only, not {turn.game.name}")
 
 
 @kernel
@@ -30,43 +33,38 @@ def _highest_all(params, states, seats, out):
 
 
 @dataclasses.dataclass(frozen=True)
-class Highest:
+class Highest(OfOneGame, Deterministic):
     """Score dice: always the highest die in hand. Against itself this is the paper's sorted game."""
+
+    plays = "score_dice"
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "highest")
+        self.check(turn)
         out = np.empty(len(turn), np.int64)
         _highest_all(turn.params, turn.states, turn.seats, out)
         return out
 
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """1 for the die chosen, (n, num_actions) float64."""
-        return np.eye(turn.variant.facts.num_actions)[self.act(turn)]
-
 
 @dataclasses.dataclass(frozen=True)
-class Shuffled(Uniform):
+class Shuffled(OfOneGame, Uniform):
     """Score dice: a random die in hand. Against itself this is the paper's unsorted game.
 
     Whatever the other does, each of its dice then meets a random one of those left, so every pairing is equally likely.
     Nobody can gain or lose against that: it is an equilibrium strategy, with any pools.
     """
 
+    plays = "score_dice"
+
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "shuffled")
+        self.check(turn)
         return super().act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The same chance for each die in hand, (n, num_actions) float64."""
-        _check_game(turn, "shuffled")
+        """Equal chances of all dice in hand, (n, num_actions) float64."""
+        self.check(turn)
         return super().probabilities(turn)
-
-
-@functools.lru_cache(maxsize=16)
-def _response(options: Options, seat: int) -> ResponseToHighest:
-    return ResponseToHighest(options, seat)
 
 
 @functools.lru_cache(maxsize=16)
@@ -89,7 +87,7 @@ def _tied_so_far(options: Options, state: Any, seat: int) -> Tied:
 
 
 @dataclasses.dataclass(frozen=True)
-class Response:
+class Response(OfOneGame, Deterministic):
     """Score dice: the exact best response to `highest` or to `shuffled`.
 
     Against `highest` it weighs all that the other may still hold, exactly, for the rest of the game (Tian Ji's horse
@@ -102,6 +100,8 @@ class Response:
         to: "highest" or "shuffled".
     """
 
+    plays = "score_dice"
+
     to: Literal["highest", "shuffled"] = "highest"
 
     def __post_init__(self) -> None:
@@ -109,47 +109,22 @@ class Response:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        _check_game(turn, "score_response")
+        self.check(turn)
         if self.to == "shuffled":
             return Highest().act(turn)
         out = np.empty(len(turn), np.int64)
-        for i, state in enumerate(turn.states):
-            out[i] = self._choose(turn, state, int(turn.seats[i]))
+        for seat in range(2):
+            mine = turn.seats == seat
+            states = turn.states[mine]
+            values = response_to_highest(turn.variant.options, seat).action_values(turn.variant, states)
+            best = values >= values.max(axis=1, keepdims=True) - 1e-9
+            faces = states["faces"][:, seat, : values.shape[1]]
+            out[mine] = np.where(best, faces, 0).argmax(axis=1)  # the highest of the best, the larger of equal ones
         return out
-
-    def _choose(self, turn: Turn, state: Any, seat: int) -> int:
-        options = turn.variant.options
-        held = np.flatnonzero(state["status"][seat] == HELD)
-        dice = [Die(int(state["faces"][seat, place]), options.pools[seat][place]) for place in held]
-        other = bounded_by_shown(known_ranges(turn.variant, state, 1 - seat), state, 1 - seat)
-        score = int(state["score"]) if seat == 0 else -int(state["score"])
-        own = tuple(sorted(dice, reverse=True))
-        chosen = _best_die(options, seat, own, other, score, _tied_so_far(options, state, seat))
-        return int(held[dice.index(chosen)])
-
-
-@functools.lru_cache(maxsize=1 << 18)
-def _best_die(options: Options, seat: int, own: tuple[Die, ...], other: tuple[Range, ...], score: int, tied: Tied) -> Die:
-    """The highest of the best dice."""
-    choices = _response(options, seat).choices(own, other, score, tied)
-    best = max(value for _, value in choices)
-    return next(die for die, value in choices if value >= best - 1e-9)
-
-
-@kernel
-def _draw_all(streams, probabilities, out):
-    for i in range(len(out)):
-        at = uniform(streams[i])
-        chosen = 0
-        for action in range(probabilities.shape[1]):
-            if probabilities[i, action] > 0.0 and at >= 0.0:
-                chosen = action
-                at -= probabilities[i, action]
-        out[i] = chosen
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash:
+class Nash(OfOneGame):
     """Score dice: a Nash equilibrium, for small pools (about 3d6 against 3d6; 4 dice a side with open hands).
 
     It is worked out roll by roll when it is first needed, by linear programming, and mixes its choices. ValueError
@@ -157,15 +132,15 @@ class Nash:
     same, as all equilibria are.
     """
 
+    plays = "score_dice"
+
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        out = np.empty(len(turn), np.int64)
-        _draw_all(turn.streams, self.probabilities(turn), out)
-        return out
+        return draw_actions(turn.streams, self.probabilities(turn))
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        _check_game(turn, "score_nash")
+        self.check(turn)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         for i, state in enumerate(turn.states):
             seat = int(turn.seats[i])

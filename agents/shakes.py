@@ -13,35 +13,16 @@ from typing import Literal
 
 import numpy as np
 
-from agents.shakes_exact import Problem, argument_chances, best_of, beta_chances, efficacy_chances, solve, success_chances
-from dice_envs.agent import Turn
+from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import uniform
+from dice_envs.exact.shakes import Problem, argument_chances, best_of, beta_chances, efficacy_chances, solve, success_chances
 from dice_envs.game import check_choice, check_range
 from dice_envs.games.shakes import ARGUE, Options, argue_all
 from dice_envs.kernel import kernel
 
+from .base import Deterministic, OfOneGame
+
 __all__ = ["AGENTS", "UCB", "Argument", "Bayes", "Dogmatic", "Greedy", "TallyPolicy", "Thompson"]
-
-
-def _options(turn: Turn, name: str) -> Options:
-    if turn.game.name != "shakes":
-        raise ValueError(f"{name} plays shakes only, not {turn.game.name}")
-    options: Options = turn.variant.options
-    return options
-
-
-@kernel
-def _draw(streams, chances, out):
-    """Draw a choice from each row of chances; streams and out are modified in place."""
-    for i in range(len(out)):
-        at = uniform(streams[i])
-        out[i] = -1
-        for k in range(chances.shape[1]):
-            if chances[i, k] > 0.0:  # rounding must not choose what has no chance
-                out[i] = k
-                at -= chances[i, k]
-                if at < 0.0:
-                    break
 
 
 @kernel
@@ -69,8 +50,11 @@ def _highest_draw(params, states, out):
                 out[i] = one
 
 
-class TallyPolicy:
+class TallyPolicy(OfOneGame):
     """A policy that knows the tally alone: patients treated and saved with each treatment."""
+
+    plays = "shakes"
+    tally_alone = True  # see `dice_envs.exact.shakes.measure`
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """How likely each treatment is chosen, (m, n) float64, from patients treated and saved, (m, n) whole numbers.
@@ -81,7 +65,8 @@ class TallyPolicy:
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        options = _options(turn, type(self).__name__.lower())
+        self.check(turn)
+        options = turn.variant.options
         n = options.num_players
         states = turn.states
         chances = self.chances(options, states["treated"][:, :n], states["saved"][:, :n])
@@ -93,9 +78,7 @@ class TallyPolicy:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        out = np.empty(len(turn), np.int64)
-        _draw(turn.streams, self.probabilities(turn), out)
-        return out
+        return draw_actions(turn.streams, self.probabilities(turn))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,8 +151,8 @@ class Thompson(TallyPolicy):
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64. A physician draws a world from the posterior and acts on it."""
-        options = _options(turn, "thompson")
-        if options.mode != "physician":
+        self.check(turn)
+        if turn.variant.options.mode != "physician":
             return super().act(turn)
         if self.posterior == "permutations":  # the states' hidden efficacies are such a draw already
             return turn.states["efficacy"].argmax(axis=1)
@@ -192,13 +175,15 @@ class Argument(TallyPolicy):
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        if _options(turn, "argument").mode == "maesters":
+        self.check(turn)
+        if turn.variant.options.mode == "maesters":
             return Dogmatic().probabilities(turn)
         return super().probabilities(turn)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64. A physician throws the dice."""
-        if _options(turn, "argument").mode == "maesters":
+        self.check(turn)
+        if turn.variant.options.mode == "maesters":
             return Dogmatic().act(turn)
         out = np.empty(len(turn), np.int64)
         _argue_all(turn.params, turn.states, out)
@@ -206,18 +191,18 @@ class Argument(TallyPolicy):
 
 
 @dataclasses.dataclass(frozen=True)
-class Dogmatic:
+class Dogmatic(OfOneGame, Deterministic):
     """The maester of the rules: always argues. Plays mode=maesters only."""
+
+    plays = "shakes"
+    tally_alone = True
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        if _options(turn, "dogmatic").mode != "maesters":
+        self.check(turn)
+        if turn.variant.options.mode != "maesters":
             raise ValueError("dogmatic is a maester and plays mode=maesters only; as a physician's policy it is argument")
         return np.full(len(turn), ARGUE, np.int64)
-
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
-        return np.eye(2)[self.act(turn)]
 
 
 @dataclasses.dataclass(frozen=True)

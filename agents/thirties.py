@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.thirties_exact import Dice, Rules, Strategy, solve
 from dice_envs.agent import Turn
+from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
 from dice_envs.game import shown
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES
+
+from .base import Deterministic, OfOneGame
 
 __all__ = ["AGENTS", "NAMES", "Thirties", "beginner", "custom", "fives_and_sixes", "heuristic", "named", "sixes"]
 
@@ -154,7 +156,7 @@ def _table(rules: Rules, strategy: str | Strategy | Callable[..., int]) -> _Tabl
 
 
 @dataclasses.dataclass(frozen=True)
-class Thirties:
+class Thirties(OfOneGame, Deterministic):
     """Plays the game of 30s by a strategy: how many of the lowest dice to throw again.
 
     Attributes:
@@ -163,6 +165,8 @@ class Thirties:
             "optimal"; or MODULE.FUNCTION, a function of the throw or of throw and dice aside. From Python also the
             function itself or a `Strategy`.
     """
+
+    plays = "thirties"
 
     strategy: str | Strategy | Callable[..., int] = "goal"
 
@@ -177,19 +181,12 @@ class Thirties:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        if turn.game.name != "thirties":
-            raise ValueError(f"thirties plays thirties only, not {turn.game.name}")
+        self.check(turn)
         options = turn.variant.options
         strategy = self.strategy
         if strategy == "goal":
             strategy = options.goal if options.num_players == 1 else "optimal"
         return _table(Rules.of(options), strategy).choose(turn.states)
-
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """1 for the action it plays, (n, num_actions) float64."""
-        chances = np.zeros((len(turn), turn.variant.facts.num_actions))
-        chances[np.arange(len(turn)), self.act(turn)] = 1
-        return chances
 
 
 AGENTS = {"thirties": Thirties}

@@ -16,18 +16,25 @@ import pettingzoo
 from dice_envs import aec
 from dice_envs.agent import Agent, AgentError, Turn, Uniform
 from dice_envs.batch import Batch, IllegalActionError
-from dice_envs.game import Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
+from dice_envs.describe import Description, Reading, describe, layout
+from dice_envs.exact import Measurement, Measures, measure
+from dice_envs.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
 from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
 
 __all__ = [
     "Agent",
     "AgentError",
     "Batch",
+    "Block",
+    "Description",
     "Facts",
     "Game",
     "IllegalActionError",
+    "Measurement",
+    "Measures",
     "Picture",
     "Pool",
+    "Reading",
     "Row",
     "SeatEnv",
     "SeatVectorEnv",
@@ -35,7 +42,10 @@ __all__ = [
     "Uniform",
     "Variant",
     "configure",
+    "describe",
+    "layout",
     "load",
+    "measure",
     "names",
     "state_dtype",
 ]

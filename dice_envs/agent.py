@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+import importlib
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from dice_envs.batch import IllegalActionError, as_actions, explain_illegal
-from dice_envs.dice import choose_from_mask
+from dice_envs.dice import choose_from_mask, choose_weighted
 from dice_envs.game import Game, Variant, shown
 from dice_envs.kernel import kernel
 
-__all__ = ["Agent", "AgentError", "Turn", "Uniform", "ask", "ask_probabilities", "register_specs", "resolve"]
+__all__ = [
+    "Agent",
+    "AgentError",
+    "Turn",
+    "Uniform",
+    "ask",
+    "ask_probabilities",
+    "draw_actions",
+    "name_of",
+    "players",
+    "resolve",
+]
+
+_ROUNDING = 1e-4  # by which probabilities may miss 1 together, as those of networks in float32 do; they are then scaled
 
 
 class AgentError(ValueError):
@@ -105,12 +120,12 @@ def ask(agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, s
     try:
         actions = as_actions(answer, len(index))
     except IllegalActionError as problem:
-        raise AgentError(f"{_name_of(agent)} in {variant.game.name}: {problem}") from None
+        raise AgentError(f"{name_of(agent)} in {variant.game.name}: {problem}") from None
     row = variant.kernels.first_illegal(variant.params, states, index, actions)
     if row >= 0:
         game = index[row]
         reason = explain_illegal(variant, states[game], int(actions[row]))
-        raise AgentError(f"{_name_of(agent)} in {variant.game.name}, seat {states['seat'][game]} of game {game}: {reason}")
+        raise AgentError(f"{name_of(agent)} in {variant.game.name}, seat {states['seat'][game]} of game {game}: {reason}")
     streams[index] = own
     return actions
 
@@ -122,8 +137,8 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
         AgentError: the agent states no probabilities, or they are no distribution over the legal actions.
     """
     if not hasattr(agent, "probabilities"):
-        raise AgentError(f"{_name_of(agent)} states no probabilities, so it can only be measured by playing")
-    who = f"{_name_of(agent)} in {turn.game.name}"
+        raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing")
+    who = f"{name_of(agent)} in {turn.game.name}"
     chances = np.asarray(agent.probabilities(turn), np.float64)
     expected = (len(turn), turn.variant.facts.num_actions)
     if chances.shape != expected:
@@ -137,16 +152,30 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
         raise AgentError(
             f"{who}, seat {turn.seats[row]}: the probability of action {action} ({words}) is {chances[row, action]}"
         )
-    off = np.abs(chances.sum(axis=1) - 1)
-    if len(turn) and off.max() > 1e-6:
+    sums = chances.sum(axis=1, keepdims=True)
+    off = np.abs(sums[:, 0] - 1)
+    if len(turn) and off.max() > _ROUNDING:
         row = int(off.argmax())
         raise AgentError(f"{who}, seat {turn.seats[row]}: probabilities must sum to 1, not {chances[row].sum()}")
-    return chances
+    return chances / sums
 
 
-def _name_of(agent: Any) -> str:
+def name_of(agent: Any) -> str:
     """An agent's class, and its parameters where it is a dataclass."""
     return repr(agent) if dataclasses.is_dataclass(agent) else type(agent).__name__
+
+
+@kernel
+def _draw_rows(streams, policies, out):
+    for i in range(len(out)):
+        out[i] = choose_weighted(streams[i], policies[i], policies.shape[1])
+
+
+def draw_actions(streams: np.ndarray, policies: np.ndarray) -> np.ndarray:
+    """An action from each policy (n, num_actions), (n,) int64. `streams` (n,) is modified in place."""
+    out = np.empty(len(policies), np.int64)
+    _draw_rows(streams, policies, out)
+    return out
 
 
 @kernel
@@ -168,27 +197,29 @@ class Uniform:
         return legal / legal.sum(axis=1, keepdims=True)
 
 
-_make_agent: list[Callable[[str], Agent]] = []  # what turns other specs into agents; `agents` puts its own here
+@functools.cache
+def players() -> ModuleType:
+    """The package of agents: `dice_envs.agents` where it is installed, `agents` beside this package in a checkout.
 
-
-def register_specs(make: Callable[[str], Agent]) -> None:
-    """Let environments take agent specs such as "numbers:bluff=0.25": `make` turns one into an agent."""
-    _make_agent[:] = [make]
+    The library knows agents by name alone; this is the one place that finds them.
+    """
+    beside = Path(__file__).resolve().parent.parent / "agents"
+    name = "agents" if (beside / "__init__.py").exists() else "dice_envs.agents"
+    return importlib.import_module(name)
 
 
 def resolve(agent: str | Agent) -> Agent:
-    """An agent from an agent or its spec. `random` is always known; `import agents` adds the others.
+    """An agent from an agent or its spec, such as "numbers:bluff=0.25".
 
     Raises:
         ValueError: the spec names no known agent.
         TypeError: neither a spec nor an object with `act`.
     """
+    if agent == "random":  # the default of every environment: no need to load all agents for it
+        return Uniform()
     if isinstance(agent, str):
-        if agent == "random":
-            return Uniform()
-        if not _make_agent:
-            raise ValueError(f"unknown agent {shown(agent)}; without `import agents` only 'random' and Agent objects are known")
-        return _make_agent[0](agent)
+        made: Agent = players().make(agent)
+        return made
     if not isinstance(agent, Agent):
         raise TypeError(f"an agent is a spec or an object with an act method, not {shown(agent)}")
     return agent

@@ -7,11 +7,27 @@ copy of a state carries it along, and drawing costs under a nanosecond. All draw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from dice_envs.kernel import kernel
 
-__all__ = ["STREAM", "below", "choose_from_mask", "mix", "new_streams", "next_u64", "roll", "roll_counts", "uniform"]
+__all__ = [
+    "STREAM",
+    "below",
+    "choose_from_mask",
+    "choose_weighted",
+    "counts_of",
+    "faces_of",
+    "mix",
+    "new_streams",
+    "next_u64",
+    "roll",
+    "roll_counts",
+    "uniform",
+]
 
 STREAM = np.dtype([("rng", np.uint64)], align=True)  # a random stream on its own
 
@@ -91,6 +107,36 @@ def choose_from_mask(stream, mask):
                 return i
             k -= 1
     return -1
+
+
+@kernel(allocates=False)
+def choose_weighted(stream, weights, count):
+    """A random index below `count`, each with a probability in proportion to its weight; −1 when all weights are 0.
+
+    `weights` (count or more,) are not negative. `stream` is modified in place.
+    """
+    total = 0.0
+    for i in range(count):
+        total += weights[i]
+    at = uniform(stream) * total
+    chosen = -1
+    for i in range(count):
+        if weights[i] > 0.0:  # rounding must not choose what has no chance
+            chosen = i
+            at -= weights[i]
+            if at < 0.0:
+                break
+    return chosen
+
+
+def faces_of(counts: Any) -> tuple[int, ...]:
+    """The dice of which `counts[face - 1]` show each face, in rising order."""
+    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
+
+
+def counts_of(faces: Sequence[int]) -> np.ndarray:
+    """How many of the dice show each face, (8,) int64 as `roll_counts` sets them."""
+    return np.bincount(np.asarray(faces, np.int64), minlength=9)[1:]
 
 
 def new_streams(seed: int | np.random.SeedSequence | None, n: int) -> np.ndarray:

@@ -9,25 +9,32 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import itertools
 import math
 import pkgutil
 import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
+
+from dice_envs.state import MAX_SEATS, OVER, state_dtype
+from dice_envs.view import Block, Picture, Row
 
 __all__ = [
     "MAX_SEATS",
     "MAX_SHOWN",
     "OVER",
+    "Block",
     "Facts",
     "Game",
     "Picture",
     "Row",
     "Variant",
     "check_choice",
+    "check_faces",
+    "check_list",
     "check_range",
     "check_reset_options",
     "check_seed",
@@ -37,30 +44,20 @@ __all__ = [
     "names",
     "parse_options",
     "shown",
+    "single_seat",
     "state_dtype",
 ]
 
-MAX_SEATS = 6  # the most seats any game has; sizes the per-seat fields of every state
-OVER = -1  # value of the field `seat` when the game is over
+PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; it means nothing
 
 
-def state_dtype(fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
-    """A game's STATE: the fields that all games share, then the game's own.
-
-    Shared: `rng` (uint64, the game's random stream), `seat` (int8, the seat to move, or OVER), `rewards`
-    (float32 per seat, earned since the last step), `out` (int8 per seat, 1 once the game has ended for
-    that seat though others may play on).
-    """
-    shared = [("rng", np.uint64), ("seat", np.int8), ("rewards", np.float32, (MAX_SEATS,)), ("out", np.int8, (MAX_SEATS,))]
-    return np.dtype([*shared, *fields], align=True)
-
-
-class Facts(NamedTuple):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
     """What a game with given options promises; the conformance tests hold every game to it."""
 
     num_seats: int
     num_actions: int  # actions are 0 … num_actions − 1
-    observation_size: int  # length of one observation, float32 in [0, 1]
+    observation_size: int = 0  # length of one observation, float32 in [0, 1]; `Variant` sums it up from the game's blocks
     min_return: float  # least and greatest sum of one seat's rewards over a game
     max_return: float
     zero_sum: bool  # returns over all seats add up to 0
@@ -68,26 +65,84 @@ class Facts(NamedTuple):
     max_steps: int  # the most actions in one game, all seats together
 
 
-class Row(NamedTuple):
-    """One line of a picture: a caption and dice (a face value each, None for a hidden die)."""
-
-    caption: str
-    dice: tuple[int | None, ...] = ()
+# --- the kernels of a game --------------------------------------------------------------------------------------
+# They work in place. In all of them `params` is the NamedTuple that the game's `params` returns, `state` one record of
+# its dtype `state`, and `seat` a seat, 0 … num_seats − 1.
 
 
-class Picture(NamedTuple):
-    """What a viewer sees of a state: a title, rows of dice, and closing lines of text."""
+class Deal(Protocol):
+    """Start a game: sets every field of the state but `rng`, which is set before and drawn from."""
 
-    title: str
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...] = ()
+    def __call__(self, params: Any, state: Any, /) -> None: ...
+
+
+class Legal(Protocol):
+    """Set `mask[a] = 1` for each legal action `a` of the seat to move: `mask` is (num_actions,) int8 and comes zeroed."""
+
+    def __call__(self, params: Any, state: Any, mask: Any, /) -> None: ...
+
+
+class Play(Protocol):
+    """Play a legal action of the seat to move, and all chance that follows, up to the next decision or the end.
+
+    Sets `rewards` to what each seat earns by that, and `out` and `seat` when the game ends.
+    """
+
+    def __call__(self, params: Any, state: Any, action: int, /) -> None: ...
+
+
+class Observe(Protocol):
+    """Write what the seat sees into `out`, (observation_size,) float32 that comes zeroed, as `blocks` lays it out."""
+
+    def __call__(self, params: Any, state: Any, seat: int, out: Any, /) -> None: ...
+
+
+class RerollHidden(Protocol):
+    """Draw again all that the seat cannot see, distributed as it is given what the seat has seen, and change nothing else.
+
+    The state's stream is a fresh one then.
+    """
+
+    def __call__(self, params: Any, state: Any, seat: int, /) -> None: ...
+
+
+class RandomAction(Protocol):
+    """A uniformly random legal action of the seat to move, drawn from the state's own stream."""
+
+    def __call__(self, params: Any, state: Any, /) -> int: ...
+
+
+class Retract(Protocol):
+    """Take back the commitments that are not revealed yet, so that the first seat to commit is to move; or do nothing."""
+
+    def __call__(self, params: Any, state: Any, /) -> None: ...
+
+
+class Expect(Protocol):
+    """Play a legal action with what the dice decide averaged over.
+
+    Writes each seat's expected reward into `rewards`, (num_seats,) float64, and returns the probability that the game
+    continues. The state becomes the one in which it does.
+    """
+
+    def __call__(self, params: Any, state: Any, action: int, rewards: Any, /) -> float: ...
+
+
+class Arrange(Protocol):
+    """Change a state just dealt to the position that reset options ask for. A plain function, not a kernel.
+
+    `options` are the game's options; `wanted` holds at least one of `Game.reset_options` and no others.
+    ValueError, before anything changes, if these are malformed.
+    """
+
+    def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Game:
     """One game: its options, its state and its rules as kernels. See CONTRIBUTING for how to write one.
 
-    Kernels work in place on a record of dtype `state` and receive the NamedTuple that `params` returns.
+    Each kernel is explained by its type.
     """
 
     name: str  # as in commands and module names: "liars_dice"
@@ -96,22 +151,27 @@ class Game:
     options: type  # frozen dataclass; raises ValueError from __post_init__
     state: np.dtype[Any]
     params: Callable[[Any], Any]  # options → NamedTuple of numbers
-    facts: Callable[[Any], Facts]  # options → Facts
-    deal: Callable[..., None]  # (params, state): start a game; only `rng` is set before
-    legal: Callable[..., None]  # (params, state, mask): set mask[a] = 1 for each legal action; mask comes zeroed
-    play: Callable[..., None]  # (params, state, action): a legal action of the seat to move, and chance after it
-    observe: Callable[..., None]  # (params, state, seat, out): write the seat's observation; out comes zeroed
-    reroll_hidden: Callable[..., None]  # (params, state, seat): draw again all that the seat cannot see
+    facts: Callable[[Any], Facts]  # options → Facts, all but the observation's size
+    blocks: Callable[[Any], tuple[Block, ...]]  # options → the observation's layout, in order
+    deal: Deal
+    legal: Legal
+    play: Play
+    observe: Observe
+    reroll_hidden: RerollHidden
     describe_action: Callable[[Any, int], str]  # (options, action) → words
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
-    random_action: Callable[..., int] | None = None  # (params, state): a uniform legal action, without a mask
-    arrange: Callable[[Any, Any, Mapping[str, Any]], None] | None = None  # (options, state, reset options)
+    random_action: RandomAction | None = None  # where it can be drawn faster than from a mask
+    reset_options: tuple[str, ...] = ()  # names that `reset(options=...)` of every environment takes
+    arrange: Arrange | None = None  # does what they ask for
     gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
     # Two more that search uses where a game offers them:
-    retract: Callable[..., None] | None = None  # (params, state): take back commitments not yet revealed
-    # (params, state, action, rewards (seats,)) → chance that the game goes on: play, with what the dice decide averaged
-    # over; writes the expected rewards, and the state goes on as it does when the game does
-    expect: Callable[..., float] | None = None
+    retract: Retract | None = None
+    expect: Expect | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.reset_options) != (self.arrange is not None):
+            raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
+        object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, self.arrange))
 
     def configure(self, /, **options: Any) -> Variant:
         """This game with options fixed. Raises ValueError naming the option, its value and what is allowed."""
@@ -122,17 +182,31 @@ class Game:
         return Variant(self, self.options(**{name: _python_value(value) for name, value in options.items()}))
 
 
+def _arrange_named(
+    name: str, known: tuple[str, ...], arrange: Arrange | None, options: Any, state: Any, wanted: Mapping[str, Any]
+) -> None:
+    """Arrange what the game knows by name; ValueError for a reset option that it does not."""
+    for option in wanted:
+        if option not in known and option != PLACEHOLDER:
+            raise ValueError(f"{name} has no reset option {shown(option)}; it has: {', '.join(known) or 'none'}")
+    given = {option: value for option, value in wanted.items() if option in known}
+    if given and arrange is not None:
+        arrange(options, state, given)
+
+
 class Variant:
     """A game with its options fixed: what environments and agents are built on.
 
-    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`.
+    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`, and `blocks`, the
+    observation's layout without absent blocks.
     """
 
     def __init__(self, game: Game, options: Any) -> None:
         self.game = game
         self.options = options
         self.params = game.params(options)
-        self.facts = game.facts(options)
+        self.blocks = tuple(block for block in game.blocks(options) if block.size)
+        self.facts = dataclasses.replace(game.facts(options), observation_size=sum(block.size for block in self.blocks))
 
     @functools.cached_property
     def kernels(self) -> Any:
@@ -196,6 +270,14 @@ def configure(game: str | Game | Variant, /, **options: Any) -> Variant:
     return (game if isinstance(game, Game) else load(game)).configure(**options)
 
 
+def single_seat(game: str | Game | Variant, **options: Any) -> Variant:
+    """As `configure`, but a game by name or Game stands for the variant that `gymnasium.make` gives (`Game.gym_options`)."""
+    if isinstance(game, Variant):
+        return configure(game, **options)
+    plain = configure(game).game
+    return plain.configure(**{**plain.gym_options, **options})
+
+
 # --- checking and parsing of options ----------------------------------------------------------------------------
 
 MAX_SHOWN = 100  # characters of a value that a message repeats
@@ -251,6 +333,22 @@ def check_range(name: str, value: Any, low: float, high: float, whole: bool = Tr
 def is_list(value: Any) -> bool:
     """Whether it is a list, a tuple or an array with entries to count."""
     return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def check_list(name: str, value: Any, count: int | None, entries: str) -> None:
+    """Raise ValueError unless `value` is a list of `count` entries (any number if None); `entries` says of what."""
+    if not is_list(value) or count not in (None, len(value)):
+        raise ValueError(f"{name} must be {'a list of' if count is None else count} {entries}, not {shown(value)}")
+
+
+def check_faces(name: str, value: Any, count: int | None, faces: int | Sequence[int]) -> None:
+    """Raise ValueError unless `value` lists the faces that `count` dice show (any number if None).
+
+    `faces` is how many faces every die has, or one number for each.
+    """
+    check_list(name, value, count, "face values")
+    for shows, most in zip(value, itertools.repeat(faces) if isinstance(faces, int) else faces):
+        check_range(name, shows, 1, most)
 
 
 def check_seed(seed: Any, name: str = "seed") -> None:

@@ -18,12 +18,14 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numba
 import numpy as np
 
 __all__ = ["kernel", "package_stamp"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _OWN_PACKAGE = Path(__file__).resolve().parent
 # What changes the machine code from outside: NUMBA_BOUNDSCHECK, NUMBA_DEBUGINFO, NUMBA_OPT.
@@ -152,7 +154,20 @@ def _warn_uncached(reason: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: bool = True, allocates: bool = True) -> Any:
+@overload
+def kernel(function: _F) -> _F: ...
+@overload
+def kernel(*, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False) -> Callable[[_F], _F]: ...
+@overload
+def kernel(function: _F, *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False) -> _F: ...
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    tag: str = "",
+    cache: bool = True,
+    allocates: bool = True,
+    inline: bool = False,
+) -> Any:
     """Compile a function with numba in nopython mode, without the GIL, and cache it on disk.
 
     Args:
@@ -162,15 +177,20 @@ def kernel(function: Callable[..., Any] | None = None, *, tag: str = "", cache: 
         cache: False for kernels whose closure no tag can describe.
         allocates: False for kernels that make no arrays: they then do not count references to those handed on, which
             costs much where small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
+        inline: True for kernels that many loops call with many parameters: their code goes into each loop, which saves
+            handing the parameters on. (numba's own option `forceinline`; ignored where it is unknown.)
 
     Returns:
-        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself.
+        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. For type checkers it is the function, so that
+        a kernel with other arguments than the contract's is an error where the game names it.
     """
     if function is None:
-        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates)
+        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if not allocates and hasattr(_TARGET_OPTIONS, "_nrt"):
         options["_nrt"] = False
+    if inline and hasattr(_TARGET_OPTIONS, "forceinline"):
+        options["forceinline"] = True
     compiled: Any = numba.njit(**options)(function)
     if compiled is function or not cache:
         return compiled

@@ -20,7 +20,7 @@ from gymnasium.vector.utils import batch_space
 
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
-from dice_envs.dice import STREAM, below, mix, uniform
+from dice_envs.dice import STREAM, below, choose_weighted, mix
 from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, configure, shown
 from dice_envs.kernel import kernel
 from dice_envs.render import RENDER_MODES, check_mode, render
@@ -49,14 +49,15 @@ class Pool:
         if not self.agents:
             raise ValueError("a pool needs at least one agent")
         self.agents = [resolve(agent) for agent in self.agents]
-        self.cumulative()
+        self.shares()
 
-    def cumulative(self) -> np.ndarray:
-        """Weights summed up to 1, (agents,) float64."""
+    def shares(self) -> np.ndarray:
+        """How often each agent is drawn, (agents,) float64 that add up to 1."""
         weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
         if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
             raise ValueError(f"weights must be {len(self.agents)} numbers from 0 on, not all 0, not {shown(self.weights)}")
-        return np.cumsum(weights) / weights.sum()
+        shares: np.ndarray = weights / weights.sum()
+        return shares
 
 
 @kernel
@@ -66,17 +67,12 @@ def _draw_seats(states, index, num_seats, fixed, learners):
 
 
 @kernel
-def _draw_players(states, index, learners, cumulative, players):
+def _draw_players(states, index, learners, weights, players):
     for i in index:
         for seat in range(players.shape[1]):
             players[i, seat] = LEARNER
             if seat != learners[i]:
-                at = uniform(states[i])
-                players[i, seat] = len(cumulative) - 1
-                for k in range(len(cumulative)):
-                    if at < cumulative[k]:
-                        players[i, seat] = k
-                        break
+                players[i, seat] = choose_weighted(states[i], weights, len(weights))
 
 
 @kernel
@@ -196,7 +192,7 @@ class SeatGames:
 
     def _seat_players(self, index: np.ndarray) -> None:
         if self.pool:
-            _draw_players(self.states, index, self.learners, self.pool.cumulative(), self.players)
+            _draw_players(self.states, index, self.learners, self.pool.shares(), self.players)
             return
         seats = self.players.shape[1]
         self.players[index] = 0

@@ -15,19 +15,37 @@ from rich.text import Text
 
 import experiments.reproduce
 import experiments.solve
+from dice_envs import configure, layout, load, measure, names
+from dice_envs.game import single_seat
+from experiments.arena import check_table, log_writer, save_plot, show, tournament
+from experiments.bench import chosen_parts
+from experiments.discovery import add_commands, agents_by_game, make_players
+from experiments.measure import measuring
+from experiments.measure import show as show_measures
+from experiments.options import (
+    AgentsArgument,
+    GameArgument,
+    GamesOption,
+    JsonOption,
+    OptionOption,
+    ReportOption,
+    SeedOption,
+    game_options,
+)
 from experiments.output import (
     check_folder,
     check_writable,
     console,
-    figure,
     finish,
     one_line_errors,
+    print_mode,
     progress,
     seed_or_fresh,
     write_json,
     write_text,
 )
-from experiments.plugins import add_commands
+from experiments.play import play_game
+from experiments.train import train as run_training
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,13 +56,6 @@ app = typer.Typer(
 )
 reproduce_app = typer.Typer(no_args_is_help=True, help="Every figure of a source, published beside computed.")
 solve_app = typer.Typer(no_args_is_help=True, help="Exact values of a game.")
-
-GameArgument = Annotated[str, typer.Argument(help="The game, say liars_dice; `games` lists them.")]
-AgentsArgument = Annotated[list[str], typer.Argument(help="Agents, say random numbers:bluff=0.25; `agents` lists them.")]
-OptionOption = Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it for more.")]
-SeedOption = Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")]
-JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")]
-ReportOption = Annotated[Path | None, typer.Option(help="Write plots into this folder.")]
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,24 +72,28 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 @app.command()
 @guarded
 def games() -> None:
-    """List the games and their options."""
-    from dice_envs import load, names
-
+    """List the games, their options, and what their observations hold."""
     for name in names():
         game = load(name)
-        console.print(Text.assemble("\n", (name, "bold"), f"  {game.title}"))
-        console.print((game.options.__doc__ or "").partition("Attributes:")[2].strip("\n"))
+        _print_heading(name, game.title)
+        console.print((game.options.__doc__ or "").partition("Attributes:")[2].rstrip().lstrip("\n"))
+        console.print(Text.assemble("\n  ", ("observation", "bold"), ", with the default options: entries, block, meaning"))
+        console.print("\n".join(f"    {line}" for line in layout(game).splitlines()))
 
 
 @app.command("agents")
 @guarded
 def list_agents() -> None:
-    """List the agents and their parameters."""
-    import agents
+    """List the agents and their parameters, by the game that they play."""
+    for game, factories in agents_by_game().items():
+        _print_heading(game or "any game", load(game).title if game else "")
+        for name, factory in factories.items():
+            console.print(Text.assemble("\n  ", (name, "bold")))
+            console.print(f"    {(factory.__doc__ or '').strip()}")
 
-    for name, factory in agents.factories().items():
-        console.print(Text.assemble("\n", (name, "bold")))
-        console.print(f"    {(factory.__doc__ or '').strip()}")
+
+def _print_heading(name: str, title: str) -> None:
+    console.print(Text.assemble("\n", (name, "bold"), f"  {title}"))
 
 
 @app.command()
@@ -87,7 +102,7 @@ def arena(
     game: GameArgument,
     agents: AgentsArgument,
     option: OptionOption = None,
-    games: Annotated[int, typer.Option(help="Games for each pair, or at the one table.")] = 10_000,
+    games: GamesOption = 10_000,
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -99,49 +114,25 @@ def arena(
 
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
-    import agents as known_agents
-    from dice_envs import configure
-    from dice_envs.game import parse_options
-    from experiments.arena import check_table, log_writer, show, tournament
-
-    variant = configure(game, **parse_options(option or []))
-    players = [known_agents.make(spec) for spec in agents]
+    variant = configure(game, **game_options(option))
+    players = make_players(variant, agents)
     check_table(variant, len(agents), games)
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
     seed = seed_or_fresh(seed)
     check_writable(json)
     check_writable(log)
     check_folder(report)
+    print_mode(variant)
     meetings = len(agents) * (len(agents) - 1) // 2 if variant.facts.num_seats == 2 else 1
     with progress(f"{meetings} × {games:,} games", meetings * games) as done:
         result = tournament(variant, agents, games, seed, done, players, writer)
 
-    def draw(folder: Path) -> None:
-        size = 2 + 1.1 * len(agents)
-        with figure(folder, f"arena_{variant.game.name}", figsize=(size + 2, size)) as (_, axes):
-            draw_win_rates(axes, result)
-
     finish(
         lambda: show(result),
         lambda: write_json(json, result),
-        lambda: draw(report) if report is not None else None,
+        lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
         lambda: write_text(log, writer.text()) if log is not None else None,
     )
-
-
-def draw_win_rates(axes: Any, result: Any) -> None:
-    """The cross table as coloured cells."""
-    import numpy as np
-
-    rates = np.array([[np.nan if rate is None else rate for rate in row] for row in result.win_rate], float)
-    axes.imshow(rates, cmap="RdYlGn", vmin=0, vmax=1)
-    for (i, j), rate in np.ndenumerate(rates):
-        if not np.isnan(rate):
-            axes.text(j, i, f"{100 * rate:.1f}\n±{100 * result.ci95[i][j]:.1f}", ha="center", va="center", fontsize=8)
-    axes.set_xticks(range(len(result.agents)), result.agents, rotation=30, ha="right", fontsize=8)
-    rows = result.agents if len(rates) > 1 else ["all at one table"]
-    axes.set_yticks(range(len(rates)), rows, fontsize=8)
-    axes.set_title(f"{result.game}: % won by the row's agent ({result.games:,} games each, seed {result.seed})", fontsize=10)
 
 
 @app.command()
@@ -152,13 +143,11 @@ def play(
         list[str] | None, typer.Argument(help="Opponents in seat order after you; one of them plays all.")
     ] = None,
     option: OptionOption = None,
-    seat: Annotated[int | None, typer.Option(help="Your seat; drawn if left out.")] = None,
+    seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
     people: Annotated[int, typer.Option(help="How many people play at this terminal; agents take the other seats.")] = 1,
     seed: SeedOption = None,
 ) -> None:
-    """Play at the terminal against any agents, dice drawn."""
-    from experiments.play import play_game
-
+    """Play at the terminal against any agents, with the dice shown as pictures."""
     play_game(game, agents or ["random"], option or [], seat, people, seed_or_fresh(seed))
 
 
@@ -172,49 +161,65 @@ def train(
     opponents: Annotated[list[str] | None, typer.Option("--opponent", help="A fixed opponent of the pool; repeat it.")] = None,
     steps: Annotated[int | None, typer.Option(help="Learner steps, instead of the preset's.")] = None,
     seed: SeedOption = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     evaluation_games: Annotated[int, typer.Option(help="Games for each pair of the final cross table.")] = 20_000,
     json: JsonOption = None,
 ) -> None:
     """Train a MaskablePPO agent against a pool of opponents and past selves, measure it and save it.
 
     The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named. Ctrl-C saves all and
-    stops; --resume then goes on, as it does after a kill, and comes to the very end that an undisturbed run comes to.
+    stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run does.
     """
-    from experiments.train import train as run_training
-
     run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json)
+
+
+@app.command("measure")
+@guarded
+def measure_agent(
+    game: GameArgument,
+    agent: Annotated[str, typer.Argument(help="The agent, say numbers:bluff=0.25; `agents` lists them.")],
+    option: OptionOption = None,
+    sample: Annotated[
+        int | None, typer.Option(help="Deals or games looked at where there are too many for all of them.")
+    ] = None,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
+
+    Example: measure liars_dice numbers:bluff=0.25 -o rules=openspiel -o num_dice=1
+    """
+    variant = single_seat(game, **game_options(option))
+    make_players(variant, [agent])
+    seed = seed_or_fresh(seed)
+    check_writable(json)
+    print_mode(variant)
+    with measuring(agent) as done:
+        measured = measure(variant, agent, seed=seed, sample=sample, done=done)
+    finish(lambda: show_measures(measured), lambda: write_json(json, measured))
 
 
 @app.command()
 @guarded
 def bench(
-    only: Annotated[list[str] | None, typer.Argument(help="Parts to run, say liars_dice; all if left out.")] = None,
+    only: Annotated[list[str] | None, typer.Argument(help="Games or parts, say liars_dice or search; all if left out.")] = None,
     quick: Annotated[bool, typer.Option(help="Smaller sizes: a look, not a measurement.")] = False,
     json: JsonOption = None,
 ) -> None:
     """Measure speed beside peers in the same run, on one core unless a row says otherwise."""
-    import experiments.bench
-    from dice_envs.game import shown
-    from experiments.plugins import modules
-
-    parts = modules(experiments.bench)
-    wanted = [name.replace("-", "_") for name in only or parts]
-    for name in wanted:
-        if name not in parts:
-            raise ValueError(f"unknown part {shown(name)}; parts are: {', '.join(parts)}")
+    parts = chosen_parts(only or [])
     check_writable(json)
     table = Table(title="bench", title_justify="left")
-    for heading in ("what", "ours", "aim", "peer", "peer's name", "ratio", "note"):
+    for heading in ("game", "what", "ours", "aim", "peer", "peer's name", "ratio", "note"):
         table.add_column(heading, justify="right" if heading in ("ours", "aim", "peer", "ratio") else "left")
     rows = []
-    for name in wanted:
-        for row in parts[name].rows(quick):
+    for part in parts:
+        for row in part.rows(quick):
             rows.append({**vars(row), "ratio": row.ratio})
             figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
             ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
             console.print(f"{row.name}: {figures[0]} {ratio}")
-            table.add_row(row.name, *figures, row.peer_name, ratio, row.note)
+            table.add_row(part.game, row.name, *figures, row.peer_name, ratio, row.note)
     finish(lambda: console.print(table), lambda: write_json(json, {"rows": rows}))
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ import experiments.logs
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, Variant, check_range, shown
-from experiments.output import Z95, console
-from experiments.plugins import modules
+from experiments.discovery import modules
+from experiments.output import Z95, console, saved_plot
 
-__all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "show", "tournament"]
+__all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "save_plot", "show", "tournament"]
 
-GAMES_AT_ONCE = 2048  # states of so many games stay in the processor's cache
+GAMES_AT_ONCE = 2048  # the states of this many games stay in the processor's cache
 MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a seat
 
 
@@ -147,12 +148,12 @@ def tournament(
     for members, meeting_seed in zip(meetings, np.random.SeedSequence(seed).spawn(len(meetings)), strict=True):
         after_move = None if log is None else log.after_move
         returns = play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move=after_move)
-        shares, drawn = _shares(returns)
+        shares, is_draw = _shares(returns)
         for place, member in enumerate(members):
             row, column = (member, members[1 - place]) if seats == 2 else (0, member)
             result.win_rate[row][column] = float(shares[:, place].mean())
             result.ci95[row][column] = _half_width(shares[:, place])
-            result.draws[row][column] = float(drawn.mean())
+            result.draws[row][column] = float(is_draw.mean())
             result.mean_return[row][column] = float(returns[:, place].mean())
     if seats == 2:
         result.elo = elo(result.win_rate, games)
@@ -160,7 +161,7 @@ def tournament(
 
 
 def check_table(variant: Variant, agents: int, games: int) -> None:
-    """Raise ValueError unless so many agents can play a tournament of so many games."""
+    """Raise ValueError unless that number of agents can play a tournament of that number of games."""
     seats = variant.facts.num_seats
     check_range("games", games, 1, MOST_GAMES)
     if seats == 1:
@@ -175,7 +176,7 @@ def log_writer(variant: Variant, agents: int) -> Any:
     """What takes the games of one pair for a log in the game's own format (see `experiments.logs`).
 
     Raises:
-        ValueError: the game has no log format, or that has no room for these options or so many agents.
+        ValueError: the game has no log format, or cannot hold games of these options or of more than two agents.
     """
     formats = modules(experiments.logs)
     if variant.game.name not in formats:
@@ -232,3 +233,24 @@ def show(result: Result) -> None:
         shared = [f"{100 * draw:.2f}" for line in result.draws for draw in line if draw]
         if shared:
             console.print(f"drawn: {', '.join(shared)} %")
+
+
+def save_plot(folder: Path, name: str, result: Result) -> None:
+    """The cross table as a plot in the folder."""
+    size = 2 + 1.1 * len(result.agents)
+    with saved_plot(folder, name, figsize=(size + 2, size)) as (_, axes):
+        _plot_win_rates(axes, result)
+
+
+def _plot_win_rates(axes: Any, result: Result) -> None:
+    """The cross table as coloured cells."""
+    rates = np.array([[np.nan if rate is None else rate for rate in row] for row in result.win_rate], float)
+    axes.imshow(rates, cmap="RdYlGn", vmin=0, vmax=1)
+    for (i, j), rate in np.ndenumerate(rates):
+        half = result.ci95[i][j]
+        if half is not None:
+            axes.text(j, i, f"{100 * rate:.1f}\n±{100 * half:.1f}", ha="center", va="center", fontsize=8)
+    axes.set_xticks(range(len(result.agents)), result.agents, rotation=30, ha="right", fontsize=8)
+    rows = result.agents if len(rates) > 1 else ["all at one table"]
+    axes.set_yticks(range(len(rates)), rows, fontsize=8)
+    axes.set_title(f"{result.game}: % won by the row's agent ({result.games:,} games each, seed {result.seed})", fontsize=10)

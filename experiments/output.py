@@ -30,21 +30,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from dice_envs.game import check_range
+from dice_envs.game import Variant, check_range
 
 __all__ = [
-    "Row",
+    "Finding",
     "Stopped",
     "atomic",
     "check_folder",
     "check_writable",
     "console",
-    "figure",
     "finish",
     "one_line_errors",
+    "print_mode",
     "print_rows",
     "progress",
     "remove_left_overs",
+    "saved_plot",
     "seed_or_fresh",
     "verdict",
     "wilson_half_width",
@@ -87,7 +88,7 @@ class _Output:
                 raise
             self.failed = True
             _discard_unwritten()
-            typer.echo(f"error: standard output cannot be written ({problem.strerror}); it goes on here", err=True)
+            typer.echo(f"error: standard output cannot be written ({problem.strerror}); the rest follows here", err=True)
             self.write(text)
 
 
@@ -120,8 +121,11 @@ def _discard_unwritten() -> None:
 
 
 @dataclasses.dataclass
-class Row:
-    """A published figure beside ours. `error` is 0 for an exact figure, else the half-width of a 95 % interval."""
+class Finding:
+    """A published figure, if there is one, beside ours.
+
+    `error` is 0 for an exact figure, else the half-width of a 95 % interval.
+    """
 
     source: str
     figure: str
@@ -132,8 +136,8 @@ class Row:
     note: str = ""
 
 
-def print_rows(title: str, rows: list[Row], digits: int = 4) -> None:
-    """The rows as a table on the terminal."""
+def print_rows(title: str, findings: list[Finding], digits: int = 4) -> None:
+    """The findings as a table on the terminal, one a row."""
 
     def text(value: Any) -> str:
         if isinstance(value, float):
@@ -144,10 +148,25 @@ def print_rows(title: str, rows: list[Row], digits: int = 4) -> None:
     for heading, justify in (("figure", "left"), ("published", "right"), ("ours", "right"), ("±", "right"), ("agrees", "left")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     table.add_column("note")
-    for row in rows:
-        error = text(row.error) if row.error else "exact"
-        table.add_row(row.figure, text(row.published), text(row.ours), error, verdict(row.agrees), row.note)
+    for each in findings:
+        error = text(each.error) if each.error else "exact"
+        table.add_row(each.figure, text(each.published), text(each.ours), error, verdict(each.agrees), each.note)
     console.print(table)
+
+
+def print_mode(variant: Variant) -> None:
+    """Say which variant was taken, for games that commands for one seat play in another way than those for all seats.
+
+    `shakes as physician, 1 seat (train takes mode=physician, arena and play mode=maesters; -o mode=... chooses)`
+    """
+    usual = type(variant.options)()
+    for option, alone in variant.game.gym_options.items():
+        value, seats = getattr(variant.options, option), variant.facts.num_seats
+        taken = f"as {value}" if isinstance(value, str) else f"with {option}={value}"
+        console.whole_line(
+            f"{variant.game.name} {taken}, {seats} {'seat' if seats == 1 else 'seats'} (train takes {option}={alone}, "
+            f"arena and play {option}={getattr(usual, option)}; -o {option}=... chooses)"
+        )
 
 
 def verdict(agrees: bool | None) -> Text:
@@ -253,7 +272,7 @@ class _Lines:
         line = f"{self.what}: {100 * self.amount / self.total:.0f} %, {self.amount:,.0f} of {self.total:,.0f}"
         if self.amount:
             line += f", about {_duration((now - self.start) * max(0.0, self.total / self.amount - 1))} left"
-        with contextlib.suppress(OSError):  # the work goes on, whoever reads of it
+        with contextlib.suppress(OSError):  # a line that cannot be written must not stop the work
             typer.echo(line, err=True)
 
 
@@ -368,8 +387,8 @@ def write_json(path: Path | None, data: Any) -> None:
 
 
 @contextlib.contextmanager
-def figure(report: Path, name: str, **kwargs: Any) -> Iterator[tuple[Any, Any]]:
-    """A matplotlib figure and its axes, saved as `report/name.png` when the block ends well."""
+def saved_plot(report: Path, name: str, **kwargs: Any) -> Iterator[tuple[Any, Any]]:
+    """A matplotlib canvas and its axes, saved as `report/name.png` when the block ends well."""
     path = report / f"{name}.png"
     import matplotlib
 
@@ -377,13 +396,13 @@ def figure(report: Path, name: str, **kwargs: Any) -> Iterator[tuple[Any, Any]]:
     import matplotlib.pyplot as plt
 
     with matplotlib.rc_context({"text.parse_math": False}):  # a dollar sign in the name of an agent is a dollar sign
-        drawn, axes = plt.subplots(**{"figsize": (8, 5), "layout": "constrained", **kwargs})
+        canvas, axes = plt.subplots(**{"figsize": (8, 5), "layout": "constrained", **kwargs})
         try:
-            yield drawn, axes
+            yield canvas, axes
             with _named_in_errors(path), atomic(path) as temporary:
-                drawn.savefig(temporary, format="png", dpi=120)
+                canvas.savefig(temporary, format="png", dpi=120)
         finally:
-            plt.close(drawn)
+            plt.close(canvas)
     console.whole_line(f"plot: {path}")
 
 

@@ -9,14 +9,15 @@ import numpy as np
 import typer
 from rich.text import Text
 
-import agents as known_agents
 from dice_envs import Variant, configure
-from dice_envs.agent import Agent, ask
+from dice_envs.agent import ask
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
-from dice_envs.game import OVER, check_range, parse_options, shown
+from dice_envs.game import OVER, check_range, shown
 from dice_envs.render import ansi
-from experiments.output import console
+from experiments.discovery import make_players
+from experiments.options import game_options
+from experiments.output import console, print_mode
 
 __all__ = ["choose", "play_game"]
 
@@ -69,14 +70,14 @@ def play_game(
         game: its name.
         opponents: specs in seat order after the first person; one alone takes every seat that is left.
         options: game options, KEY=VALUE.
-        seat: the first person's seat; None draws it. The others sit next to it.
+        seat: the first person's seat; None: chosen at random. The others sit next to it.
         people: how many people play here.
         seed: fixes the dice and the opponents.
 
     Returns:
         Each seat's return, (seats,) float64.
     """
-    variant = configure(game, **parse_options(list(options)))
+    variant = configure(game, **game_options(options))
     seats = variant.facts.num_seats
     check_range("people", people, 1, seats)
     if seat is not None:
@@ -88,11 +89,12 @@ def play_game(
     if len(opponents) not in (1, len(others)):
         raise ValueError(f"name 1 opponent or {len(others)}, one for each other seat, not {len(opponents)}")
     specs = list(opponents) * len(others) if len(opponents) == 1 else list(opponents)
-    players: dict[int, Agent] = {place: known_agents.make(spec) for place, spec in zip(others, specs, strict=True)}
+    players = dict(zip(others, make_players(variant, specs), strict=True))
     batch = Batch(variant, 1, seed=seed)
     streams = new_streams(seed + 1, 1)
     index = np.arange(1)
     console.print(Text.assemble((variant.game.title, "bold"), f", seed {seed}"))
+    print_mode(variant)
     for place, spec in zip(others, specs, strict=True):
         console.print(f"player {place}: {spec}")
     if people == 1 and seats > 1:

@@ -20,7 +20,7 @@ class Preset:
     Attributes:
         steps: learner steps in all.
         opponents: specs of the pool's fixed opponents.
-        self_share: how many of the opponents drawn are past selves, 0 to 1.
+        self_share: the share of opponents that are past selves, 0 to 1.
         past_selves: how many of them are kept; the oldest makes room.
         snapshot_every: iterations between two of them.
         num_envs, num_steps: games at once, and steps in each between two updates.

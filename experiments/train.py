@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import json as json_module
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,24 +12,27 @@ from typing import Any
 
 import numpy as np
 
-import agents
 from agents.ppo import NetworkPolicy, Ppo, save_policy
-from dice_envs import Pool, Variant, configure
-from dice_envs.game import check_range, parse_options, shown
-from experiments.arena import MOST_GAMES, Result, show, tournament
+from dice_envs import Pool, Variant, configure, measure
+from dice_envs.game import check_range, shown
+from experiments.arena import MOST_GAMES, Result, save_plot, show, tournament
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
+from experiments.discovery import make_players
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
+from experiments.measure import measuring
+from experiments.measure import show as show_measures
+from experiments.options import game_options
 from experiments.output import (
     Stopped,
     atomic,
     check_folder,
     check_writable,
     console,
-    figure,
     finish,
-    print_rows,
+    print_mode,
     progress,
     remove_left_overs,
+    saved_plot,
     seed_or_fresh,
     write_json,
     write_text,
@@ -40,7 +42,7 @@ from experiments.presets import MOST_SEED, PRESETS, Preset
 __all__ = ["PRESETS", "Preset", "train"]
 
 
-class _Run:
+class Run:
     """A training run in a folder.
 
     checkpoint.pt is all that is needed to go on. config.json and policy.npz are derived from it, for people and agents;
@@ -52,7 +54,7 @@ class _Run:
         self.curve: list[dict[str, Any]] = []
         self.score: dict[str, list[float]] = {}  # since the curve's last point: games against each opponent, and their worth
         self.selves = 0  # snapshots taken so far
-        fixed: list[Any] = [agents.make(spec) for spec in preset.opponents] if variant.facts.num_seats > 1 else []
+        fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
         self.num_fixed = len(fixed)
         self.pool = Pool([*fixed, *["random"] * preset.past_selves]) if fixed else None
         self._weigh()
@@ -224,7 +226,7 @@ class _Run:
             )
 
 
-def _callback(run: _Run, done: Callable[[int], Any], signal_noted: Callable[[], int | None]) -> Any:
+def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], int | None]) -> Any:
     from stable_baselines3.common.callbacks import BaseCallback
 
     class Watch(BaseCallback):
@@ -233,7 +235,7 @@ def _callback(run: _Run, done: Callable[[int], Any], signal_noted: Callable[[], 
         def _on_training_start(self) -> None:
             self.started = time.perf_counter()
             self.first = self.model.num_timesteps
-            self.at = self.first
+            self.steps = self.first
 
         def _on_rollout_start(self) -> None:
             # Only here is a run complete: the last rollout has been learned from, the next has not begun.
@@ -242,12 +244,12 @@ def _callback(run: _Run, done: Callable[[int], Any], signal_noted: Callable[[], 
             if number is not None:
                 run.save()
                 run.stop_on(number)
-            if run.iterations % run.preset.checkpoint_every == 0 and self.at > self.first:
+            if run.iterations % run.preset.checkpoint_every == 0 and self.steps > self.first:
                 run.save()
-                speed = (self.at - self.first) / (time.perf_counter() - self.started)
+                speed = (self.steps - self.first) / (time.perf_counter() - self.started)
                 last = run.curve[-1] if run.curve else {}
                 scores = "  ".join(f"{name} {value:.3f}" for name, value in last.items() if name != "steps")
-                console.print(f"{self.at:>12,} steps  {speed:>8,.0f}/s  {scores}")
+                console.print(f"{self.steps:>12,} steps  {speed:>8,.0f}/s  {scores}")
 
         def _on_step(self) -> bool:
             for info in self.locals["infos"]:
@@ -256,8 +258,8 @@ def _callback(run: _Run, done: Callable[[int], Any], signal_noted: Callable[[], 
             return True
 
         def _on_rollout_end(self) -> None:
-            done(self.model.num_timesteps - self.at)
-            self.at = self.model.num_timesteps
+            done(self.model.num_timesteps - self.steps)
+            self.steps = self.model.num_timesteps
             if run.iterations % 4 == 0:
                 for name, mean in run.add_point().items():
                     self.logger.record(f"pool/{name}", mean)
@@ -313,11 +315,11 @@ def _open_run(
     steps: int | None,
     opponents: Sequence[str] | None,
     seed: int | None,
-) -> _Run:
+) -> Run:
     """The run in the folder, a new one or the one that is there; ValueError if that is another or damaged."""
     path = folder / "checkpoint.pt"
     if not path.exists():
-        return _Run(folder, variant, plan, seed_or_fresh(seed))
+        return Run(folder, variant, plan, seed_or_fresh(seed))
     if not resume:
         raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
     with _blamed_on(path):
@@ -330,7 +332,7 @@ def _open_run(
         raise ValueError(f"{folder} holds a run with seed {its_seed}, not {seed}")
     if opponents and tuple(opponents) != its_plan.opponents:
         raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
-    run = _Run(folder, its_variant, dataclasses.replace(its_plan, steps=steps or its_plan.steps), its_seed)
+    run = Run(folder, its_variant, dataclasses.replace(its_plan, steps=steps or its_plan.steps), its_seed)
     with _blamed_on(path):
         run.restore(state)
     return run
@@ -358,7 +360,7 @@ def train(
         Stopped: Ctrl-C or SIGTERM came during training; all is saved.
     """
     plain = configure(game).game
-    variant = plain.configure(**{**plain.gym_options, **parse_options(list(option))})
+    variant = plain.configure(**{**plain.gym_options, **game_options(option)})
     choices = {**PRESETS[""], **PRESETS.get(plain.name, {})}
     if preset not in choices:
         raise ValueError(f"unknown preset {shown(preset)}; presets are: {', '.join(choices)}")
@@ -370,11 +372,14 @@ def train(
     check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
     if seed is not None:
         check_range("seed", seed, 0, MOST_SEED)
-    for spec in plan.opponents:
-        agents.make(spec)
+    if variant.facts.num_seats > 1:
+        make_players(variant, plan.opponents)
+    elif opponents:
+        raise ValueError(f"{plain.name} with these options has one seat: --opponent {shown(opponents[0])} has nobody to play")
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
     check_folder(folder)
+    print_mode(variant)
     with only_process(folder):
         remove_left_overs(folder)
         run = _open_run(folder, resume, variant, plan, steps, opponents, seed)
@@ -382,7 +387,7 @@ def train(
         return _finish(run, evaluation_games, json)
 
 
-def _finish(run: _Run, evaluation_games: int, json: Path | None) -> dict[str, Any]:
+def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any]:
     """Train what is left to train, measure, and write the results."""
     first, options = run.model.num_timesteps, run.variant.changed_options()
     name = f"{run.variant.game.name} {options}" if options else run.variant.game.name
@@ -398,28 +403,37 @@ def _finish(run: _Run, evaluation_games: int, json: Path | None) -> dict[str, An
     }
     if trained:
         console.print(f"{trained:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
-    table = _measure(run, evaluation_games, result)
+    _measure(run, result)
+    table = _compare(run, evaluation_games, result)
     finish(
         lambda: write_json(run.folder / "results.json", result),
         lambda: write_json(json, result),
         lambda: _plot_curve(run),
-        lambda: _plot_table(run, table),
+        lambda: save_plot(run.folder, "cross_table", table) if table is not None else None,
         lambda: console.print(f"saved: ppo:{run.folder / 'policy.npz'}"),
     )
     return result
 
 
-def _measure(run: _Run, games: int, result: dict[str, Any]) -> Result | None:
-    """Add to the result the final cross table, which is returned, and whatever exact measure the game's solver offers."""
+def _measure(run: Run, result: dict[str, Any]) -> None:
+    """Add how far the policy, as it is and greedy, is from optimal play, or why that is not known."""
+    result["measures"] = []
+    for name, greedy in (("ppo", False), ("ppo greedy", True)):
+        try:
+            with measuring(name) as done:
+                found = measure(run.variant, Ppo(str(run.folder / "policy.npz"), greedy), seed=run.seed, done=done)
+        except ValueError as problem:
+            result["not_measured"] = str(problem)
+            console.print(f"not measured against optimal play: {problem}")
+            return
+        found = dataclasses.replace(found, agent=name)
+        show_measures(found)
+        result["measures"].append(found)
+
+
+def _compare(run: Run, games: int, result: dict[str, Any]) -> Result | None:
+    """Add the final cross table, which is returned; None for games of one seat."""
     spec = f"ppo:{run.folder / 'policy.npz'}"
-    try:
-        solver: Any = importlib.import_module(f"experiments.solve.{run.variant.game.name}")
-    except ImportError:
-        solver = None
-    if hasattr(solver, "evaluate"):
-        rows = solver.evaluate(run.variant, Ppo(str(run.folder / "policy.npz"), greedy=True))
-        print_rows("measured exactly, greedy policy", rows, digits=6)
-        result["exact"] = [dataclasses.asdict(row) for row in rows]
     seats = run.variant.facts.num_seats
     if seats == 1:
         return None
@@ -437,25 +451,15 @@ def _measure(run: _Run, games: int, result: dict[str, Any]) -> Result | None:
     return table
 
 
-def _plot_table(run: _Run, table: Result | None) -> None:
-    from experiments.__main__ import draw_win_rates
-
-    if table is None:
-        return
-    size = 2 + 1.1 * len(table.agents)
-    with figure(run.folder, "cross_table", figsize=(size + 2, size)) as (_, axes):
-        draw_win_rates(axes, table)
-
-
-def _plot_curve(run: _Run) -> None:
+def _plot_curve(run: Run) -> None:
     if not run.curve:
         return
-    with figure(run.folder, "learning_curve") as (_, axes):
+    with saved_plot(run.folder, "learning_curve") as (_, axes):
         for name in sorted({key for point in run.curve for key in point if key != "steps"}):
             points = [(point["steps"] / 1e6, point[name]) for point in run.curve if name in point]
             axes.plot(*zip(*points), label=name)
         axes.set_xlabel("learner steps, millions")
-        axes.set_ylabel("mean return" if run.pool is None else "share of training games won (policy drawn)")
+        axes.set_ylabel("mean return" if run.pool is None else "share of training games won (actions sampled from the policy)")
         axes.set_title(f"{run.variant.game.title}: MaskablePPO, seed {run.seed}")
         axes.grid(alpha=0.3)
         axes.legend()

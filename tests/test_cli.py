@@ -1,12 +1,14 @@
 """The command line as a person uses it: results, JSON forms, and one line for whatever is wrong."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 from typer.testing import CliRunner
 
+import agents
 from experiments.__main__ import app
 from experiments.play import choose
 from tests.conftest import ROOT
@@ -29,6 +31,26 @@ def test_help_names_every_command():
 def test_games_and_agents_explain_their_options():
     assert "raise_rule" in run("games").output
     assert "threshold" in run("agents").output
+
+
+def test_agents_are_listed_by_game():
+    listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
+    found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
+    assert found["any game"] == ["mcts", "ppo", "random"]
+    assert found["liars_dice"] == ["numbers", "reader"]
+    assert found["fatestones"] == ["best_response", "nash"]
+    assert sum(map(len, found.values())) == len(agents.factories())
+
+
+def test_commands_say_which_variant_they_took(tmp_path):
+    chooses = "(train takes mode=physician, arena and play mode=maesters; -o mode=... chooses)"
+    result = run("arena", "shakes", "random", "random", "random", "--games", 10)
+    assert result.output.startswith(f"shakes as maesters, 3 seats {chooses}\n")
+    result = run("play", "shakes", "--seed", 1, input="q\n")
+    assert f"shakes as maesters, 3 seats {chooses}\n" in result.output
+    result = run("play", "shakes", "-o", "mode=physician", "--seed", 1, input="q\n")
+    assert f"shakes as physician, 1 seat {chooses}\n" in result.output
+    assert " seats (" not in run("arena", "liars_dice", "random", "random", "--games", 10).output
 
 
 def test_arena_json_and_plot(tmp_path):
@@ -118,6 +140,13 @@ def test_choose_understands_words():
         (["arena", "liars_dice", "random", "random", "-o", "num_dice=0"], "num_dice must be a whole number from 1 to 6, not 0"),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
         (["arena", "liars_dice", "random", "wizard"], "unknown agent 'wizard'; known: "),
+        (
+            ["arena", "liars_dice", "random", "nash"],
+            "nash plays fatestones only; agents for liars_dice are: mcts, numbers, ppo, random, reader",
+        ),
+        (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only; agents for thirties are: "),
+        (["train", "thirties", "--opponent", "random"], "thirties with these options has one seat: --opponent 'random'"),
+        (["train", "liars_dice", "--opponent", "thompson"], "thompson plays shakes only; agents for liars_dice are: "),
         (["arena", "liars_dice", "random"], "an arena needs at least 2 agents, not 1"),
         (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be a whole number from 1 to 10000000, not 0"),
         (

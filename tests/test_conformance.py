@@ -1,6 +1,7 @@
 """Every game keeps every promise of the contract. A new game is tested here without a change to this file."""
 
 import contextlib
+import itertools
 import json
 import os
 import pickle
@@ -179,6 +180,26 @@ def test_words_and_pictures(name, options):
         batch = random_course(variant, 6, length)
         for viewer in (None, *range(variant.facts.num_seats)):
             assert dice_envs.render.ansi(variant.picture(batch.states[0], viewer))
+
+
+@every_variant
+def test_an_observation_is_what_its_blocks_say(name, options):
+    variant = configure(name, **options)
+    blocks = variant.blocks
+    assert sum(block.size for block in blocks) == variant.facts.observation_size
+    assert len({block.name for block in blocks}) == len(blocks), "two blocks have the same name"
+    assert all(block.meaning for block in blocks)
+    for block in blocks:
+        labels = list(itertools.product(*block.labels))
+        assert not block.labels or len(labels) == len(set(labels)) == block.size, f"{block.name}: one label for each entry"
+    for length in (0, 3, 1000):
+        for view in random_course(variant, 7, length).observe():
+            description = dice_envs.describe(variant, view)
+            assert [reading.name for reading in description] == [block.name for block in blocks]
+            np.testing.assert_array_equal(np.concatenate([reading.values for reading in description]), view)
+            for block, reading in zip(blocks, description, strict=True):
+                assert not block.flags or set(reading.values) <= {0, 1}, f"{block.name}: flags are 0 or 1"
+                assert reading.text
 
 
 # --- secrets ------------------------------------------------------------------------------------------------------

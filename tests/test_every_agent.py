@@ -12,7 +12,7 @@ import pytest
 
 import agents
 from agents.ppo import NetworkPolicy, save_policy
-from agents.rollouts import ROLLOUTS
+from agents.rollouts import rollouts
 from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
@@ -41,7 +41,7 @@ def plays_all(spec: str, variant: Variant) -> str | None:
 def search_is_offered(spec: str, variant: Variant) -> str | None:
     if "expect=true" in spec and variant.game.expect is None:
         return f"expect must be false for {variant.game.name}"
-    for rollout, (game, _) in ROLLOUTS.items():
+    for rollout, (game, _) in rollouts().items():
         if f"rollout={rollout}" in spec and game != variant.game.name:
             return f"rollout must be one of .* for {variant.game.name}, not '{rollout}'"
     return None
@@ -54,7 +54,7 @@ def is_a_maester(spec: str, variant: Variant) -> str | None:
 def can_be_solved(spec: str, variant: Variant) -> str | None:
     if variant.options.competitive:
         return 'needs variation="cooperative"'
-    return "the exact analysis takes on 20,000,000" if variant.options.patients == 200 else None
+    return "the exact analysis takes 20,000,000 at most" if variant.options.patients == 200 else None
 
 
 def pools_are_small(spec: str, variant: Variant) -> str | None:
@@ -89,7 +89,7 @@ ROWS = {
             f"{SEARCH},opponent=random",
             f"{SEARCH},expect=true",
             f"{SEARCH},opponent=random,expect=true",
-            *(f"{SEARCH},rollout={rollout}" for rollout in ROLLOUTS),
+            *(f"{SEARCH},rollout={rollout}" for rollout in rollouts()),
         ),
         search_is_offered,
     ),

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import agents
-from agents.fatestones import draw_hands, edges, evaluate, first_choices, solve_all, solve_draws
 from dice_envs import Batch, IllegalActionError, configure, fatestones_v0
 from dice_envs.agent import Turn
 from dice_envs.dice import new_streams
+from dice_envs.exact.fatestones import draw_hands, edges, evaluate, first_choices, solve_all, solve_draws
 from dice_envs.game import OVER
 from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
 from experiments.arena import log_writer, tournament

@@ -1,15 +1,19 @@
 """Options: how they are written, what is refused, and that no message is longer than the input deserves."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import agents
+import dice_envs
 from dice_envs import Batch, configure, load, names
 from dice_envs.agent import _choose_all as choose_all
 from dice_envs.dice import new_streams
-from dice_envs.game import MAX_SHOWN, OVER, check_choice, check_range, parse_options, shown
+from dice_envs.game import MAX_SHOWN, OVER, check_choice, check_faces, check_range, parse_options, shown
+from dice_envs.seat import SeatEnv, SeatVectorEnv
 
 TOO_LONG_TO_PRINT = 10**5000  # Python refuses to write whole numbers of more than 4300 digits
 
@@ -269,3 +273,59 @@ def test_small_numbers_of_numpy_are_as_good_as_python_s(game, options):
 def test_a_game_is_named_by_a_string(game):
     with pytest.raises(TypeError, match="a game is a name, a Game or a Variant, not "):
         configure(game)
+
+
+# --- reset options ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("game", "known"),
+    [
+        ("fatestones", "dice"),
+        ("liars_dice", "dice"),
+        ("score_dice", "dice"),
+        ("shakes", "efficacies"),
+        ("thirties", "dice, aside"),
+    ],
+)
+def test_a_mistyped_reset_option_is_refused_by_name(game, known):
+    for env in (SeatEnv(game), SeatVectorEnv(game, 2), getattr(dice_envs, f"{game}_v0").env()):
+        env.reset(seed=1)
+        with pytest.raises(ValueError, match=f"^{game} has no reset option 'dise'; it has: {known}$"):
+            env.reset(options={"dise": [[1]]})
+    assert game in names()
+
+
+def test_a_game_without_reset_options_refuses_all_but_the_one_of_pettingzoos_tests():
+    plain = dataclasses.replace(load("thirties"), reset_options=(), arrange=None)
+    plain.arrange(None, None, {"options": 1})
+    with pytest.raises(ValueError, match="^thirties has no reset option 'dice'; it has: none$"):
+        plain.arrange(None, None, {"dice": [1]})
+
+
+def test_reset_options_and_arrange_come_together():
+    with pytest.raises(TypeError, match="thirties: reset_options name what arrange takes, so a game has both or neither"):
+        dataclasses.replace(load("thirties"), arrange=None)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (5, "hand must be 2 face values, not 5"),
+        ([1], r"hand must be 2 face values, not \[1\]"),
+        ([1, 7], "hand must be a whole number from 1 to 6, not 7"),
+        (["1", 1], "hand must be a whole number from 1 to 6, not '1'"),
+    ],
+)
+def test_faces_are_checked(value, words):
+    with pytest.raises(ValueError, match=words):
+        check_faces("hand", value, 2, 6)
+
+
+def test_faces_are_checked_one_die_at_a_time_and_in_any_number():
+    check_faces("hand", (8, 4), 2, (8, 4))
+    check_faces("hand", [], None, 6)
+    with pytest.raises(ValueError, match="from 1 to 4, not 8"):
+        check_faces("hand", (4, 8), 2, (8, 4))
+    with pytest.raises(ValueError, match="hand must be a list of face values, not 'x'"):
+        check_faces("hand", "x", None, 6)

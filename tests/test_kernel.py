@@ -215,3 +215,23 @@ def test_uniform_and_choice():
     assert not counts[[0, 2]].any()
     assert ((counts[mask == 1] - 3000) ** 2 / 3000).sum() < 25
     assert choose_from_mask(streams[0], np.zeros(5, np.int8)) == -1
+
+
+@pytest.mark.slow
+def test_a_kernel_with_other_arguments_than_the_contracts_is_a_type_error(tmp_path, monkeypatch):
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "game.py").write_text(
+        "from dice_envs.game import Deal, Observe, Play\n"
+        "from dice_envs.kernel import kernel\n\n\n"
+        "@kernel\ndef deal(params, state): ...\n\n\n"
+        "@kernel\ndef play(params, state): ...\n\n\n"
+        "@kernel(allocates=False)\ndef observe(state, seat, out): ...\n\n\n"
+        "right: Deal = deal\nno_action: Play = play\nno_params: Observe = observe\n"
+    )
+    monkeypatch.setenv("MYPYPATH", str(ROOT))
+    arguments = ["--config-file", "", "--follow-imports", "silent", "--ignore-missing-imports"]
+    report, _, _ = api.run([*arguments, "--cache-dir", str(tmp_path / "cache"), str(tmp_path / "game.py")])
+    wrong = [line for line in report.splitlines() if ": error:" in line]
+    assert len(wrong) == 2, report
+    assert '"Play"' in wrong[0]
+    assert '"Observe"' in wrong[1]

@@ -1,5 +1,6 @@
 """The tree of a search: it grows without a trace in the results, stays inside its memory, and goes on when it is full."""
 
+import dataclasses
 import warnings
 
 import numba
@@ -104,7 +105,7 @@ def test_hidden_hands_make_more_nodes_than_simulations(spec):
 def test_a_game_may_come_back_to_the_same_view(spec, promised):
     """Two dice that always tie are drawn again a hundred times: two nodes, and a path of two hundred tree moves."""
     turn = turn_of("fatestones", 20, dice=(333333, 333333), hand_size=1)
-    turn.variant.facts = turn.variant.facts._replace(max_steps=promised)
+    turn.variant.facts = dataclasses.replace(turn.variant.facts, max_steps=promised)
     assert (agents.make(spec).act(turn) == 0).all()
 
 
@@ -173,6 +174,6 @@ def test_memory_out_of_range_is_refused(memory, shown):
 
 def test_memory_for_less_than_one_simulation_is_refused():
     turn = turn_of("liars_dice", 1)
-    turn.variant.facts = turn.variant.facts._replace(num_actions=10**6)
+    turn.variant.facts = dataclasses.replace(turn.variant.facts, num_actions=10**6)
     with pytest.raises(ValueError, match=r"memory must be at least 0.09 for liars_dice with 1,000,000 actions, not 0.05"):
         MCTS(memory=0.05).search(turn)

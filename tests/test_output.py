@@ -20,7 +20,7 @@ from agents.ppo import NetworkPolicy, save_policy
 from dice_envs import configure
 from experiments.__main__ import app
 from experiments.output import (
-    Row,
+    Finding,
     check_writable,
     console,
     finish,
@@ -84,7 +84,7 @@ def test_tables_print_what_they_are_given(capsys):
     table.add_row("[red]cell[/]")
     console.print(table)
     console.print("[/text]")
-    print_rows("[/rows]", [Row("", "[/figure]", 1.0, 1.0, agrees=True, note="[/note]")])
+    print_rows("[/rows]", [Finding("", "[/figure]", 1.0, 1.0, agrees=True, note="[/note]")])
     shown = capsys.readouterr().out
     for text in ("[/title] :smile:", "[/heading]", "[red]cell[/]", "[/text]", "[/rows]", "[/figure]", "[/note]", "yes"):
         assert text in shown
@@ -115,7 +115,7 @@ def test_a_folder_that_vanishes_during_the_games(tmp_path, monkeypatch):
         shutil.rmtree(folder)
         return result
 
-    monkeypatch.setattr(experiments.arena, "tournament", play_and_lose_the_folder)
+    monkeypatch.setattr("experiments.__main__.tournament", play_and_lose_the_folder)
     result = run(*ARENA, "--json", folder / "out.json", "--log", tmp_path / "log.csv", "--report", folder / "report")
     line = one_line(result)
     assert f"{folder / 'out.json'}: No such file or directory" in line
@@ -164,7 +164,7 @@ def test_standard_output_on_a_full_disk(tmp_path):
     with open("/dev/full", "w") as nowhere, process(*ARENA, "--json", tmp_path / "out.json", stdout=nowhere) as arena:
         errors = arena.stderr.read()
     assert arena.returncode == 2
-    assert errors.startswith("error: standard output cannot be written (No space left on device); it goes on here\n")
+    assert errors.startswith("error: standard output cannot be written (No space left on device); the rest follows here\n")
     assert "% won" in errors
     assert "Traceback" not in errors
     assert "Exception ignored" not in errors
@@ -210,7 +210,9 @@ def test_only_plain_files_are_replaced(tmp_path):
 
 def test_json_has_null_for_what_is_no_number(tmp_path):
     """An estimate from a few games may be infinite; that must not cost the other figures."""
-    write_json(tmp_path / "a.json", {"rows": [Row("", "closeness", 0.3, math.inf, math.nan)], "array": np.array([-np.inf, 1])})
+    write_json(
+        tmp_path / "a.json", {"rows": [Finding("", "closeness", 0.3, math.inf, math.nan)], "array": np.array([-np.inf, 1])}
+    )
     data = json.loads((tmp_path / "a.json").read_text())
     assert (data["rows"][0]["ours"], data["rows"][0]["error"], data["array"]) == (None, None, [None, 1])
 

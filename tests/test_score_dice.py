@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import agents
-from agents.score_counting import score_distribution
 from dice_envs import Batch, IllegalActionError, configure, score_dice_v0
+from dice_envs.exact.score_dice_distribution import score_distribution
 from dice_envs.games.score_dice import DROPPED, HELD, MAX_ROLLS, NO_PICK, OUT, Options, lowest_face
 from experiments.arena import play_table
 

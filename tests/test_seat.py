@@ -4,7 +4,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-import agents  # noqa: F401 - makes agent specs known to environments
 import dice_envs.sb3
 from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, configure
 from dice_envs.batch import Batch, IllegalActionError

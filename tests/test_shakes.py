@@ -14,11 +14,11 @@ from scipy.stats import binom
 
 import dice_envs
 from agents import make
-from agents.shakes_exact import Problem, argument_chances, efficacy_chances, evaluate
 from dice_envs import Batch, IllegalActionError, configure, shakes_v0
 from dice_envs.agent import Turn
 from dice_envs.batch import play_checked
 from dice_envs.dice import new_streams
+from dice_envs.exact.shakes import Problem, argument_chances, efficacy_chances, evaluate
 from dice_envs.game import OVER
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
 from experiments.arena import play_table

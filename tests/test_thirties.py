@@ -11,10 +11,10 @@ from scipy import stats
 
 import dice_envs  # noqa: F401 - registers the environments
 from agents.thirties import NAMES, Thirties, named
-from agents.thirties_exact import Rules, analyse, expected_given, second_stage_points, solve
 from dice_envs.agent import ask
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
+from dice_envs.exact.thirties import Rules, analyse, expected_given, second_stage_points, solve
 from dice_envs.game import OVER, configure
 from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
 

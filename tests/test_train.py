@@ -144,7 +144,9 @@ def killed(monkeypatch):
 @pytest.mark.parametrize("game", ["liars_dice", "thirties"])
 def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypatch, killed, game):
     monkeypatch.setitem(training.PRESETS, game, {"quick": DRAWING})
-    assert run("--out", tmp_path / "whole", "--seed", 3, game=game).exit_code == 0
+    whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
+    assert whole.exit_code == 0
+    assert ("thirties with num_players=1, 1 seat (train takes num_players=1" in whole.output) == (game == "thirties")
     arguments = ["--out", tmp_path / "run", "--seed", 3, "--resume"]
     killed("write_checkpoint", 1, "after", *arguments, game=game)  # before the first iteration
     killed("write_checkpoint", 3, "after", *arguments, game=game)
@@ -250,7 +252,7 @@ def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
         with torch.no_grad():
             self.model.policy.action_net.bias[0] = torch.inf
 
-    monkeypatch.setattr(training._Run, "add_self", ruin)
+    monkeypatch.setattr(training.Run, "add_self", ruin)
     one_line(run("--out", tmp_path, "--seed", 3), "the network's weights are not finite any more after 1,024 steps")
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
     assert state["num_timesteps"] == 512, "the last checkpoint is from before"

@@ -21,10 +21,6 @@ Readings
 
 Actions
     0 … hand_size-1     which of the own remaining dice to roll; seat 0 commits, then seat 1, which cannot see it
-
-Observation, float32 in [0, 1]
-    hand_size * 6       own dice in order: how many faces show 1 … 6 / 6; all 0 for a die that is gone
-    hand_size * 6       the opponent's dice, likewise
 """
 
 from __future__ import annotations
@@ -37,8 +33,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below
-from dice_envs.game import OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.game import Facts, Game, check_choice, check_list, check_range, is_list, shown
 from dice_envs.kernel import kernel
+from dice_envs.state import OVER, clear_rewards, end_game, start_game, state_dtype
+from dice_envs.view import Block, Picture, Row, offsets, seat_name
 
 MAX_HAND = 5
 NUM_FACES = 6
@@ -113,17 +111,27 @@ class Params(NamedTuple):
     hand_size: int
     redraw: bool
     bag: np.ndarray  # (n,) int64, rows of FACES
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation."""
+    labels = (tuple(f"die {i} face" for i in range(options.hand_size)), range(1, NUM_FACES + 1))
+    size = options.hand_size * NUM_FACES
+    return (
+        Block("own_dice", size, "own dice in order: faces that show 1 … 6 / 6; 0 for a die that is gone", labels, high=6),
+        Block("other_dice", size, "the opponent's dice in the same form", labels, high=6),
+    )
 
 
 def _params(options: Options) -> Params:
-    return Params(options.hand_size, options.hand_size, options.scratch == "redraw", options.bag)
+    return Params(options.hand_size, options.hand_size, options.scratch == "redraw", options.bag, offsets(_blocks(options)))
 
 
 def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=2,
         num_actions=options.hand_size,
-        observation_size=2 * options.hand_size * NUM_FACES,
         min_return=-1.0,
         max_return=1.0,
         zero_sum=True,
@@ -151,14 +159,13 @@ STATE = state_dtype(
 # --- kernels ----------------------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(allocates=False)
 def deal(params, state):
     """Start a game. Modified in place."""
+    start_game(state)
     state["draws"] = 0
     state["shown_left"] = 0
     for seat in range(2):
-        state["rewards"][seat] = 0
-        state["out"][seat] = 0
         state["choices"][seat] = 0
         state["results"][seat] = 0
         for i in range(MAX_HAND):
@@ -166,7 +173,7 @@ def deal(params, state):
     _draw(params, state)
 
 
-@kernel
+@kernel(allocates=False)
 def _draw(params, state):
     """Both seats draw their dice from the full bag."""
     hands = state["hands"]
@@ -194,24 +201,23 @@ def _draw(params, state):
     state["seat"] = 0
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the legal actions. Modified in place."""
     for i in range(state["left"]):
         mask[i] = 1
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     return below(state, state["left"])
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def play(params, state, action):
     """Commit to a die; after seat 1 both roll. Modified in place."""
-    state["rewards"][0] = 0
-    state["rewards"][1] = 0
+    clear_rewards(state)
     if state["committed"] == NONE:
         state["committed"] = action
         state["seat"] = 1
@@ -231,10 +237,13 @@ def play(params, state, action):
     if one == two:
         _put_away(params, state, first, second)
     else:
-        _end(state, 1 if one > two else -1)
+        state["rewards"][0] = 1 if one > two else -1
+        state["rewards"][1] = -state["rewards"][0]
+        state["committed"] = NONE
+        end_game(state, 2)
 
 
-@kernel
+@kernel(allocates=False)
 def _put_away(params, state, first, second):
     """After a tie: both dice go, and the next choice, draw or end comes."""
     hands = state["hands"]
@@ -253,20 +262,10 @@ def _put_away(params, state, first, second):
         if params.redraw and state["draws"] < MAX_DRAWS:
             _draw(params, state)
         else:
-            _end(state, 0)
+            end_game(state, 2)
 
 
-@kernel
-def _end(state, margin):
-    state["rewards"][0] = margin
-    state["rewards"][1] = -margin
-    state["out"][0] = 1
-    state["out"][1] = 1
-    state["committed"] = NONE
-    state["seat"] = OVER
-
-
-@kernel
+@kernel(allocates=False)
 def duel(one, two):
     """(wins of die `one`, ties) among the 36 rolls of two dice, given as rows of FACES."""
     wins = 0
@@ -280,7 +279,7 @@ def duel(one, two):
     return wins, ties
 
 
-@kernel
+@kernel(allocates=False)
 def expect(params, state, action, rewards):
     """Play the action with the roll averaged over: writes each seat's expected reward into `rewards` (seats,) and
     returns the chance of a tie, after which the state then stands. Both modified in place."""
@@ -293,18 +292,16 @@ def expect(params, state, action, rewards):
     wins, ties = duel(state["hands"][0, first], state["hands"][1, action])
     rewards[0] = (2 * wins + ties - 36) / 36.0
     rewards[1] = -rewards[0]
-    state["rewards"][0] = 0
-    state["rewards"][1] = 0
+    clear_rewards(state)
     _put_away(params, state, first, np.int64(action))
     return ties / 36.0
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def observe(params, state, seat, out):
-    """Write both hands as face counts, the seat's own first. Modified in place."""
-    at = 0
-    for whose in range(2):
-        hand = state["hands"][seat if whose == 0 else 1 - seat]
+    """Write both hands as face counts, as `_blocks` lays them out. Modified in place."""
+    for whose, at in enumerate(params.at):
+        hand = state["hands"][1 - seat if whose else seat]
         for i in range(params.hand_size):
             if hand[i] != GONE:
                 for value in range(NUM_FACES):
@@ -312,14 +309,14 @@ def observe(params, state, seat, out):
             at += NUM_FACES
 
 
-@kernel
+@kernel(allocates=False)
 def reroll_hidden(params, state, seat):
     """Draw seat 0's commitment again where the seat cannot see it. Modified in place."""
     if seat == 1 and state["committed"] != NONE:
         state["committed"] = below(state, state["left"])
 
 
-@kernel
+@kernel(allocates=False)
 def retract(params, state):
     """Take back the commitment that waits to be revealed, if any. Modified in place."""
     if state["committed"] != NONE:
@@ -338,17 +335,15 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     rows, notes = [], []
     for seat in range(2):
-        whose = "you" if seat == viewer else f"player {seat}"
         turn = " <- to choose" if seat == state["seat"] else ""
         for i in range(state["left"]):
             faces = tuple(int(face) for face in FACES[state["hands"][seat, i]])
-            rows.append(Row(f"{whose}, die {i}: {CODES[state['hands'][seat, i]]}{turn}", faces))
+            rows.append(Row(f"{seat_name(seat, viewer)}, die {i}: {CODES[state['hands'][seat, i]]}{turn}", faces))
     if state["shown_left"]:
         rolls = []
         for seat in range(2):
             code = CODES[state["shown_hands"][seat, state["choices"][seat]]]
-            whose = "you" if seat == viewer else f"player {seat}"
-            rolls.append(f"{whose} rolled {state['results'][seat]} with {code}")
+            rolls.append(f"{seat_name(seat, viewer)} rolled {state['results'][seat]} with {code}")
         verdict = "a tie" if state["results"][0] == state["results"][1] else ""
         if not verdict:
             winner = 0 if state["results"][0] > state["results"][1] else 1
@@ -364,21 +359,15 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 
 
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
-    """`{"dice": [[codes of seat 0], [codes of seat 1]]}` sets the first hands; other keys are not for this game."""
-    if "dice" not in wanted:
-        return
+    """`{"dice": [[codes of seat 0], [codes of seat 1]]}` sets the first hands."""
     hands = wanted["dice"]
-    if not is_list(hands) or len(hands) != 2:
-        raise ValueError(f"dice must be one list of codes for each of the 2 seats, not {shown(hands)}")
+    check_list("dice", hands, 2, "lists of codes, one for each seat")
     for seat, hand in enumerate(hands):
-        if not is_list(hand) or len(hand) != options.hand_size:
-            raise ValueError(f"dice of seat {seat} must be {options.hand_size} codes, not {shown(hand)}")
+        check_list(f"dice of seat {seat}", hand, options.hand_size, "codes")
         for code in hand:
             if not _is_code(code):
                 raise ValueError(f"dice of seat {seat} must be codes such as 123456, not {shown(code)}")
-    for seat, hand in enumerate(hands):
-        for i, code in enumerate(hand):
-            state["hands"][seat, i] = DIE_OF_CODE[int(code)]
+    state["hands"][:, : options.hand_size] = [[DIE_OF_CODE[int(code)] for code in hand] for hand in hands]
 
 
 GAME = Game(
@@ -389,6 +378,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,
@@ -397,6 +387,7 @@ GAME = Game(
     describe_action=_describe_action,
     picture=_picture,
     random_action=random_action,
+    reset_options=("dice",),
     arrange=_arrange,
     retract=retract,
     expect=expect,

@@ -21,16 +21,6 @@ Readings
 Actions
     0 … B-1     bid (q, f) is (q-1) * num_faces + (f-1), where B = all dice at the start * num_faces
     B           call
-
-Observation, float32 in [0, 1], seats relative to the observer (it is seat 0, the next in turn is seat 1)
-    num_faces           own dice: how many show each face / the largest num_dice
-    num_players         dice left / the largest num_dice
-    num_players * B     1 where that seat made that bid this round
-    num_players         1 for the seat to move
-    num_faces + 2       the last bid: its face (one-hot), its quantity / all dice at the start, the chance that it
-                        holds given the own dice if all others were thrown fairly (1 with no bid)
-    num_players * 2     past rounds' bids of each seat, from dice shown at calls: the share that named a face the
-                        bidder held most of, (named + 1) / (bids + 2), and how many there were, bids / (bids + 8)
 """
 
 from __future__ import annotations
@@ -41,9 +31,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import below, roll_counts
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.dice import below, counts_of, faces_of, roll_counts
+from dice_envs.game import Facts, Game, check_choice, check_faces, check_list, check_range, shown
 from dice_envs.kernel import kernel
+from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
+from dice_envs.view import Block, Picture, Row, offsets, seat_labels, seat_name
 
 MAX_DICE = 6  # per player
 MAX_FACES = 8
@@ -52,7 +44,7 @@ NO_BID = -1  # value of `bid` before a round's first bid, and of `shown_bid` bef
 NOBODY = -1  # value of `caller` and `loser` before the first call
 NO_WILD = -1  # value of `Params.wild` when no face is wild
 _RECIPROCALS = np.array([0] + [-(-65536 // divisor) for divisor in range(1, MAX_FACES + 1)])
-MANY_BIDS = 8  # so many past bids weigh one half in the observation
+MANY_BIDS = 8  # n past bids are shown as n / (n + 8), so 8 bids give 0.5
 
 
 # --- options ----------------------------------------------------------------------------------------------------
@@ -132,6 +124,28 @@ class Params(NamedTuple):
     single: bool
     random_starter: bool
     pay_dice: bool
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation. Seats are relative to the observer, who is the first; the next in turn is the second."""
+    n, dice, most = options.num_players, sum(options.dice_per_seat), max(options.dice_per_seat)
+    seats, faces = seat_labels(n), range(1, options.num_faces + 1)
+    bids = (seats, range(1, dice + 1), "x", faces)
+    past = (
+        "past rounds' bids of each seat, from dice shown at calls: the share that named a face the bidder held most of, "
+        f"(named + 1) / (bids + 2), and how many there were, bids / (bids + {MANY_BIDS})"
+    )
+    return (
+        Block("own_dice", len(faces), "own dice that show each face / the largest num_dice", (("face",), faces), high=most),
+        Block("dice_left", n, "dice each seat has left / the largest num_dice", (seats,), high=most),
+        Block("bids", n * dice * len(faces), "1 for each bid that each seat has made this round", bids, flags=True),
+        Block("to_move", n, "1 for the seat to move", (seats,), flags=True),
+        Block("bid_face", len(faces), "face of the last bid, one-hot", (("face",), faces), flags=True),
+        Block("bid_quantity", 1, "quantity of the last bid / all dice at the start", high=dice),
+        Block("bid_chance", 1, "probability that the last bid holds, given the own dice and fair others; 1 with no bid"),
+        Block("past_bids", 2 * n, past, (seats, ("honest", "seen"))),
+    )
 
 
 def _params(options: Options) -> Params:
@@ -149,6 +163,7 @@ def _params(options: Options) -> Params:
         single=options.rounds == "single",
         random_starter=options.starter == "random",
         pay_dice=options.reward == "dice",
+        at=offsets(_blocks(options)),
     )
 
 
@@ -165,7 +180,6 @@ def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=n,
         num_actions=num_bids + 1,
-        observation_size=2 * faces + 2 + n * num_bids + 4 * n,
         min_return=low,
         max_return=high,
         zero_sum=options.reward == "win",
@@ -203,9 +217,8 @@ STATE = state_dtype(
 @kernel(allocates=False)
 def deal(params, state):
     """Start a game. Modified in place."""
+    start_game(state)
     for seat in range(MAX_SEATS):
-        state["rewards"][seat] = 0
-        state["out"][seat] = 0
         state["dice"][seat] = params.dice[seat]
         state["bids_shown"][seat] = 0
         state["bids_honest"][seat] = 0
@@ -289,7 +302,7 @@ def nth_raise(params, state, k):
     return (quantity_of(params, bid) + 1 + more) * params.num_faces + face
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the legal actions. Modified in place."""
     faces = params.num_faces
@@ -308,7 +321,7 @@ def legal(params, state, mask):
             mask[quantity] = 1
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     raises = count_raises(params, state)
@@ -358,26 +371,25 @@ def chance_bid_holds(params, state, seat):
     return chance_at_least(params, quantity_of(params, bid) + 1, own, unseen, face)
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def play(params, state, action):
     """Bid or call, and all that follows up to the next decision. Modified in place."""
-    for seat in range(MAX_SEATS):
-        state["rewards"][seat] = 0
+    clear_rewards(state)
     if action == params.call:
         _call(params, state)
     else:
         state["bids"][state["num_bids"]] = action
         state["num_bids"] += 1
         state["bid"] = action
-        state["seat"] = _next_seat(params, state["in_round"], state["seat"])
+        state["seat"] = _next_with_dice(params, state["in_round"], state["seat"])
 
 
 @kernel(allocates=False)
-def _next_seat(params, counts, seat):
+def _next_with_dice(params, counts, seat):
     """The next seat in order whose entry of `counts` is not 0."""
     seat = np.int64(seat)
     for _ in range(params.num_players):
-        seat = seat + 1 if seat + 1 < params.num_players else 0
+        seat = next_seat(seat, params.num_players)
         if counts[seat] > 0:
             break
     return seat
@@ -388,7 +400,7 @@ def bidder_after(params, state, bids):
     """The seat whose turn it is after so many of this round's bids: it makes the next one."""
     seat = np.int64(state["starter"])
     for _ in range(bids):
-        seat = _next_seat(params, state["in_round"], seat)
+        seat = _next_with_dice(params, state["in_round"], seat)
     return seat
 
 
@@ -422,32 +434,25 @@ def _call(params, state):
     if params.pay_dice:
         state["rewards"][loser] = -1
     if params.single:
-        _end(params, state, loser, -1.0, 1.0 / (params.num_players - 1))
+        if not params.pay_dice:
+            for seat in range(params.num_players):
+                state["rewards"][seat] = -1.0 if seat == loser else 1.0 / (params.num_players - 1)
+        end_game(state, params.num_players)  # the last round stays on the table to be looked at
         return
     if state["dice"][loser] == 0:
         state["out"][loser] = 1
-        winner = _next_seat(params, state["dice"], loser)
+        winner = _next_with_dice(params, state["dice"], loser)
         if not params.pay_dice:
             state["rewards"][loser] = -1.0 / (params.num_players - 1)
         if state["dice"][winner] == state["in_play"] - 1:
             if not params.pay_dice:
                 state["rewards"][winner] = 1
-            _end(params, state, loser, 0.0, 0.0)
+            end_game(state, params.num_players)
             return
         state["seat"] = winner
     else:
         state["seat"] = loser
     _start_round(params, state)
-
-
-@kernel(allocates=False)
-def _end(params, state, loser, loss, gain):
-    """Close the game; the last round stays on the table to be looked at."""
-    state["seat"] = OVER
-    for seat in range(params.num_players):
-        state["out"][seat] = 1
-        if not params.pay_dice:
-            state["rewards"][seat] += loss if seat == loser else gain
 
 
 @kernel(allocates=False)
@@ -461,25 +466,21 @@ def _remember_bids(params, state):
             most = max(most, held[face])
         state["bids_shown"][who] += 1
         state["bids_honest"][who] += held[face_of(params, state["bids"][i])] == most
-        who = _next_seat(params, state["in_round"], who)
+        who = _next_with_dice(params, state["in_round"], who)
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def observe(params, state, seat, out):
-    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
+    own_at, dice_at, bids_at, mover_at, face_at, quantity_at, chance_at, past_at = params.at
     n = params.num_players
     faces = params.num_faces
     bids = params.call
     most = np.float32(params.most_dice)
-    dice_at = faces
-    bids_at = dice_at + n
-    mover_at = bids_at + n * bids
-    last_at = mover_at + n
-    past_at = last_at + faces + 2
     for face in range(faces):
-        out[face] = state["counts"][seat, face] / most
+        out[own_at + face] = state["counts"][seat, face] / most
     for other in range(n):
-        relative = other - seat if other >= seat else other - seat + n
+        relative = relative_seat(other, seat, n)
         out[dice_at + relative] = state["dice"][other] / most
         if state["seat"] == other:
             out[mover_at + relative] = 1
@@ -488,13 +489,13 @@ def observe(params, state, seat, out):
         out[past_at + 2 * relative + 1] = shown / (shown + np.float32(MANY_BIDS))
     who = np.int64(state["starter"])
     for i in range(state["num_bids"]):
-        out[bids_at + (who - seat if who >= seat else who - seat + n) * bids + state["bids"][i]] = 1
-        who = np.int64(_next_seat(params, state["in_round"], who))
+        out[bids_at + relative_seat(who, seat, n) * bids + state["bids"][i]] = 1
+        who = np.int64(_next_with_dice(params, state["in_round"], who))
     bid = state["bid"]
     if bid != NO_BID:
-        out[last_at + face_of(params, bid)] = 1
-        out[last_at + faces] = np.float32(quantity_of(params, bid) + 1) / np.float32(_divide(bids, faces))
-    out[last_at + faces + 1] = chance_bid_holds(params, state, seat)
+        out[face_at + face_of(params, bid)] = 1
+        out[quantity_at] = np.float32(quantity_of(params, bid) + 1) / np.float32(_divide(bids, faces))
+    out[chance_at] = chance_bid_holds(params, state, seat)
 
 
 @kernel(allocates=False)
@@ -517,10 +518,6 @@ def _describe_action(options: Options, action: int) -> str:
     return f"{quantity + 1} x {face + 1}"
 
 
-def _faces(counts: Any) -> tuple[int, ...]:
-    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
-
-
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     made: list[list[str]] = [[] for _ in range(options.num_players)]
@@ -530,8 +527,8 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         made[who].append(_describe_action(options, int(state["bids"][i])))
     rows = []
     for seat in range(options.num_players):
-        dice = _faces(state["counts"][seat])
-        whose = "you" if seat == viewer else f"player {seat}"
+        dice = faces_of(state["counts"][seat])
+        whose = seat_name(seat, viewer)
         if state["out"][seat] and not over:
             rows.append(Row(f"{whose}: out"))
             continue
@@ -543,7 +540,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     if state["shown_bid"] != NO_BID:
         called = _describe_action(options, int(state["shown_bid"]))
         hands = "; ".join(
-            f"player {seat}: {' '.join(map(str, _faces(state['shown'][seat]))) or '-'}" for seat in range(options.num_players)
+            f"player {seat}: {' '.join(map(str, faces_of(state['shown'][seat]))) or '-'}" for seat in range(options.num_players)
         )
         notes.append(f"player {state['caller']} called {called}; shown: {hands}; player {state['loser']} loses a die")
     if over:
@@ -554,21 +551,12 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 
 
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
-    """`{"dice": [[faces of seat 0], ...]}` sets the first round's dice; other keys are not for this game."""
-    if "dice" not in wanted:
-        return
+    """`{"dice": [[faces of seat 0], ...]}` sets the first round's dice."""
     hands = wanted["dice"]
-    expected = f"one list of face values for each of the {options.num_players} seats"
-    if not is_list(hands) or len(hands) != options.num_players:
-        raise ValueError(f"dice must be {expected}, not {shown(hands)}")
-    counts = np.zeros_like(state["counts"])
-    for seat, (hand, number) in enumerate(zip(hands, options.dice_per_seat, strict=True)):
-        if not is_list(hand) or len(hand) != number:
-            raise ValueError(f"dice of seat {seat} must be {number} face values, not {shown(hand)}")
-        for value in hand:
-            check_range(f"dice of seat {seat}", value, 1, options.num_faces)
-            counts[seat, value - 1] += 1
-    state["counts"][:] = counts
+    check_list("dice", hands, options.num_players, "lists of face values, one for each seat")
+    for seat, (hand, count) in enumerate(zip(hands, options.dice_per_seat, strict=True)):
+        check_faces(f"dice of seat {seat}", hand, count, options.num_faces)
+    state["counts"][: options.num_players] = [counts_of(hand) for hand in hands]
 
 
 GAME = Game(
@@ -579,6 +567,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,
@@ -587,5 +576,6 @@ GAME = Game(
     describe_action=_describe_action,
     picture=_picture,
     random_action=random_action,
+    reset_options=("dice",),
     arrange=_arrange,
 )

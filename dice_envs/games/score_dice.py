@@ -23,17 +23,6 @@ Readings
 
 Actions
     k           choose the die of place k of the own pool, 0 for the first
-
-Observation, float32 in [0, 1]. P is the size of the larger pool and n of the smaller; a face or a size of a die is
-divided by the largest size of any die; entries of dice that are not so are 0
-    P           own dice in hand: faces
-    P           own dice in hand: sizes
-    P           the other's dice in hand: sizes
-    P           the other's dice in hand: faces (0 unless `open_hands`)
-    P           the other's dice that were dropped: faces
-    2 P         1 for dice whose pair tied in this roll: own, the other's
-    2 n         the columns of this roll: the own face, then the other's, column by column
-    2           (own points less the other's + n) / 2n; 1 for A
 """
 
 from __future__ import annotations
@@ -45,8 +34,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.game import Facts, Game, check_choice, check_faces, check_list, check_range, is_list, shown
 from dice_envs.kernel import kernel
+from dice_envs.state import OVER, clear_rewards, end_game, start_game, state_dtype
+from dice_envs.view import Block, Picture, Row, offsets
 
 MAX_DICE = 24  # of one pool
 MAX_SIDES = 100
@@ -124,6 +115,32 @@ class Params(NamedTuple):
     reroll: bool
     open_hands: bool
     pay_score: bool
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation. Faces and sizes are divided by the largest die's; an entry is 0 if its block is not about that die."""
+    places, columns, most = max(map(len, options.pools)), options.num_columns, max(map(max, options.pools))
+    labels = (tuple(f"die {place}" for place in range(places)),)
+    pairs = (tuple(f"column {column}" for column in range(columns)), ("own", "other"))
+    return (
+        Block("own_faces", places, "faces of own dice in hand / the largest size", labels, high=most),
+        Block("own_sizes", places, "sizes of own dice in hand / the largest size", labels, high=most),
+        Block("other_sizes", places, "sizes of the other's dice in hand / the largest size", labels, high=most),
+        Block(
+            "other_faces",
+            places,
+            "faces of the other's dice in hand / the largest size; 0 unless open_hands",
+            labels,
+            high=most,
+        ),
+        Block("other_dropped", places, "faces of the other's dropped dice / the largest size", labels, high=most),
+        Block("own_tied", places, "1 for own dice whose pair tied in this roll", labels, flags=True),
+        Block("other_tied", places, "1 for the other's dice whose pair tied in this roll", labels, flags=True),
+        Block("columns", 2 * columns, "faces shown in each column of this roll / the largest size", pairs, high=most),
+        Block("score", 1, "(own points less the other's + n) / 2n, n columns in the first roll", low=-columns, high=columns),
+        Block("is_a", 1, "1 for A", flags=True),
+    )
 
 
 def _params(options: Options) -> Params:
@@ -136,6 +153,7 @@ def _params(options: Options) -> Params:
         reroll=options.ties == "reroll",
         open_hands=options.open_hands,
         pay_score=options.reward == "score",
+        at=offsets(_blocks(options)),
     )
 
 
@@ -145,7 +163,6 @@ def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=2,
         num_actions=longest,
-        observation_size=7 * longest + 2 * columns + 2,
         min_return=-bound,
         max_return=bound,
         zero_sum=True,
@@ -173,12 +190,10 @@ STATE = state_dtype(
 # --- kernels ----------------------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(allocates=False)
 def deal(params, state):
     """Start a game. Modified in place."""
-    for seat in range(MAX_SEATS):
-        state["rewards"][seat] = 0
-        state["out"][seat] = 0
+    start_game(state)
     for seat in range(2):
         for die in range(params.num_actions):
             state["faces"][seat, die] = 0
@@ -190,7 +205,7 @@ def deal(params, state):
     _roll(params, state)
 
 
-@kernel
+@kernel(allocates=False)
 def _roll(params, state):
     """Roll all dice in hand, drop the spare lowest and begin the first column."""
     for seat in range(2):
@@ -204,7 +219,7 @@ def _roll(params, state):
     _drop_spares(params, state)
 
 
-@kernel
+@kernel(allocates=False)
 def _drop_spares(params, state):
     for seat in range(2):
         held = 0
@@ -219,7 +234,7 @@ def _drop_spares(params, state):
             state["status"][seat, lowest] = DROPPED
 
 
-@kernel
+@kernel(allocates=False)
 def pair_points(params, face_a, face_b):
     """What a pair scores for A: 1, 0 or -1. A tie that is to be rolled again scores 0."""
     if face_a == face_b:
@@ -227,7 +242,7 @@ def pair_points(params, face_a, face_b):
     return 1 if face_a > face_b else -1
 
 
-@kernel
+@kernel(allocates=False)
 def highest_held(params, state, seat):
     """The place of the seat's highest die in hand, the first of equal ones; -1 if it holds none."""
     best = -1
@@ -237,15 +252,14 @@ def highest_held(params, state, seat):
     return best
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the dice in hand. Modified in place."""
     for die in range(params.num_actions):
-        if state["status"][state["seat"], die] == HELD:
-            mask[die] = 1
+        mask[die] = state["status"][state["seat"], die] == HELD
 
 
-@kernel
+@kernel(allocates=False)
 def _random_held(params, state, seat):
     k = below(state, state["columns"] - state["column"])  # so many are in hand between columns
     for die in range(params.num_actions):
@@ -256,17 +270,16 @@ def _random_held(params, state, seat):
     return -1
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random die in hand. The state's stream is modified in place."""
     return _random_held(params, state, state["seat"])
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def play(params, state, action):
     """Choose a die; B's choice shows both. Modified in place."""
-    for seat in range(2):
-        state["rewards"][seat] = 0
+    clear_rewards(state)
     if state["seat"] == 0:
         state["pick"] = action
         state["seat"] = 1
@@ -286,10 +299,14 @@ def play(params, state, action):
     state["column"] += 1
     state["seat"] = 0
     if state["column"] == state["columns"] and not _roll_tied(params, state):
-        _end(params, state)
+        if not params.pay_score:
+            winner = int(state["score"] > 0) - int(state["score"] < 0)
+            state["rewards"][0] = winner
+            state["rewards"][1] = -winner
+        end_game(state, 2)
 
 
-@kernel
+@kernel(allocates=False)
 def retract(params, state):
     """Take back A's choice while B has not seen it, if there is one. Modified in place."""
     if state["pick"] != NO_PICK:
@@ -297,7 +314,7 @@ def retract(params, state):
         state["seat"] = 0
 
 
-@kernel
+@kernel(allocates=False)
 def _roll_tied(params, state):
     """After the last column: roll the tied dice again, if that is to be done; whether it was."""
     if not params.reroll or state["rolls"] == MAX_ROLLS:
@@ -320,54 +337,41 @@ def _roll_tied(params, state):
     return True
 
 
-@kernel
+@kernel(allocates=False)
 def _is_tied(state, column):
     return state["faces"][0, state["shown"][0, column]] == state["faces"][1, state["shown"][1, column]]
 
 
-@kernel
-def _end(params, state):
-    state["seat"] = OVER
-    winner = int(state["score"] > 0) - int(state["score"] < 0)
-    for seat in range(2):
-        state["out"][seat] = 1
-        if not params.pay_score:
-            state["rewards"][seat] = winner if seat == 0 else -winner
-
-
-@kernel
+@kernel(allocates=False, inline=True)
 def observe(params, state, seat, out):
-    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
+    faces, sizes, other_sizes, other_faces, dropped, tied, other_tied, columns, score_at, is_a = params.at
     other = 1 - seat
-    dice = params.num_actions
     scale = np.float32(params.most_sides)
-    tied_at = 5 * dice
-    columns_at = tied_at + 2 * dice
-    score_at = columns_at + 2 * params.columns
-    for die in range(dice):
+    for die in range(params.num_actions):
         if state["status"][seat, die] == HELD:
-            out[die] = state["faces"][seat, die] / scale
-            out[dice + die] = params.sizes[seat][die] / scale
+            out[faces + die] = state["faces"][seat, die] / scale
+            out[sizes + die] = params.sizes[seat][die] / scale
         if state["status"][other, die] == HELD:
-            out[2 * dice + die] = params.sizes[other][die] / scale
+            out[other_sizes + die] = params.sizes[other][die] / scale
             if params.open_hands:
-                out[3 * dice + die] = state["faces"][other, die] / scale
+                out[other_faces + die] = state["faces"][other, die] / scale
         elif state["status"][other, die] == DROPPED:
-            out[4 * dice + die] = state["faces"][other, die] / scale
+            out[dropped + die] = state["faces"][other, die] / scale
     for column in range(state["column"]):
         own = np.int64(state["shown"][seat, column])
         others = np.int64(state["shown"][other, column])
         if _is_tied(state, column):
-            out[tied_at + own] = 1
-            out[tied_at + dice + others] = 1
-        out[columns_at + 2 * column] = state["faces"][seat, own] / scale
-        out[columns_at + 2 * column + 1] = state["faces"][other, others] / scale
+            out[tied + own] = 1
+            out[other_tied + others] = 1
+        out[columns + 2 * column] = state["faces"][seat, own] / scale
+        out[columns + 2 * column + 1] = state["faces"][other, others] / scale
     score = np.float32(state["score"] if seat == 0 else -state["score"])
     out[score_at] = (score + np.float32(params.columns)) / np.float32(2 * params.columns)
-    out[score_at + 1] = seat == 0
+    out[is_a] = seat == 0
 
 
-@kernel
+@kernel(allocates=False)
 def lowest_face(params, state, seat, die):
     """The lowest face that a die in hand can show, given the dice that its owner dropped for being lower."""
     least = np.int64(1)
@@ -377,7 +381,7 @@ def lowest_face(params, state, seat, die):
     return least
 
 
-@kernel
+@kernel(allocates=False)
 def reroll_hidden(params, state, seat):
     """Roll the other's dice in hand again, none below the dice it dropped, and choose A's hidden choice again at
     random. Modified in place."""
@@ -428,20 +432,13 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 
 
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
-    """`{"dice": [[faces of A], [faces of B]]}` sets the first roll, largest dice first; other keys are not for this game."""
-    if "dice" not in wanted:
-        return
+    """`{"dice": [[faces of A], [faces of B]]}` sets the first roll, largest dice first."""
     hands = wanted["dice"]
-    if not is_list(hands) or len(hands) != 2:
-        raise ValueError(f"dice must be A's and B's lists of face values, not {shown(hands)}")
-    faces = np.zeros_like(state["faces"])
-    for seat, (hand, pool) in enumerate(zip(hands, options.pools, strict=True)):
-        if not is_list(hand) or len(hand) != len(pool):
-            raise ValueError(f"dice of {_SIDES[seat]} must be {len(pool)} face values, not {shown(hand)}")
-        for die, (value, size) in enumerate(zip(hand, pool, strict=True)):
-            check_range(f"dice of {_SIDES[seat]}", value, 1, size)
-            faces[seat, die] = value
-    state["faces"][:] = faces
+    check_list("dice", hands, 2, "lists of face values, A's and B's")
+    for side, hand, pool in zip(_SIDES, hands, options.pools, strict=True):
+        check_faces(f"dice of {side}", hand, len(pool), pool)
+    for seat, hand in enumerate(hands):
+        state["faces"][seat, : len(hand)] = hand
     state["status"][:] = np.where(state["status"] == DROPPED, HELD, state["status"])
     _drop_spares(_params(options), state)
 
@@ -454,6 +451,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,
@@ -462,6 +460,7 @@ GAME = Game(
     describe_action=_describe_action,
     picture=_picture,
     random_action=random_action,
+    reset_options=("dice",),
     arrange=_arrange,
     retract=retract,
 )

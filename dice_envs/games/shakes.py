@@ -31,19 +31,6 @@ Readings
 Actions
     physician   0 … N-1: the treatment the patient gets
     maesters    0: yield, 1: argue
-
-Observation, float32 in [0, 1], P = number of patients; maesters see seats relative to their own
-    physician
-        N       patients treated with each treatment / P
-        N       of those, patients saved / P
-        1       patients left / P
-    maesters
-        N       patients treated by each seat / P; competitive: treated / (treated + 6)
-        N       patients saved by each seat / P; competitive: saved / goal
-        N       kept die of each seat in this argument / 6; 0 if it yielded or has not spoken
-        N       1 for the seats that have spoken
-        N       1 for the seat to move
-        1       patients left / P
 """
 
 from __future__ import annotations
@@ -55,15 +42,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import below, roll, roll_counts, uniform
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.dice import below, faces_of, roll, roll_counts, uniform
+from dice_envs.game import Facts, Game, check_choice, check_list, check_range, shown
 from dice_envs.kernel import kernel
+from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
+from dice_envs.view import Block, Picture, Row, offsets, seat_labels, seat_name
 
 FACES = 6
 EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players
 MAX_PATIENTS = 200  # a maester's dice, one more than its patients, stay within what `roll_counts` can count
 COMPETITIVE_GOAL = 3
-MANY_PATIENTS = 6  # so many patients weigh one half in the observation of a competitive game
+MANY_PATIENTS = 6  # a competitive game shows n patients treated as n / (n + 6), so 6 patients give 0.5
 YIELD, ARGUE = 0, 1  # the maesters' actions
 NOBODY = -1  # value of `last_seat` before the first patient
 SILENT = 0  # value of `strength` for a maester that yielded, is beaten, or has not spoken
@@ -173,6 +162,27 @@ class Params(NamedTuple):
     competitive: bool
     random_ties: bool
     pay_saved: bool
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation. A maester sees seats relative to its own; a physician sees treatments in order, and no argument."""
+    n, patients, physician = options.num_players, options.patients, options.mode == "physician"
+    who = tuple(f"treatment {i}" for i in range(n)) if physician else seat_labels(n)
+    arguing = 0 if physician else n
+    treated = Block("treated", n, "patients treated / num_patients", (who,), high=patients)
+    saved = Block("saved", n, "patients saved / num_patients", (who,), high=patients)
+    if options.competitive:
+        treated = treated._replace(meaning=f"n patients treated as n / (n + {MANY_PATIENTS})", half=MANY_PATIENTS)
+        saved = saved._replace(meaning="patients saved / goal", high=options.to_win)
+    return (
+        treated,
+        saved,
+        Block("kept", arguing, "die kept in this argument / 6; 0 for who yielded or has not spoken", (who,), high=FACES),
+        Block("spoken", arguing, "1 for the seats that have spoken", (who,), flags=True),
+        Block("to_move", arguing, "1 for the seat to move", (who,), flags=True),
+        Block("left", 1, "patients left / num_patients", high=patients),
+    )
 
 
 def _params(options: Options) -> Params:
@@ -187,6 +197,7 @@ def _params(options: Options) -> Params:
         competitive=options.competitive,
         random_ties=options.ties == "random",
         pay_saved=options.pays == "saved",
+        at=offsets(_blocks(options)),
     )
 
 
@@ -199,7 +210,6 @@ def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=1 if physician else n,
         num_actions=n if physician else 2,
-        observation_size=2 * n + 1 if physician else 5 * n + 1,
         min_return=-1.0 / (n - 1) if options.competitive and options.pays == "win" else 0.0,
         max_return=most,
         zero_sum=options.competitive and options.pays == "win",
@@ -231,12 +241,11 @@ STATE = state_dtype(
 # --- kernels ----------------------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(allocates=False)
 def deal(params, state):
     """Start a game. Modified in place."""
+    start_game(state)
     for seat in range(MAX_SEATS):
-        state["rewards"][seat] = 0
-        state["out"][seat] = 0
         state["efficacy"][seat] = params.efficacies[seat]
         state["treated"][seat] = 0
         state["saved"][seat] = 0
@@ -255,7 +264,7 @@ def deal(params, state):
     _next_patient(state)
 
 
-@kernel
+@kernel(allocates=False)
 def _next_patient(state):
     for seat in range(MAX_SEATS):
         state["strength"][seat] = SILENT
@@ -264,7 +273,7 @@ def _next_patient(state):
     state["seat"] = state["opener"]
 
 
-@kernel
+@kernel(allocates=False)
 def argue(state, seat):
     """The maester throws its dice and keeps one: sets its `dice` and `strength`. Modified in place."""
     counts = state["dice"][seat]
@@ -278,7 +287,7 @@ def argue(state, seat):
     state["argued"][seat] = 1
 
 
-@kernel
+@kernel(allocates=False)
 def settle(params, state):
     """Who wins the argument of all whose `strength` is not SILENT; tied maesters argue again. Modified in place."""
     strength = state["strength"]
@@ -309,7 +318,7 @@ def settle(params, state):
                 strength[seat] = SILENT
 
 
-@kernel
+@kernel(allocates=False)
 def argue_all(params, state):
     """All maesters argue over a patient; returns whose treatment wins. Modified in place."""
     for seat in range(params.num_players):
@@ -317,7 +326,7 @@ def argue_all(params, state):
     return settle(params, state)
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the legal actions. Modified in place."""
     if params.physician:
@@ -329,7 +338,7 @@ def legal(params, state, mask):
         mask[YIELD] = 1
 
 
-@kernel
+@kernel(allocates=False)
 def _must_argue(params, state):
     """Whether the maester to speak is the last and all others have yielded."""
     if state["spoken"] < params.num_players - 1:
@@ -340,7 +349,7 @@ def _must_argue(params, state):
     return argued == 0
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     if params.physician:
@@ -348,11 +357,10 @@ def random_action(params, state):
     return np.int64(ARGUE) if _must_argue(params, state) else below(state, 2)
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def play(params, state, action):
     """Treat a patient (physician), or argue or yield, and all that follows. Modified in place."""
-    for seat in range(MAX_SEATS):
-        state["rewards"][seat] = 0
+    clear_rewards(state)
     if params.physician:
         _treat(params, state, action)
         return
@@ -361,16 +369,15 @@ def play(params, state, action):
         argue(state, speaker)
     state["spoken"] += 1
     if state["spoken"] < params.num_players:
-        state["seat"] = speaker + 1 if speaker + 1 < params.num_players else 0
+        state["seat"] = next_seat(speaker, params.num_players)
         return
     _treat(params, state, settle(params, state))
     if state["seat"] != OVER:
-        opener = state["opener"] + 1
-        state["opener"] = opener if opener < params.num_players else 0
+        state["opener"] = next_seat(state["opener"], params.num_players)
         _next_patient(state)
 
 
-@kernel
+@kernel(allocates=False)
 def _treat(params, state, treatment):
     """The patient gets the treatment; pay for it, and end the game if it was the last."""
     recovers = roll(state, FACES) <= state["efficacy"][treatment]
@@ -390,7 +397,7 @@ def _treat(params, state, treatment):
                 state["rewards"][seat] = -1.0 / (params.num_players - 1)
             state["rewards"][treatment] = 1
         if won or state["patients"] == params.num_patients:
-            _end(state, seats)
+            end_game(state, seats)
         return
     total = 0
     for seat in range(params.num_players):
@@ -400,40 +407,33 @@ def _treat(params, state, treatment):
     for seat in range(seats):
         state["rewards"][seat] = pay
     if over:
-        _end(state, seats)
+        end_game(state, seats)
 
 
-@kernel
-def _end(state, seats):
-    state["seat"] = OVER
-    for seat in range(seats):
-        state["out"][seat] = 1
-
-
-@kernel
+@kernel(allocates=False, inline=True)
 def observe(params, state, seat, out):
-    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
+    treated_at, saved_at, kept_at, spoken_at, mover_at, left_at = params.at
     n = params.num_players
     patients = np.float32(params.num_patients)
     for other in range(n):
         at = other
         if not params.physician:
-            at = other - seat if other >= seat else other - seat + n
-            out[2 * n + at] = state["strength"][other] / np.float32(FACES)
-            spoke = other - state["opener"] if other >= state["opener"] else other - state["opener"] + n
-            out[3 * n + at] = spoke < state["spoken"]
-            out[4 * n + at] = state["seat"] == other
+            at = relative_seat(other, seat, n)
+            out[kept_at + at] = state["strength"][other] / np.float32(FACES)
+            out[spoken_at + at] = relative_seat(other, state["opener"], n) < state["spoken"]
+            out[mover_at + at] = state["seat"] == other
         treated, saved = np.float32(state["treated"][other]), np.float32(state["saved"][other])
         if params.competitive:
-            out[at] = treated / (treated + np.float32(MANY_PATIENTS))
-            out[n + at] = saved / np.float32(params.goal)
+            out[treated_at + at] = treated / (treated + np.float32(MANY_PATIENTS))
+            out[saved_at + at] = saved / np.float32(params.goal)
         else:
-            out[at] = treated / patients
-            out[n + at] = saved / patients
-    out[2 * n if params.physician else 5 * n] = np.float32(params.num_patients - state["patients"]) / patients
+            out[treated_at + at] = treated / patients
+            out[saved_at + at] = saved / patients
+    out[left_at] = np.float32(params.num_patients - state["patients"]) / patients
 
 
-@kernel
+@kernel(allocates=False)
 def chance_of(state, way, num_players):
     """The likelihood of all that happened if the treatments had the efficacies `way` (players,), order left aside."""
     chance = 1.0
@@ -443,7 +443,7 @@ def chance_of(state, way, num_players):
     return chance
 
 
-@kernel
+@kernel(allocates=False)
 def reroll_hidden(params, state, seat):
     """Draw the efficacies again, given who was treated with what and recovered. Modified in place."""
     if params.competitive:
@@ -479,13 +479,13 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     rows = []
     for seat in range(options.num_players):
-        who = f"treatment {seat}" if physician else ("you" if seat == viewer else f"maester {seat}")
+        who = f"treatment {seat}" if physician else seat_name(seat, viewer, "maester")
         caption = f"{who}: saved {state['saved'][seat]} of {state['treated'][seat]}"
         if viewer is None or options.competitive:
             caption += f", efficacy {state['efficacy'][seat]}"
         dice: tuple[int, ...] = ()
         if state["argued"][seat]:
-            dice = tuple(face + 1 for face in range(FACES) for _ in range(state["dice"][seat, face]))
+            dice = faces_of(state["dice"][seat])
             kept = f"kept {state['strength'][seat]}" if state["strength"][seat] != SILENT else "beaten"
             caption += f", {kept}"
         rows.append(Row(caption + (" <- to speak" if not physician and seat == state["seat"] else ""), dice))
@@ -507,17 +507,13 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 
 
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
-    """`{"efficacies": [1, 4, 1]}` deals the treatments' efficacies; other keys are not for this game."""
-    if "efficacies" not in wanted:
-        return
+    """`{"efficacies": [1, 4, 1]}` deals the treatments' efficacies."""
     given = wanted["efficacies"]
-    allowed = f"an order of {', '.join(map(str, options.efficacies))}"
-    if not is_list(given) or len(given) != options.num_players:
-        raise ValueError(f"efficacies must be {allowed}, not {shown(given)}")
+    check_list("efficacies", given, options.num_players, "numbers of pips")
     for value in given:
         check_range("efficacies", value, 1, FACES - 1)
     if sorted(given) != sorted(options.efficacies):
-        raise ValueError(f"efficacies must be {allowed}, not {shown(given)}")
+        raise ValueError(f"efficacies must be an order of {', '.join(map(str, options.efficacies))}, not {shown(given)}")
     state["efficacy"][: options.num_players] = given
 
 
@@ -529,6 +525,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,
@@ -537,6 +534,7 @@ GAME = Game(
     describe_action=_describe_action,
     picture=_picture,
     random_action=random_action,
+    reset_options=("efficacies",),
     arrange=_arrange,
     gym_options={"mode": "physician"},
 )

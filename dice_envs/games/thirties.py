@@ -27,17 +27,6 @@ Environments
 
 Actions
     k = 0 … num_dice - 1    throw the k lowest dice again and put the others aside; 0 ends the turn
-
-Observation, float32 in [0, 1]; nothing is hidden; seats relative to the observer (it is seat 0, the next is seat 1)
-    num_faces               dice on the table that show each face / num_dice
-    num_faces               dice aside that show each face / num_dice
-    num_dice * num_faces    the dice on the table in rising order, one-hot; zeros where there are fewer
-    2                       dice on the table / num_dice; pips aside / the most possible
-    the table game only:
-    num_players             1 for the seat to move
-    num_players             1 for the observer's own place in the order of a round
-    num_players             points p of each seat as p / (p + target)
-    1                       rounds completed / rounds
 """
 
 from __future__ import annotations
@@ -48,9 +37,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import below, roll_counts
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Picture, Row, check_choice, check_range, is_list, shown, state_dtype
+from dice_envs.dice import below, counts_of, faces_of, roll_counts
+from dice_envs.game import Facts, Game, check_choice, check_faces, check_range, shown
 from dice_envs.kernel import kernel
+from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
+from dice_envs.view import Block, Picture, Row, offsets, seat_labels, seat_name
 
 MAX_DICE = 8
 MAX_FACES = 8
@@ -110,6 +101,26 @@ class Params(NamedTuple):
     num_actions: int
     target: int
     goal: int  # index into GOALS
+    at: tuple[int, ...]  # where each of `_blocks` begins
+
+
+def _blocks(options: Options) -> tuple[Block, ...]:
+    """The observation; nothing is hidden. Seats are relative to the observer, who is the first; the next is the second."""
+    n, dice = options.num_players, options.num_dice
+    faces, seats = range(1, options.num_faces + 1), seat_labels(n)
+    each = tuple(f"die {i} shows" for i in range(dice))
+    players = n if n > 1 else 0  # what follows the score is about the table game alone
+    return (
+        Block("on_table", len(faces), "dice on the table that show each face / num_dice", (("face",), faces), high=dice),
+        Block("aside", len(faces), "dice put aside that show each face / num_dice", (("face",), faces), high=dice),
+        Block("each_die", dice * len(faces), "the dice on the table in rising order, one-hot", (each, faces), flags=True),
+        Block("thrown", 1, "dice on the table / num_dice", high=dice),
+        Block("score", 1, "pips aside / the most possible", high=dice * len(faces)),
+        Block("to_move", players, "1 for the seat to move", (seats,), flags=True),
+        Block("place", players, "1 for the observer's own place in the order of a round", (range(n),), flags=True),
+        Block("points", players, "points p of each seat as p / (p + target)", (seats,), half=options.target),
+        Block("round", min(players, 1), "rounds completed / rounds", high=options.rounds),
+    )
 
 
 def _params(options: Options) -> Params:
@@ -121,6 +132,7 @@ def _params(options: Options) -> Params:
         num_actions=options.num_dice,
         target=options.target,
         goal=GOALS.index(options.goal),
+        at=offsets(_blocks(options)),
     )
 
 
@@ -149,7 +161,6 @@ def _facts(options: Options) -> Facts:
     return Facts(
         num_seats=n,
         num_actions=dice,
-        observation_size=(2 + dice) * faces + 2 + (3 * n + 1 if n > 1 else 0),
         min_return=low,
         max_return=high,
         zero_sum=n > 1,
@@ -177,12 +188,11 @@ STATE = state_dtype(
 # --- kernels ----------------------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(allocates=False)
 def deal(params, state):
     """Start a game. Modified in place."""
+    start_game(state)
     for seat in range(MAX_SEATS):
-        state["rewards"][seat] = 0
-        state["out"][seat] = 0
         state["points"][seat] = 0
         state["scores"][seat] = NO_SCORE
         state["given"][seat] = 0
@@ -191,7 +201,7 @@ def deal(params, state):
     _start_turn(params, state)
 
 
-@kernel
+@kernel(allocates=False)
 def _start_turn(params, state):
     state["score"] = 0
     for face in range(MAX_FACES):
@@ -199,30 +209,29 @@ def _start_turn(params, state):
     _throw(params, state, params.num_dice)
 
 
-@kernel
+@kernel(allocates=False)
 def _throw(params, state, num_dice):
     state["thrown"] = num_dice
     roll_counts(state, num_dice, params.num_faces, state["counts"])
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the legal actions: at least one die goes aside. Modified in place."""
     for action in range(state["thrown"]):
         mask[action] = 1
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     return below(state, state["thrown"])
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def play(params, state, action):
     """Put all but the `action` lowest dice aside and throw those again; end the turn when none is left. In place."""
-    for seat in range(MAX_SEATS):
-        state["rewards"][seat] = 0
+    clear_rewards(state)
     keep = np.int64(state["thrown"]) - action
     for k in range(MAX_FACES):
         face = MAX_FACES - 1 - k
@@ -237,7 +246,7 @@ def play(params, state, action):
         _end_turn(params, state)
 
 
-@kernel
+@kernel(allocates=False)
 def _end_turn(params, state):
     seat = np.int64(state["seat"])
     score = np.int64(state["score"])
@@ -245,7 +254,7 @@ def _end_turn(params, state):
     given = np.int64(0)
     if score > params.target and (params.num_players > 1 or params.goal == OPTIMAL):
         given = second_stage(params, state, score - params.target)
-    following = seat + 1 if seat + 1 < params.num_players else 0
+    following = next_seat(seat, params.num_players)
     state["scores"][seat] = score
     state["given"][seat] = given
     state["points"][seat] += lost
@@ -269,7 +278,7 @@ def _end_turn(params, state):
     _start_turn(params, state)
 
 
-@kernel
+@kernel(allocates=False)
 def second_stage(params, state, excess):
     """Throw the second stage of a score that exceeds the target by `excess` >= 1.
 
@@ -287,7 +296,7 @@ def second_stage(params, state, excess):
     return points + _chase(params, state, face) * face
 
 
-@kernel
+@kernel(allocates=False)
 def _chase(params, state, face):
     """Throw all dice, put every `face` aside and go on as long as new ones come; how many came, int64."""
     left = np.int64(params.num_dice)
@@ -300,7 +309,7 @@ def _chase(params, state, face):
     return params.num_dice - left
 
 
-@kernel
+@kernel(allocates=False)
 def _share_out(params, state):
     """The fewest points win: +1 for them and -1 for the others, shared; 0 when all are equal."""
     fewest = state["points"][0]
@@ -315,45 +324,41 @@ def _share_out(params, state):
             state["rewards"][seat] = 1.0 / winners if won else -1.0 / (params.num_players - winners)
 
 
-@kernel
+@kernel(allocates=False)
 def _end(params, state):
     """Close the game; the last dice stay aside to be looked at."""
-    state["seat"] = OVER
     state["thrown"] = 0
-    for seat in range(params.num_players):
-        state["out"][seat] = 1
+    end_game(state, params.num_players)
 
 
-@kernel
+@kernel(allocates=False, inline=True)
 def observe(params, state, seat, out):
-    """Write what the seat sees; the table stands in the module's docstring. Modified in place."""
+    """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
+    table_at, aside_at, die_at, thrown_at, score_at, mover_at, place_at, points_at, round_at = params.at
     faces = params.num_faces
     dice = np.float32(params.num_dice)
-    at = 2 * faces
     for face in range(faces):
-        out[face] = state["counts"][face] / dice
-        out[faces + face] = state["aside"][face] / dice
+        out[table_at + face] = state["counts"][face] / dice
+        out[aside_at + face] = state["aside"][face] / dice
         for _ in range(state["counts"][face]):
-            out[at + face] = 1
-            at += faces
-    at = (2 + params.num_dice) * faces
-    out[at] = state["thrown"] / dice
-    out[at + 1] = state["score"] / (dice * np.float32(faces))
+            out[die_at + face] = 1
+            die_at += faces
+    out[thrown_at] = state["thrown"] / dice
+    out[score_at] = state["score"] / (dice * np.float32(faces))
     n = params.num_players
     if n == 1:
         return
-    at += 2
     for other in range(n):
-        relative = other - seat if other >= seat else other - seat + n
+        relative = relative_seat(other, seat, n)
         if state["seat"] == other:
-            out[at + relative] = 1
+            out[mover_at + relative] = 1
         points = np.float64(state["points"][other])
-        out[at + 2 * n + relative] = points / (points + params.target)
-    out[at + n + seat] = 1
-    out[at + 3 * n] = state["round"] / np.float32(params.rounds)
+        out[points_at + relative] = points / (points + params.target)
+    out[place_at + seat] = 1
+    out[round_at] = state["round"] / np.float32(params.rounds)
 
 
-@kernel
+@kernel(allocates=False)
 def reroll_hidden(params, state, seat):
     """All dice are open: there is nothing to draw again but the dice to come, which are the stream's."""
 
@@ -365,10 +370,6 @@ def _describe_action(options: Options, action: int) -> str:
     if action == 0:
         return "keep all"
     return "throw the lowest again" if action == 1 else f"throw the {action} lowest again"
-
-
-def _faces(counts: Any) -> tuple[int, ...]:
-    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
 
 
 def _last_turn(options: Options, score: int, given: int) -> str:
@@ -383,14 +384,13 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     table = options.num_players > 1
     rows = []
     for seat in range(options.num_players if table else 0):
-        whose = "you" if seat == viewer else f"player {seat}"
         last = _last_turn(options, int(state["scores"][seat]), int(state["given"][seat]))
         turn = " <- to move" if seat == state["seat"] else ""
-        rows.append(Row(f"{whose}: {int(state['points'][seat])} points{last}{turn}"))
+        rows.append(Row(f"{seat_name(seat, viewer)}: {int(state['points'][seat])} points{last}{turn}"))
     if not over:
-        rows.append(Row("on the table", _faces(state["counts"])))
+        rows.append(Row("on the table", faces_of(state["counts"])))
     if state["score"]:
-        rows.append(Row(f"aside: {int(state['score'])}", _faces(state["aside"])))
+        rows.append(Row(f"aside: {int(state['score'])}", faces_of(state["aside"])))
     if over:
         rewards = ", ".join(f"{reward:+g}" for reward in state["rewards"][: options.num_players])
         notes = ["the game is over", f"rewards: {rewards}" if table else f"goal {options.goal}: {rewards}"]
@@ -402,19 +402,14 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 
 
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
-    """`{"dice": [faces], "aside": [faces]}` sets the first turn's dice; other keys are not for this game."""
-    if "dice" not in wanted and "aside" not in wanted:
-        return
+    """`{"dice": [faces], "aside": [faces]}` sets the first turn's dice."""
     dice, aside = wanted.get("dice", ()), wanted.get("aside", ())
-    for name, values in (("dice", dice), ("aside", aside)):
-        if not is_list(values):
-            raise ValueError(f"{name} must be a list of face values, not {shown(values)}")
-        for value in values:
-            check_range(name, value, 1, options.num_faces)
+    check_faces("dice", dice, None, options.num_faces)
+    check_faces("aside", aside, None, options.num_faces)
     if len(dice) < 1 or len(dice) + len(aside) != options.num_dice:
         raise ValueError(f"dice must be at least one face value, and {options.num_dice} with those of aside, not {shown(dice)}")
-    state["counts"][:] = np.bincount(dice, minlength=MAX_FACES + 1)[1:]
-    state["aside"][:] = np.bincount(np.asarray(aside, np.int64), minlength=MAX_FACES + 1)[1:]
+    state["counts"][:] = counts_of(dice)
+    state["aside"][:] = counts_of(aside)
     state["thrown"] = len(dice)
     state["score"] = sum(aside)
 
@@ -427,6 +422,7 @@ GAME = Game(
     state=STATE,
     params=_params,
     facts=_facts,
+    blocks=_blocks,
     deal=deal,
     legal=legal,
     play=play,
@@ -435,6 +431,7 @@ GAME = Game(
     describe_action=_describe_action,
     picture=_picture,
     random_action=random_action,
+    reset_options=("dice", "aside"),
     arrange=_arrange,
     gym_options={"num_players": 1},
 )

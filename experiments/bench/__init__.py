@@ -1,13 +1,21 @@
-"""Speed beside peers in the same run. A module here offers `rows(quick)`, which yields `BenchRow`s one by one."""
+"""Speed beside peers in the same run.
+
+A module here offers `PARTS`. Those of all games stand together by what they are about: environments, training, search,
+exact solutions. What has a peer for one game only stands in the module of that game.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["BenchRow", "best_rate", "best_seconds"]
+from dice_envs.game import names, shown
+from experiments.discovery import modules
+
+__all__ = ["BenchRow", "Part", "best_rate", "best_seconds", "chosen_parts"]
 
 
 @dataclasses.dataclass
@@ -28,6 +36,34 @@ class BenchRow:
         if not self.peer:
             return None
         return self.peer / self.ours if self.unit == "s" else self.ours / self.peer
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Some rows about one game.
+
+    Attributes:
+        game: its name; "" for rows about none.
+        rows: measures and yields the rows one by one; told whether to be quick, about a tenth of the work.
+    """
+
+    game: str
+    rows: Callable[[bool], Iterator[BenchRow]]
+
+
+def chosen_parts(wanted: Sequence[str]) -> list[Part]:
+    """The parts of the modules and of the games named; all of them if none is named. Hyphens count as underscores.
+
+    Raises:
+        ValueError: no module and no game has that name.
+    """
+    found = modules(sys.modules[__name__])
+    known = sorted({*found, *names()})
+    chosen = [name.replace("-", "_") for name in wanted]
+    for name in chosen:
+        if name not in known:
+            raise ValueError(f"unknown part {shown(name)}; parts are: {', '.join(known)}")
+    return [part for name, module in found.items() for part in module.PARTS if not chosen or {name, part.game} & set(chosen)]
 
 
 def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:

@@ -1,23 +1,23 @@
-"""Speed of The Shakes beside a plain Python version of the same game, and the time that exact solutions take."""
+"""The Shakes beside a plain Python version of the same game."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 
-from experiments.bench import BenchRow, best_rate, best_seconds
+import agents
+from dice_envs import Batch, configure
+from experiments.arena import play_table
+from experiments.bench import BenchRow, Part, best_rate
+
+__all__ = ["PARTS"]
 
 PLAYERS = 4
 SEED = 1
 
 
-def rows(quick: bool) -> Iterator[BenchRow]:
-    """Patients treated a second in both environments, and seconds to solve six players."""
-    import agents
-    from agents.shakes_exact import Problem, argument_chances, evaluate, solve, tallies
-    from dice_envs import Batch, configure
-    from experiments.arena import play_table
-
+def _patients(quick: bool) -> Iterator[BenchRow]:
+    """Patients treated a second in both environments."""
     steps = 2_000 if quick else 20_000
     batch = Batch("shakes", 512, seed=SEED, mode="physician", num_players=PLAYERS)
     kernels, params = batch.variant.kernels, batch.variant.params
@@ -37,17 +37,6 @@ def rows(quick: bool) -> Iterator[BenchRow]:
     note = "patients, every maester asked through the agents' interface"
     yield BenchRow("shakes: table of four dogmatic maesters", ours / 1e6, "M/s", None, peer / 1e6, name, note)
 
-    problem = Problem.of(configure("shakes", num_players=6).options)
-
-    def afresh() -> None:
-        tallies.cache_clear()
-        solve.cache_clear()
-        solve(problem, "saved")
-
-    yield BenchRow("shakes: six players solved", best_seconds(afresh), "s", 120, note="Bayes-optimal, tallies found anew")
-    seconds = best_seconds(lambda: evaluate(problem, argument_chances))
-    yield BenchRow("shakes: six players, exact distribution of the argument", seconds, "s")
-
 
 def _plain_game(source: random.Random, argue: bool) -> int:
     """One cooperative game of four, as one would write it first. Returns how many patients are saved."""
@@ -66,3 +55,6 @@ def _plain_game(source: random.Random, argue: bool) -> int:
         treated[chosen] += 1
         saved[chosen] += source.randint(1, 6) <= efficacies[chosen]
     return sum(saved)
+
+
+PARTS = (Part("shakes", _patients),)

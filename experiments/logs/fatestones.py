@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.fatestones import edges, ratio
+from dice_envs.exact.fatestones import edges, ratio
 from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
 
@@ -46,7 +46,7 @@ class Log:
         """Share of the edge that a player's choices capture, and the half-width of its 95 % interval.
 
         Over all decisions: what the chosen dice are worth above a random one, over the same for the best dice, all
-        other choices, those after ties too, being uniformly random (see `agents.fatestones.edges`).
+        other choices, those after ties too, being uniformly random (see `dice_envs.exact.fatestones.edges`).
         """
         own = edges(self.hands[:, ::-1] if player else self.hands, self.sizes)
         return ratio(own[np.arange(len(own)), self.choices[:, player]], own[:, :HAND].max(axis=1))

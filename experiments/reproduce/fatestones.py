@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+import agents
+from dice_envs import configure
+from dice_envs.exact.fatestones import MOST_DRAWS, draw_hands, evaluate, first_choices, solve_draws
+from dice_envs.exact.liars_dice import exploitability
+from dice_envs.game import Variant, check_range
+from experiments.arena import MOST_GAMES, play_table
+from experiments.logs.fatestones import Writer, read_log
+from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
 from experiments.output import (
     Z95,
-    Row,
+    Finding,
     check_folder,
     check_writable,
     console,
-    figure,
     finish,
     print_rows,
     progress,
+    saved_plot,
     seed_or_fresh,
     write_json,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from dice_envs.game import Variant
 
 SOURCE = "FateStones README, Results"
 # The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.
@@ -54,26 +58,21 @@ LIARS_DICE_RULES = {"UCT, mixed": "final=mixed", "regret matching": "select=regr
 
 def main(
     log: Annotated[list[Path] | None, typer.Option(help="Recount a log in the source's format; repeat it for more.")] = None,
-    games: Annotated[int, typer.Option(help="Games of each replayed pair.")] = 100_000,
+    games: GamesOption = 100_000,
     draws: Annotated[int, typer.Option(help="Sampled draws for the exact values.")] = 100_000,
-    work: Annotated[float, typer.Option(help="Millions of simulations for each point of the curves, at most.")] = 10.0,
-    most: Annotated[int, typer.Option(help="Simulations a move up to which the curves go.")] = 10_000,
-    liars_dice: Annotated[int, typer.Option(help="The same for one-die Liar's Dice, all information sets; 0: none.")] = 100,
-    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the rows and curves here.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write plots into this folder.")] = None,
+    work: Annotated[float, typer.Option(help="Simulation budget per point of each curve, in millions.")] = 10.0,
+    most: Annotated[int, typer.Option(help="Where the curves end: simulations a move.")] = 10_000,
+    liars_dice: Annotated[
+        int, typer.Option(help="Where the curve of one-die Liar's Dice ends, all information sets searched; 0: no such curve.")
+    ] = 100,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """FateStones: the source's table, how much can be won, why its search won nothing, and one that wins it.
 
     Example: reproduce fatestones --log mcts10_vs_random.csv --report report
     """
-    import agents
-    from agents.fatestones import MOST_DRAWS, draw_hands, solve_draws
-    from dice_envs import configure
-    from dice_envs.game import check_range
-    from experiments.arena import MOST_GAMES
-    from experiments.logs.fatestones import read_log
-
     check_range("games", games, 1, MOST_GAMES)
     check_range("draws", draws, 2, MOST_DRAWS)
     check_range("work", work, 1e-6, 1e6, whole=False)
@@ -85,7 +84,7 @@ def main(
     check_folder(report)
     console.print(f"seed {seed}")
     variant = configure("fatestones")
-    rows: list[Row] = []
+    rows: list[Finding] = []
 
     for path, rolls in logs.items():
         rows += _recount(path, rolls)
@@ -95,9 +94,9 @@ def main(
     hands = draw_hands(variant, draws, seed)
     exact = solve_draws(hands)
     values = [
-        Row("exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error),
-        Row("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
-        Row("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
+        Finding("exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error),
+        Finding("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
+        Finding("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
     ]
     for spec in ("random", "best_response:random", "nash"):
         values += _measure(variant, spec, hands[:2000], seed)
@@ -109,7 +108,7 @@ def main(
 
     curves = _curves(variant, hands, most, work, seed)
     if liars_dice:
-        liars = _liars_dice_curves(agents, liars_dice, seed)
+        liars = _liars_dice_curves(liars_dice, seed)
         curves += liars
     finish(
         lambda: write_json(json, {"seed": seed, "rows": rows + values, "curves": curves}),
@@ -117,14 +116,14 @@ def main(
     )
 
 
-def _recount(path: Path, log: Any) -> list[Row]:
+def _recount(path: Path, log: Any) -> list[Finding]:
     """A log's wins, losses and ties, beside the published column that they equal, if any; and its edge."""
     counts = log.record()
     names = [name for name, published in PUBLISHED.items() if published == counts]
     published = PUBLISHED[names[0]] if names else (None, None, None)
     label = names[0] if names else path.name
     rows = [
-        Row(
+        Finding(
             SOURCE,
             f"{label}: {what}",
             known,
@@ -136,16 +135,12 @@ def _recount(path: Path, log: Any) -> list[Row]:
     ]
     for player in range(2):
         share, error = log.edge_share(player)
-        rows.append(Row(SOURCE, f"{label}: share of the edge, player {player + 1}", None, share, error))
+        rows.append(Finding(SOURCE, f"{label}: share of the edge, player {player + 1}", None, share, error))
     return rows
 
 
-def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
+def _replay(variant: Variant, games: int, seed: int) -> list[Finding]:
     """The source's pairs played again: player 1's share of decided games, its margin, and its edge."""
-    import agents
-    from experiments.arena import play_table
-    from experiments.logs.fatestones import Writer
-
     rows = []
     for number, (label, specs) in enumerate(REPLAYS.items()):
         writer = Writer(variant)
@@ -164,23 +159,20 @@ def _replay(variant: Variant, games: int, seed: int) -> list[Row]:
             published_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
             note = f"{games:,} games; the published figure is itself ± {100 * published_error:.2f}"
             agrees = abs(ours - published) <= noise
-            rows.append(Row(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * error, agrees, note))
+            rows.append(Finding(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * error, agrees, note))
         share, error = log.edge_share()
-        rows.append(Row(SOURCE, f"{label}: share of the edge, player 1", None, share, error, note=" v ".join(specs)))
+        rows.append(Finding(SOURCE, f"{label}: share of the edge, player 1", None, share, error, note=" v ".join(specs)))
     return rows
 
 
-def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Row]:
+def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Finding]:
     """An agent that states its chances, measured exactly on draws."""
-    import agents
-    from agents.fatestones import evaluate
-
     result = evaluate(variant, agents.make(spec), hands, seed)
     note = f"{len(hands):,} draws"
     return [
-        Row("exact play", f"{spec}: share of the edge", None, *result.edge_share(), note=note),
-        Row("exact play", f"{spec}: margin against random", None, *result.margin(), note=note),
-        Row("exact play", f"{spec}: exploitability", None, *result.exploitability(), note=note),
+        Finding("exact play", f"{spec}: share of the edge", None, *result.edge_share(), note=note),
+        Finding("exact play", f"{spec}: margin against random", None, *result.margin(), note=note),
+        Finding("exact play", f"{spec}: exploitability", None, *result.exploitability(), note=note),
     ]
 
 
@@ -189,14 +181,11 @@ def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float,
     return hands[: max(least, min(2000, int(work * 1e6 / (searches * simulations))))]
 
 
-def _capture(variant: Variant, spec: str, hands: np.ndarray, work: float, seed: int) -> Row:
-    import agents
-    from agents.fatestones import first_choices
-
+def _capture(variant: Variant, spec: str, hands: np.ndarray, work: float, seed: int) -> Finding:
     agent: Any = agents.make(spec)
     some = _affordable(hands, 2, agent.simulations, work)
     share, error = first_choices(variant, agent, some, seed)
-    return Row("search", f"{spec}: share of the edge", None, share, error, note=f"{len(some):,} draws")
+    return Finding("search", f"{spec}: share of the edge", None, share, error, note=f"{len(some):,} draws")
 
 
 def _explain(edge: float, games: int) -> None:
@@ -227,9 +216,6 @@ def _sizes(most: int) -> list[int]:
 
 def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: int) -> list[dict[str, Any]]:
     """Edge captured and exploitability against simulations, for each selection rule: how well it plays against anyone."""
-    import agents
-    from agents.fatestones import evaluate
-
     points = []
     rows = []
     for label, extra in RULES.items():
@@ -250,24 +236,23 @@ def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: i
                 }
             )
             name = f"{label}, {simulations:,}"
-            rows.append(Row("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
-            rows.append(Row("search", f"{name}: exploitability", None, lost, lost_error))
+            rows.append(Finding("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
+            rows.append(Finding("search", f"{name}: exploitability", None, lost, lost_error))
     print_rows("How well search plays against anyone (exploitability: upper bound, a draw)", rows)
     return points
 
 
-def _liars_dice_curves(agents: Any, most: int, seed: int) -> list[dict[str, Any]]:
+def _liars_dice_curves(most: int, seed: int) -> list[dict[str, Any]]:
     """Exploitability in one-die Liar's Dice, every information set searched."""
-    from agents.one_die_liars_dice import exploitability, policy_of
-
+    one_die = configure("liars_dice", rules="openspiel", num_dice=1)
     points: list[dict[str, Any]] = []
     rows = []
     for label, extra in LIARS_DICE_RULES.items():
         sizes = [size for size in (10, 30, 100, 300, 1000, 3000, 10_000) if size <= most]
         for simulations in sizes:
-            lost, _ = exploitability(policy_of(agents.make(f"mcts:{simulations},{extra}"), seed))
+            lost = exploitability(one_die, agents.make(f"mcts:{simulations},{extra}"), seed)
             points.append({"game": "liars_dice", "rule": label, "simulations": simulations, "exploitability": lost})
-            rows.append(Row("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
+            rows.append(Finding("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
     print_rows("One-die Liar's Dice (OpenSpiel's rules): exploitability of the policy found", rows)
     return points
 
@@ -281,7 +266,7 @@ def _plot(report: Path, points: list[dict[str, Any]]) -> None:
         of_game = [point for point in points if point["game"] == game]
         if not of_game:
             continue
-        with figure(report, f"{game}_{quantity}") as (_, axes):
+        with saved_plot(report, f"{game}_{quantity}") as (_, axes):
             for rule in dict.fromkeys(point["rule"] for point in of_game):
                 line = [point for point in of_game if point["rule"] == rule]
                 errors = [point.get(f"{quantity}_ci95", 0.0) for point in line]

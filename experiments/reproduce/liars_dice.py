@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
+
+import agents
+from dice_envs import configure
+from dice_envs.game import check_range
+from experiments.arena import MOST_GAMES, play_table
+from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
+from experiments.output import (
+    Finding,
+    check_folder,
+    check_writable,
+    console,
+    finish,
+    print_rows,
+    progress,
+    saved_plot,
+    seed_or_fresh,
+    wilson_half_width,
+    write_json,
+)
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000
@@ -23,42 +40,24 @@ STYLES = {
 
 EXPLANATION = (
     "Why the article saw a coin flip: its program is not the agent that its text describes. The program calls as if "
-    "one more die were needed than was bid, and draws a bluffed face in proportion to the agent's own dice, so that a "
+    "one more die were needed than was bid, and picks a bluffed face in proportion to the agent's own dice, so that a "
     "bluff mostly names a face it holds. The rows between show what each of the two does alone: played as the text "
     "says, with the same opening, the agent that always bluffs clearly loses to the one that never does."
 )
 
 
 def main(
-    games: Annotated[int, typer.Option(help="Games for each of our four figures.")] = 1_000_000,
-    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn if left out.")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write the plot into this folder.")] = None,
+    games: GamesOption = 1_000_000,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says."""
-    import agents
-    from dice_envs import configure
-    from dice_envs.game import check_range
-    from experiments.arena import MOST_GAMES, play_table
-    from experiments.output import (
-        Row,
-        check_folder,
-        check_writable,
-        console,
-        figure,
-        finish,
-        print_rows,
-        progress,
-        seed_or_fresh,
-        wilson_half_width,
-        write_json,
-    )
-
     check_range("games", games, 1, MOST_GAMES)
     seed = seed_or_fresh(seed)
     check_writable(json)
     check_folder(report)
-    rows: list[Row] = []
+    rows: list[Finding] = []
     with progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
         for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
             variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
@@ -72,7 +71,7 @@ def main(
                     reach = (error**2 + (100 * wilson_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
                     article = style == "its program"
                     rows.append(
-                        Row(
+                        Finding(
                             SOURCE,
                             f"{len(bluffs)} players, {style}: % won by bluff {bluff:g}",
                             published if article else None,
@@ -86,18 +85,18 @@ def main(
     console.print(EXPLANATION)
 
     def plot(folder: Path) -> None:
-        with figure(folder, "liars_dice_bluffing", ncols=2, figsize=(10, 4.5)) as (_, panels):
+        with saved_plot(folder, "liars_dice_bluffing", ncols=2, figsize=(10, 4.5)) as (_, panels):
             for panel, bluffs in zip(panels, PUBLISHED, strict=True):
                 mine = [row for row in rows if row.figure.startswith(f"{len(bluffs)} ")]
-                at = np.arange(len(bluffs))
-                panel.bar(at - 0.27, [row.published for row in mine[: len(bluffs)]], 0.25, label="article's 10,000 games")
+                bars = np.arange(len(bluffs))
+                panel.bar(bars - 0.27, [row.published for row in mine[: len(bluffs)]], 0.25, label="article's 10,000 games")
                 for place, style in enumerate(("its program", "its text")):
                     part = [row for row in mine if f", {style}:" in row.figure]
                     panel.bar(
-                        at + 0.27 * place, [row.ours for row in part], 0.25, yerr=[row.error for row in part], label=style
+                        bars + 0.27 * place, [row.ours for row in part], 0.25, yerr=[row.error for row in part], label=style
                     )
                 panel.axhline(100 / len(bluffs), color="black", linewidth=0.8, linestyle="--")
-                panel.set_xticks(at, [f"bluff {bluff:g}" for bluff in bluffs])
+                panel.set_xticks(bars, [f"bluff {bluff:g}" for bluff in bluffs])
                 panel.set_ylabel("% of games won")
                 panel.set_title(f"{len(bluffs)} players, 6 dice")
             panels[0].legend(loc="lower right")

@@ -5,38 +5,44 @@ from __future__ import annotations
 import time
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+import gymnasium
+import numpy as np
+from rich.table import Table
 from rich.text import Text
 
+import agents
+from agents.shakes import TallyPolicy
+from dice_envs import configure
+from dice_envs.agent import ask
+from dice_envs.dice import new_streams
+from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, kept_die
+from dice_envs.game import Variant, check_range
+from dice_envs.games.shakes import EFFICACIES, Options
+from experiments.arena import MOST_GAMES, play_table
+from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
 from experiments.output import (
     Z95,
-    Row,
+    Finding,
     check_folder,
     check_writable,
     console,
-    figure,
     finish,
     print_rows,
     progress,
+    saved_plot,
     seed_or_fresh,
     verdict,
     wilson_half_width,
     write_json,
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from agents.shakes_exact import Evaluation
-    from dice_envs.game import Variant
-
 RULES = "A. Downey, The Shakes, rules (2020)"
 NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"
 CHECK = "independent computation"
 EXACT = "exact distribution"
-DICE_IN_THE_BOX = 10  # the rules ask for about so many
+DICE_IN_THE_BOX = 10  # the rules ask for about ten
 GAMES_AT_ONCE = 4096
 
 # Figures computed independently of this program, to the digits given: (players, agent, column) → figure.
@@ -77,18 +83,15 @@ TALLIES_SHOWN = ((0, 0), (1, 0), (1, 1), (3, 2), (6, 2), (11, 4))  # (treated, s
 
 
 def main(
-    games: Annotated[int, typer.Option(help="Games played through each environment.")] = 1_000_000,
-    seed: Annotated[int | None, typer.Option(help="Fixes every draw; a fresh one is drawn and printed if left out.")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write plots into this folder.")] = None,
+    games: GamesOption = 1_000_000,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """The Shakes (A. Downey): the rules' claims, the notebook's simulation, and every agent's exact worth.
 
     Everything is exact except the last table, which plays games through both environments and compares.
     """
-    from dice_envs.game import check_range
-    from experiments.arena import MOST_GAMES
-
     check_range("games", games, 1000, MOST_GAMES)
     seed = seed_or_fresh(seed)
     check_writable(json)
@@ -116,9 +119,9 @@ def main(
     print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
 
     def plot(folder: Path) -> None:
-        _draw_kept_die(folder)
-        _draw_agents(folder, exact)
-        _draw_distributions(folder, exact[4], played)
+        _plot_kept_die(folder)
+        _plot_agents(folder, exact)
+        _plot_distributions(folder, exact[4], played)
 
     finish(
         lambda: write_json(json, {"rows": [*claims, *notebook, *dice, *all_agents, *simulated], "seed": seed}),
@@ -130,16 +133,10 @@ def main(
 
 
 def _physician(num_players: int, ties: str = "again") -> Variant:
-    from dice_envs import configure
-
     return configure("shakes", mode="physician", num_players=num_players, ties=ties)
 
 
 def _exact(num_players: int, spec: str, ties: str, done: Any) -> Evaluation:
-    import agents
-    from agents.shakes import TallyPolicy
-    from agents.shakes_exact import Problem, as_policy, evaluate
-
     variant = _physician(num_players, ties)
     agent = agents.make(spec)
     problem = Problem.of(variant.options)
@@ -157,9 +154,7 @@ def rounds_to(published: str, ours: float) -> bool:
     return abs(float(published) - ours) <= half * (1 + 1e-6)
 
 
-def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
-    from dice_envs.games.shakes import EFFICACIES, Options
-
+def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
     rows = []
 
     def add(
@@ -168,7 +163,7 @@ def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
         """One row for each number of players; agrees if within `tolerance` of what is published, None: no verdict."""
         for n, value in ours.items():
             agrees = None if tolerance is None or not isinstance(published, float) else abs(value - published) <= tolerance
-            rows.append(Row(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note))
+            rows.append(Finding(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note))
 
     argument = {n: results["argument"] for n, results in exact.items()}
     add("average efficacy", 2.0, {n: sum(dealt) / n for n, dealt in EFFICACIES.items()}, 0.0)
@@ -198,7 +193,7 @@ def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
     return rows
 
 
-def _notebook_rows(result: Evaluation) -> list[Row]:
+def _notebook_rows(result: Evaluation) -> list[Finding]:
     rows = []
     for what, published, ours in (
         ("P(win)", NOTEBOOK_WIN, result.win),
@@ -213,36 +208,34 @@ def _notebook_rows(result: Evaluation) -> list[Row]:
         if what != "P(win)":
             note += "; it takes that for the number of dice, which is one more"
         rows.append(
-            Row(NOTEBOOK, f"4 players, ties at random: {what}", published, ours, 0.0, abs(published - ours) <= half, note)
+            Finding(NOTEBOOK, f"4 players, ties at random: {what}", published, ours, 0.0, abs(published - ours) <= half, note)
         )
     return rows
 
 
-def _cell(row: Row, digits: int) -> Text:
+def _cell(row: Finding, digits: int) -> Text:
     """Our figure, and the verdict on it if there is one."""
     ours = f"{row.ours:.{digits}f}"
     return Text(ours) if row.agrees is None else Text.assemble(ours, " ", verdict(row.agrees))
 
 
-def _print_by_players(title: str, rows: list[Row], digits: int = 6) -> None:
+def _print_by_players(title: str, rows: list[Finding], digits: int = 6) -> None:
     """Rows whose figure ends in ", N players", with a column for each N; a mark where a verdict was given."""
-    from rich.table import Table
-
-    by_figure: dict[str, dict[str, Row]] = {}
+    by_figure: dict[str, dict[str, Finding]] = {}
     for row in rows:
-        figure_, _, players = row.figure.rpartition(", ")
-        by_figure.setdefault(figure_, {})[players] = row
+        figure, _, players = row.figure.rpartition(", ")
+        by_figure.setdefault(figure, {})[players] = row
     columns = list(next(iter(by_figure.values())))
     table = Table(title=title, title_justify="left")
     table.add_column("figure")
     table.add_column("published", justify="right")
     for players in columns:
         table.add_column(players, justify="right")
-    for figure_, cells in by_figure.items():
+    for figure, cells in by_figure.items():
         published = {None if row.published is None else str(row.published) for row in cells.values()}
         shared = published.pop() if len(published) == 1 else "marked"
         values = [_cell(row, digits) for row in cells.values()]
-        table.add_row(figure_, shared or "-", *values)
+        table.add_row(figure, shared or "-", *values)
     console.print(table)
     for note in dict.fromkeys(row.note for row in rows if row.note and row.source == RULES):
         console.print(f"  {note}")
@@ -250,22 +243,19 @@ def _print_by_players(title: str, rows: list[Row], digits: int = 6) -> None:
 
 def _beta_masses(treated: int, saved: int) -> np.ndarray:
     """The chance that 6 times a Beta(saved + 1, failed + 1) variable rounds up to 1 … 6, by SciPy's beta distribution."""
-    import numpy as np
     from scipy.stats import beta
 
     masses: np.ndarray = np.diff(beta.cdf(np.arange(7) / 6, saved + 1, treated - saved + 1))
     return masses
 
 
-def _kept_die_rows() -> list[Row]:
-    from agents.shakes_exact import kept_die
-
+def _kept_die_rows() -> list[Finding]:
     rows = []
     for treated, saved in TALLIES_SHOWN:
         dice: list[Fraction] = kept_die(treated, saved)
         for face, (chance, mass) in enumerate(zip(dice, _beta_masses(treated, saved), strict=True), start=1):
             rows.append(
-                Row(
+                Finding(
                     "SciPy's beta distribution",
                     f"treated {treated}, saved {saved}: P(kept die = {face})",
                     float(mass),
@@ -277,10 +267,8 @@ def _kept_die_rows() -> list[Row]:
     return rows
 
 
-def _print_kept_die(rows: list[Row]) -> None:
+def _print_kept_die(rows: list[Finding]) -> None:
     """The two distributions side by side, a line for each tally."""
-    from rich.table import Table
-
     table = Table(title="Kept die | Beta(saved + 1, failed + 1) × 6, rounded up", title_justify="left")
     table.add_column("treated, saved")
     for face in range(1, 7):
@@ -293,9 +281,7 @@ def _print_kept_die(rows: list[Row]) -> None:
     console.print(f"  {equal} of {len(rows)} agree to 12 digits; the first is counted exactly, the second is SciPy's")
 
 
-def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
-    from agents.shakes_exact import Problem
-
+def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
     rows = []
     for name in POLICIES:
         for column, what in (("saved", "saved"), ("win", "P(win)")):
@@ -310,16 +296,14 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Row]:
                     note += f"; share of patients by efficacy {shares}"
                 published = None if checked is None else float(checked)
                 agrees = None if checked is None else rounds_to(checked, ours)
-                rows.append(Row(CHECK if checked else "", f"{name}: {what}, {n} players", published, ours, 0.0, agrees, note))
+                rows.append(
+                    Finding(CHECK if checked else "", f"{name}: {what}, {n} players", published, ours, 0.0, agrees, note)
+                )
     return rows
 
 
 def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
     """Who is chosen how often: the share of patients that get a treatment of each efficacy, over all that have it."""
-    from rich.table import Table
-
-    from agents.shakes_exact import Problem
-
     table = Table(
         title="Share of patients by the efficacy of what they get (all treatments of it together)", title_justify="left"
     )
@@ -337,14 +321,6 @@ def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
 
 def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
     """How many games saved 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
-    import gymnasium
-    import numpy as np
-
-    import agents
-    import dice_envs  # noqa: F401 - registers Shakes-v0
-    from dice_envs.agent import ask
-    from dice_envs.dice import new_streams
-
     agent = agents.make("argument")
     at_once = min(games, GAMES_AT_ONCE)
     env: Any = gymnasium.make_vec("dice_envs/Shakes-v0", at_once, num_players=num_players, autoreset_mode="Disabled")
@@ -371,20 +347,13 @@ def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.nda
 
 def play_maesters(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
     """The same, through the table of maesters, all of them dogmatic."""
-    import numpy as np
-
-    import agents
-    from dice_envs import configure
-    from experiments.arena import play_table
-
     variant = configure("shakes", num_players=num_players)
     returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, done)
     counts: np.ndarray = np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1)
     return counts
 
 
-def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) -> list[Row]:
-    import numpy as np
+def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) -> list[Finding]:
     from scipy.stats import chisquare
 
     rows = []
@@ -408,11 +377,19 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
         bound = float(np.sqrt(np.log(2 / 0.05) / (2 * games)))  # Dvoretzky, Kiefer, Wolfowitz: exceeded in 5 % of samples
         # Two half-widths and not one: of many figures some miss a 95 % interval by chance.
         rows += [
-            Row(
+            Finding(
                 EXACT, f"{name}: saved", result.saved, mean, half, abs(mean - result.saved) < 2 * half, "within two half-widths"
             ),
-            Row(EXACT, f"{name}: P(win)", result.win, win, win_half, abs(win - result.win) < 2 * win_half, "likewise"),
-            Row(
+            Finding(
+                EXACT,
+                f"{name}: P(win)",
+                result.win,
+                win,
+                win_half,
+                abs(win - result.win) < 2 * win_half,
+                "within two half-widths",
+            ),
+            Finding(
                 EXACT,
                 f"{name}: largest gap between distribution functions",
                 0.0,
@@ -428,13 +405,10 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
 # --- plots ------------------------------------------------------------------------------------------------------
 
 
-def _draw_kept_die(report: Path) -> None:
-    import numpy as np
+def _plot_kept_die(report: Path) -> None:
     from scipy.stats import beta
 
-    from agents.shakes_exact import kept_die
-
-    with figure(report, "shakes_kept_die", nrows=2, ncols=3, figsize=(11, 6), sharex=True) as (drawn, axes):
+    with saved_plot(report, "shakes_kept_die", nrows=2, ncols=3, figsize=(11, 6), sharex=True) as (canvas, axes):
         x = np.linspace(0, 6, 301)
         for place, (treated, saved) in zip(axes.flat, TALLIES_SHOWN, strict=True):
             faces = np.arange(1, 7)
@@ -445,13 +419,11 @@ def _draw_kept_die(report: Path) -> None:
             place.set_title(f"treated {treated}, saved {saved}", fontsize=10)
             place.set_xticks(faces - 0.5, faces)
         axes[0, 0].legend(fontsize=8)
-        drawn.suptitle("The kept die is a Beta(saved + 1, failed + 1) variable times 6, rounded up")
+        canvas.suptitle("The kept die is a Beta(saved + 1, failed + 1) variable times 6, rounded up")
 
 
-def _draw_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
-    import numpy as np
-
-    with figure(report, "shakes_agents", ncols=2, figsize=(12, 5), sharey=True) as (_, axes):
+def _plot_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
+    with saved_plot(report, "shakes_agents", ncols=2, figsize=(12, 5), sharey=True) as (_, axes):
         players = list(exact)
         width = 0.8 / len(players)
         for place, (column, title) in zip(axes, (("saved", "expected patients saved"), ("win", "P(win)")), strict=True):
@@ -464,10 +436,8 @@ def _draw_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
         axes[1].legend(fontsize=8, loc="lower right")
 
 
-def _draw_distributions(report: Path, exact: dict[str, Evaluation], played: list[tuple[str, np.ndarray, Evaluation]]) -> None:
-    import numpy as np
-
-    with figure(report, "shakes_distributions") as (_, axes):
+def _plot_distributions(report: Path, exact: dict[str, Evaluation], played: list[tuple[str, np.ndarray, Evaluation]]) -> None:
+    with saved_plot(report, "shakes_distributions") as (_, axes):
         for name in ("random", "argument", "thompson:permutations", "bayes:saved", "bayes:win"):
             axes.plot(exact[name].distribution, "o-", markersize=3, label=f"{name}, exact")
         for (name, counts, _), marker in zip(played, "x+", strict=True):

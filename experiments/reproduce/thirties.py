@@ -6,14 +6,26 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import typer
-
-from experiments.output import Row, check_folder, check_writable, console, figure, finish, print_rows, write_json
-
-if TYPE_CHECKING:
-    from agents.thirties_exact import Analysis, Dice, Distribution, Player
+from agents.thirties import beginner, fives_and_sixes, heuristic, sixes
+from dice_envs.exact.thirties import (
+    Analysis,
+    Dice,
+    Distribution,
+    Player,
+    Rules,
+    analyse,
+    differences,
+    expected_given,
+    foreknowledge,
+    relative_skill,
+    second_stage,
+    solve,
+)
+from dice_envs.games.thirties import GOALS
+from experiments.options import JsonOption, ReportOption
+from experiments.output import Finding, check_folder, check_writable, console, finish, print_rows, saved_plot, write_json
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)
@@ -60,10 +72,6 @@ class Computed(NamedTuple):
 
 def compute() -> Computed:
     """The paper's whole computation, from the rules."""
-    from agents.thirties import beginner, fives_and_sixes, heuristic, sixes
-    from agents.thirties_exact import Player, Rules, analyse, expected_given, foreknowledge, second_stage, solve
-    from dice_envs.games.thirties import GOALS
-
     rules = Rules()
     strategies = [solve(rules, goal)[0] for goal in GOALS]
     strategies += [make(rules) for make in (sixes, fives_and_sixes, beginner, heuristic)]
@@ -74,14 +82,14 @@ def compute() -> Computed:
     return Computed(second_stage(rules), given, players, analyses, foreknowledge(rules))
 
 
-def compared(section: str, name: str, published: str, ours: Fraction, note: str = "") -> Row:
+def compared(section: str, name: str, published: str, ours: Fraction, note: str = "") -> Finding:
     """A row that agrees if ours, rounded to as many digits as the paper prints, is what it prints."""
     digits = len(published.partition(".")[2])
     agrees = round(ours, digits) == Fraction(published)
-    return Row(f"{PAPER} {section}", name, float(published), float(ours), 0.0, agrees, note)
+    return Finding(f"{PAPER} {section}", name, float(published), float(ours), 0.0, agrees, note)
 
 
-def printed_by_program(section: str, name: str, published: str, ours: Fraction) -> Row:
+def printed_by_program(section: str, name: str, published: str, ours: Fraction) -> Finding:
     """A row for what the paper's program prints with six decimals, more than single precision holds: it agrees to one
     unit in the last of them."""
     row = compared(section, name, published, ours)
@@ -91,19 +99,19 @@ def printed_by_program(section: str, name: str, published: str, ours: Fraction) 
     return row
 
 
-def same(section: str, name: str, published: object, ours: object, note: str = "") -> Row:
+def same(section: str, name: str, published: object, ours: object, note: str = "") -> Finding:
     """A row for what is whole or text: it agrees if it is the same."""
-    return Row(f"{PAPER} {section}", name, str(published), str(ours), 0.0, str(published) == str(ours), note)
+    return Finding(f"{PAPER} {section}", name, str(published), str(ours), 0.0, str(published) == str(ours), note)
 
 
-def all_rows(computed: Computed | None = None) -> list[Row]:
+def all_rows(computed: Computed | None = None) -> list[Finding]:
     """Every figure of the paper beside ours."""
     computed = computed or compute()
     parts = (_second_stage, _program_output, _optimal_strategy, _other_strategies, _luck_or_chance)
     return list(itertools.chain.from_iterable(part(computed) for part in parts))
 
 
-def _second_stage(computed: Computed) -> Iterator[Row]:
+def _second_stage(computed: Computed) -> Iterator[Finding]:
     for aside, (published, chance) in enumerate(zip(SECOND_STAGE.split(), computed.second_stage, strict=True)):
         row = compared("2", f"{aside} dice put aside, %", published, 100 * chance)
         if not row.agrees:
@@ -117,7 +125,7 @@ def _second_stage(computed: Computed) -> Iterator[Row]:
         yield compared("2", f"expected points, x = {x}", published, computed.given[x])
 
 
-def _program_output(computed: Computed) -> Iterator[Row]:
+def _program_output(computed: Computed) -> Iterator[Finding]:
     players = computed.players
     best, cautious, reaching = (players[name] for name in ("maximize", "minimize_loss", "thirty_or_over"))
     yield printed_by_program("4", "expected score, maximize", "30.151976", best.expected_score())
@@ -146,19 +154,17 @@ def _program_output(computed: Computed) -> Iterator[Row]:
         yield same("4", f"minimize_loss / thirty_or_over, {position}", published, ours)
 
 
-def _cases(section: str, name: str, first: int, published: str, total: str, ours: Distribution) -> Iterator[Row]:
+def _cases(section: str, name: str, first: int, published: str, total: str, ours: Distribution) -> Iterator[Finding]:
     """Whole numbers of cases, one row a score; the paper's lists run over scores that cannot come, too."""
     for score, cases in enumerate(published.split(), start=first):
-        at = score - ours.first
-        inside = 0 <= at < len(ours.weights)
+        place = score - ours.first
+        inside = 0 <= place < len(ours.weights)
         if inside or cases != "0":
-            yield same(section, f"{name}: cases with score {score}", cases, ours.weights[at] if inside else 0)
+            yield same(section, f"{name}: cases with score {score}", cases, ours.weights[place] if inside else 0)
     yield same(section, f"{name}: all cases", total, ours.total)
 
 
-def _optimal_strategy(computed: Computed) -> Iterator[Row]:
-    from agents.thirties_exact import Rules, differences
-
+def _optimal_strategy(computed: Computed) -> Iterator[Finding]:
     best, thumb = computed.players["maximize"].strategy, computed.players["heuristic"].strategy
     reaching = computed.players["thirty_or_over"].strategy
     again, score = computed.players["maximize"].advice((4, 5, 5, 5, 5, 6))
@@ -186,21 +192,19 @@ def _optimal_strategy(computed: Computed) -> Iterator[Row]:
         yield compared("5.1", f"expected score with {dice} dice, maximize", published, expected)
 
 
-def _other_strategies(computed: Computed) -> Iterator[Row]:
+def _other_strategies(computed: Computed) -> Iterator[Finding]:
     for name, (label, line) in STRATEGIES.items():
         found = computed.analyses[name]
         assert found.given is not None
         values = (found.score, 100 * found.reached, found.below, found.above, found.given)
         for column, (heading, published, ours) in enumerate(zip(COLUMNS, line.split(), values, strict=True)):
             row = compared("5.2", f"{label}: {heading}", published, ours)
-            yield row if row.agrees else Row(**{**vars(row), "note": SLIPS.get((name, column), "")})
+            yield row if row.agrees else Finding(**{**vars(row), "note": SLIPS.get((name, column), "")})
     for name, published in (("sixes", "29.8"), ("fives_and_sixes", "29.64")):
         yield compared("1.3", f"{name}: expected score", published, computed.analyses[name].score)
 
 
-def _luck_or_chance(computed: Computed) -> Iterator[Row]:
-    from agents.thirties_exact import relative_skill
-
+def _luck_or_chance(computed: Computed) -> Iterator[Finding]:
     best = computed.analyses["maximize"].score
     knowing = computed.foreknowledge.mean
     yield compared("6", "expected score, optimal", "30.1520", best)
@@ -211,8 +215,8 @@ def _luck_or_chance(computed: Computed) -> Iterator[Row]:
         yield compared("6", f"relative skill against {name}", published, skill)
 
 
-def draw(axes: Any, computed: Computed) -> None:
-    """The paper's figure: the distribution of the score under each strategy of section 5.2."""
+def _plot_scores(axes: Any, computed: Computed) -> None:
+    """The paper's plot: the distribution of the score under each strategy of section 5.2."""
     for (name, (label, _)), marker in zip(STRATEGIES.items(), "osD^v", strict=True):
         found = computed.analyses[name].distribution
         scores = [found.first + i for i in range(len(found.weights))]
@@ -226,8 +230,8 @@ def draw(axes: Any, computed: Computed) -> None:
 
 
 def main(
-    json: Annotated[Path | None, typer.Option("--json", help="Write the rows here as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write the plot into this folder.")] = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """The game of 30s: every figure of M. Veeningen's analysis (2008), all of them exact.
 
@@ -243,7 +247,7 @@ def main(
     console.print(f"{agreeing} of {len(rows)} figures agree")
 
     def plot(folder: Path) -> None:
-        with figure(folder, "thirties_scores") as (_, axes):
-            draw(axes, computed)
+        with saved_plot(folder, "thirties_scores") as (_, axes):
+            _plot_scores(axes, computed)
 
     finish(lambda: write_json(json, {"rows": rows}), lambda: plot(report) if report is not None else None)

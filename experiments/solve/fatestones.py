@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from pathlib import Path
+from math import comb
 from typing import Annotated
 
 import typer
 
+from dice_envs import configure
+from dice_envs.exact.fatestones import MOST_DRAWS, draw_hands, solve_all, solve_draws
+from dice_envs.game import check_range
+from experiments.options import JsonOption, OptionOption, SeedOption, game_options
 from experiments.output import check_writable, console, progress, seed_or_fresh, write_json
 
 MOST_SOLVED = 10**9  # draws of a bag, all of which are to be solved: hours
 
 
 def main(
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
+    option: OptionOption = None,
     draws: Annotated[int, typer.Option(help="Sampled draws; 0 for all (fair dice, three a hand: minutes).")] = 100_000,
-    seed: Annotated[int | None, typer.Option(help="Fixes the sample; a fresh one is drawn and printed if left out.")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
+    seed: SeedOption = None,
+    json: JsonOption = None,
 ) -> None:
     """What the best response and the Nash strategy win from a random player, over all draws or a sample.
 
     Example: solve fatestones --draws 0
     """
-    from math import comb
-
-    from agents.fatestones import MOST_DRAWS, draw_hands, solve_all, solve_draws
-    from dice_envs import configure
-    from dice_envs.game import check_range, parse_options
-
     if draws != 0:
         check_range("draws", draws, 2, MOST_DRAWS)
-    variant = configure("fatestones", **parse_options(option or []))
+    variant = configure("fatestones", **game_options(option))
     bag, hand = len(variant.params.bag), variant.params.hand_size
     every = comb(bag, hand) * comb(bag - hand, hand)
     if draws == 0 and every > MOST_SOLVED:

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from dice_envs.agent import Agent
-from dice_envs.game import Variant
-from experiments.output import Row, check_writable, console, write_json
+import agents
+from agents.shakes import TallyPolicy
+from dice_envs import configure
+from dice_envs.exact.shakes import Problem, as_policy
+from dice_envs.exact.shakes import evaluate as exact_evaluation
+from dice_envs.game import check_choice
+from experiments.options import JsonOption, OptionOption, game_options
+from experiments.output import check_writable, console, write_json
 
 MOST_PLAYERS_UNMERGED = 4  # a network may tell treatments apart by their place: beyond, there are too many tallies
 
 
 def main(
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
+    option: OptionOption = None,
     reward: Annotated[str | None, typer.Option(help="What counts: saved (patients) or win (of the team).")] = None,
     policy: Annotated[str, typer.Option(help="optimal, or an agent: argument, thompson, ucb:1, ppo:PATH, ...")] = "optimal",
-    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
+    json: JsonOption = None,
 ) -> None:
     """What a physician's policy in The Shakes is worth, exactly: its value and how many patients it saves.
 
-    JSON: {"value", "distribution"}; entry k of the distribution is the chance that k patients are saved, k from 0 on.
+    JSON: {"value", "distribution"}; entry k of the distribution is the probability that k patients
+    are saved, starting with k = 0.
 
     Example: solve shakes -o num_players=4 --reward win --policy argument
     """
-    import agents
-    from agents.shakes import TallyPolicy
-    from agents.shakes_exact import Problem, as_policy, evaluate
-    from dice_envs import configure
-    from dice_envs.game import check_choice, parse_options
-
     check_choice("reward", reward, (None, "saved", "win"))
-    given = {"mode": "physician", **parse_options(option or [])}
+    given = {"mode": "physician", **game_options(option)}
     if reward is not None:
         given["reward"] = reward
     variant = configure("shakes", **given)
@@ -45,9 +45,9 @@ def main(
     check_writable(json)
     start = time.perf_counter()
     if isinstance(agent, TallyPolicy):
-        result = evaluate(problem, lambda treated, saved: agent.chances(options, treated, saved))
+        result = exact_evaluation(problem, lambda treated, saved: agent.chances(options, treated, saved))
     else:  # it may tell treatments apart by their place; of random alone we know that it does not
-        result = evaluate(problem, as_policy(agent, variant), merged=policy == "random")
+        result = exact_evaluation(problem, as_policy(agent, variant), merged=policy == "random")
     seconds = time.perf_counter() - start
     value = result.win if options.pays == "win" else result.saved
     kinds = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(problem.kinds, result.shares, strict=True))
@@ -71,42 +71,10 @@ def main(
     )
 
 
-def evaluate(variant: Variant, agent: Agent) -> list[Row]:
-    """What an agent is worth as the physician, exactly, beside Bayes-optimal play and Thompson sampling; `train` prints it.
-
-    No rows for the table of maesters, and none for more players than a network can be evaluated for.
-    """
-    import agents
-    from agents.shakes_exact import Problem, as_policy
-    from agents.shakes_exact import evaluate as exact_evaluation
-
-    options = variant.options
-    if variant.facts.num_seats > 1 or options.num_players > MOST_PLAYERS_UNMERGED:
-        return []
-    problem = Problem.of(options)
-
-    def worth(policy: Any, merged: bool) -> float:
-        result = exact_evaluation(problem, policy, merged=merged)
-        return float(result.win if options.pays == "win" else result.saved)
-
-    def tally_policy(spec: str) -> Any:
-        known: Any = agents.make(spec)
-        return lambda treated, saved: known.chances(options, treated, saved)
-
-    best = worth(tally_policy(f"bayes:{options.pays}"), True)
-    values = {f"{options.pays}: this policy": worth(as_policy(agent, variant), False), f"{options.pays}: Bayes-optimal": best}
-    for spec in ("thompson", "thompson:permutations"):
-        values[f"{options.pays}: {spec}"] = worth(tally_policy(spec), True)
-    return [
-        Row("solve shakes", name, None, value, note=f"{100 * value / best:.2f} % of optimal") for name, value in values.items()
-    ]
-
-
 def _peak_memory() -> str:
     """The process's peak memory in words; empty where the system does not tell."""
     try:
         import resource
-        import sys
     except ImportError:
         return ""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from experiments.output import Row, check_writable, console, write_json
-
-if TYPE_CHECKING:
-    from agents.thirties_exact import Analysis, Dice, Distribution, Player, Rules, Strategy
-    from dice_envs import Agent, Variant
+from agents import make
+from agents.thirties import named
+from dice_envs import Variant, configure
+from dice_envs.exact.thirties import (
+    Analysis,
+    Dice,
+    Distribution,
+    Player,
+    Rules,
+    Strategy,
+    analyse,
+    asides,
+    differences,
+    expected_given,
+    strategy_of,
+    throws,
+)
+from experiments.options import JsonOption, OptionOption, game_options
+from experiments.output import check_writable, console, write_json
 
 
 def main(
     goal: Annotated[
         str, typer.Option(help="maximize, minimize_loss, thirty_or_over or optimal (own points against points given).")
     ] = "maximize",
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
+    option: OptionOption = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -35,7 +49,7 @@ def main(
         tuple[str, str] | None,
         typer.Option(help="List every position in which two strategies (as for --strategy) differ, and their choices."),
     ] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
+    json: JsonOption = None,
 ) -> None:
     """The game of 30s: the best strategy for a goal, exactly.
 
@@ -45,14 +59,9 @@ def main(
 
     Example: solve thirties --goal optimal -o num_dice=5 -o target=25
     """
-    from agents.thirties import named
-    from agents.thirties_exact import Player, Rules, analyse, expected_given
-    from dice_envs import configure
-    from dice_envs.game import parse_options
-
     if strategy is not None and compare is not None:
         raise ValueError("give only one of --strategy and --compare")
-    parsed = parse_options(option or [])
+    parsed = game_options(option)
     for name, reason in (("goal", "use --goal"), ("num_players", "the turn of one player is solved")):
         if name in parsed:
             raise ValueError(f"option {name} cannot be set with -o: {reason}")
@@ -105,29 +114,9 @@ def main(
 
 def find(variant: Variant, name: str) -> Strategy:
     """The strategy of that name, or that of the agent which the spec names. ValueError if there is none."""
-    from agents import make
-    from agents.thirties import named
-    from agents.thirties_exact import Rules, strategy_of
-
     if ":" in name:
         return strategy_of(make(name), variant.options, name)
     return named(Rules.of(variant.options), name)
-
-
-def evaluate(variant: Variant, agent: Agent) -> list[Row]:
-    """What a deterministic agent is worth in the one-player game, exactly, beside the best; `train` prints it.
-
-    No rows for the table game, which is not solved. ValueError for an agent that plays at random.
-    """
-    from agents.thirties_exact import Rules, analyse, solve, strategy_of
-
-    if variant.facts.num_seats > 1:
-        return []
-    rules, goal = Rules.of(variant.options), variant.options.goal
-    best = solve(rules, goal)[1]
-    value = analyse(rules, strategy_of(agent, variant.options)).value(goal)
-    values = {f"{goal}: this policy": value, f"{goal}: the best strategy": best, "short of the best by": best - value}
-    return [Row("solve thirties", name, None, float(figure)) for name, figure in values.items()]
 
 
 def figures(analysis: Analysis) -> dict[str, Fraction | None]:
@@ -155,8 +144,6 @@ def position(throw: Dice, aside: Dice | None) -> str:
 def advice(player: Player) -> Any:
     """(throw, aside, dice to throw again, expected score) for every position; aside is None for simple strategies,
     whose scores are those of the throw alone."""
-    from agents.thirties_exact import asides, throws
-
     rules = player.rules
     if player.strategy.simple:
         for dice in range(1, rules.num_dice + 1):
@@ -199,8 +186,6 @@ def print_summary(player: Player, group: int | Dice) -> None:
 
 def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Path | None) -> None:
     """Where the two differ, as the paper's program lists it: position, the first's choice, the second's."""
-    from agents.thirties_exact import analyse, differences
-
     simple = first.simple and second.simple
     found = list(differences(rules, first, second))
     bar = " | " if simple else " "

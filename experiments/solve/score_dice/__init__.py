@@ -6,17 +6,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+
+from dice_envs import configure
+from dice_envs.exact.score_dice import ResponseToHighest
+from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
+from dice_envs.game import check_choice
+from experiments.options import JsonOption, OptionOption, ReportOption, game_options
+from experiments.output import check_folder, check_writable, console, finish, saved_plot, write_json
+from experiments.solve.score_dice.distribution import plot_histogram, pool_name
 
 
 def main(
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="A game option, KEY=VALUE; repeat it.")] = None,
+    option: OptionOption = None,
     pairing: Annotated[str, typer.Option(help="sorted: highest with highest; unsorted: a random pairing.")] = "sorted",
     best_response: Annotated[
         bool, typer.Option("--best-response", help="Also what A and B can gain against sorted play: seconds for 5d6.")
     ] = False,
     equilibrium: Annotated[bool, typer.Option("--equilibrium", help="Also the equilibrium value.")] = False,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a histogram into this folder.")] = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """Exact distribution of the score of score dice, as fractions, and its win bias, ties and closeness.
 
@@ -28,16 +37,7 @@ def main(
 
     Example: solve score_dice -o pool_a=6,6,6,6,6 -o pool_b=6,6,8,8,8 -o ties=a --pairing sorted
     """
-    from rich.table import Table
-
-    from agents.score_counting import PAIRINGS, score_distribution
-    from agents.score_play import ResponseToHighest
-    from dice_envs import configure
-    from dice_envs.game import check_choice, parse_options
-    from experiments.output import check_folder, check_writable, console, figure, finish, write_json
-    from experiments.score_tables import draw_histogram, pool_name
-
-    options = configure("score_dice", **parse_options(option or [])).options
+    options = configure("score_dice", **game_options(option)).options
     check_choice("pairing", pairing, PAIRINGS)
     check_writable(json)
     check_folder(report)
@@ -70,11 +70,11 @@ def main(
         summary["equilibrium"] = _mean_reward(unsorted, options)
         console.print(f"equilibrium, A's expected reward={options.reward}: {summary['equilibrium']:+.6f}")
 
-    def draw(folder: Path) -> None:
-        with figure(folder, "score_dice_distribution") as (_, axes):
-            draw_histogram(axes, result, game)
+    def plot(folder: Path) -> None:
+        with saved_plot(folder, "score_dice_distribution") as (_, axes):
+            plot_histogram(axes, result, game)
 
-    finish(lambda: write_json(json, summary), lambda: draw(report) if report is not None else None)
+    finish(lambda: write_json(json, summary), lambda: plot(report) if report is not None else None)
 
 
 def _mean_reward(result: Any, options: Any) -> float:

@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from agents.score_counting import Distribution, score_distribution
+from dice_envs.exact.score_dice_distribution import Distribution, score_distribution
 from experiments.__main__ import app
-from experiments.score_tables import STANDARD_DICE, TABLES, cells, nearest_pools, pool_name, pools_of
+from experiments.reproduce.score_dice.tables import TABLES
+from experiments.solve.score_dice.distribution import cells, pool_name
+from experiments.solve.score_dice.pools import STANDARD_DICE, nearest_pools, pools_of
 
-icepool_tables = pytest.importorskip("experiments.icepool_tables")
+icepool_tables = pytest.importorskip("experiments.bench.score_dice.icepool_tables")
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import linprog
 
-from agents.matrix_game import MAX_ACTIONS, solve
+from dice_envs.exact.matrix_game import MAX_ACTIONS, solve
 
 
 def value_by_linprog(payoff: np.ndarray) -> float:

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agents.thirties import NAMES, Thirties, custom, named
-from agents.thirties_exact import (
+from agents.uniform import Random
+from dice_envs import measure
+from dice_envs.exact.thirties import (
     Player,
     Rules,
     Strategy,
@@ -23,7 +25,9 @@ from agents.thirties_exact import (
     differences,
     expected_given,
     foreknowledge,
+    policy_of,
     relative_skill,
+    score_chances,
     second_stage,
     second_stage_points,
     solve,
@@ -31,7 +35,6 @@ from agents.thirties_exact import (
     throws,
     worths,
 )
-from agents.uniform import Random
 from dice_envs.game import configure
 from dice_envs.games.thirties import GOALS, Options
 from experiments.reproduce.thirties import CASES, all_rows
@@ -350,6 +353,135 @@ def test_illegal_choices_are_refused(wrong):
         Strategy("stubborn", lambda throw: wrong)((3, 4))
 
 
+# --- any agent's measure ------------------------------------------------------------------------------------------------
+
+
+def dice_of(counts):
+    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
+
+
+def weights(throw, aside):
+    """A mixed policy without rhyme or reason, as fractions."""
+    shares = [(7 * sum(throw) + 5 * throw[0] + 3 * sum(die**2 for die in aside) + 4 * k) % 6 for k in range(len(throw))]
+    shares[-1] += 1
+    return [Fraction(share, sum(shares)) for share in shares]
+
+
+class Mixed:
+    """Plays `weights`."""
+
+    def probabilities(self, turn):
+        chances = np.zeros(turn.legal.shape)
+        for row, state in enumerate(turn.states):
+            found = weights(dice_of(state["counts"]), dice_of(state["aside"]))
+            chances[row, : len(found)] = [float(chance) for chance in found]
+        return chances
+
+
+def uniformly(observations, masks):
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("rules", [Rules(4, 3, 9), Rules(3, 4, 8), Rules(1, 5, 3)])
+@pytest.mark.parametrize("agent", ["mixed", "random"])
+def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
+    found = [Fraction(0)] * (rules.most + 1)
+
+    def walk(aside, dice, chance):
+        if dice == 0:
+            found[sum(aside)] += chance
+            return
+        for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
+            throw = tuple(sorted(throw))
+            chances = weights(throw, aside) if agent == "mixed" else [Fraction(1, dice)] * dice
+            for again, share in enumerate(chances):
+                if share:
+                    walk(tuple(sorted(aside + throw[again:])), again, chance * share / rules.num_faces**dice)
+
+    walk((), rules.num_dice, Fraction(1))
+    options = Options(num_players=1, num_dice=rules.num_dice, num_faces=rules.num_faces, target=rules.target)
+    chances = score_chances(rules, policy_of(Mixed() if agent == "mixed" else Random(), options))
+    assert chances == pytest.approx([float(chance) for chance in found], abs=1e-12)
+
+
+DICE = [{}, {"num_dice": 3, "num_faces": 4, "target": 8}, {"num_dice": 4, "num_faces": 8, "target": 22}]
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("dice", DICE)
+def test_random_play_scores_0_the_best_strategy_1_and_others_between(goal, dice):
+    options = {"goal": goal, **dice}
+    assert measure("thirties", "random", **options).score == 0
+    assert measure("thirties", uniformly, **options).score == pytest.approx(0, abs=1e-12)
+    best = measure("thirties", "thirties:goal", **options)
+    assert best.score == pytest.approx(1, abs=1e-9)
+    assert measure("thirties", f"thirties:{goal}", **options).measures == best.measures
+    for name in ("sixes", "beginner", "heuristic"):
+        assert 0 < measure("thirties", f"thirties:{name}", **options).score < 1
+    assert measure("thirties", Mixed(), **options).score < 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("goal", GOALS)
+def test_measures_are_the_exact_figures(name, goal):
+    found = measure("thirties", f"thirties:{name}", goal=goal).measures
+    exact = analyse(R, named(R, name))
+    figures = {"value": exact.value(goal), "expected score": exact.score, "P(target or more)": exact.reached}
+    figures["points below the target"] = exact.below
+    optima = {"value": solve(R, goal)[1], "expected score": solve(R, "maximize")[1]}
+    optima |= {"P(target or more)": solve(R, "thirty_or_over")[1], "points below the target": -solve(R, "minimize_loss")[1]}
+    assert found[0].name == "value"
+    assert len(found) == (4 if goal == "optimal" else 3)  # the goal's own quantity stands first alone
+    for each in found:
+        assert each.value == pytest.approx(float(figures[each.name]), abs=1e-9)
+        assert each.optimum == pytest.approx(float(optima[each.name]), abs=1e-9)
+        assert each.gap == pytest.approx(abs(each.optimum - each.value), abs=1e-9)
+        assert each.error == 0
+
+
+def test_agents_that_only_act_are_measured():
+    class Acts:
+        def __init__(self, agent):
+            self.agent = agent
+
+        def act(self, turn):
+            return self.agent.act(turn)
+
+    dice = DICE[1]
+    assert measure("thirties", Acts(Thirties()), **dice).measures == measure("thirties", "thirties", **dice).measures
+    sampled, exact = (measure("thirties", each, **dice).measures[0] for each in (Acts(Random()), "random"))
+    assert exact.error == 0 < sampled.error < 0.1
+    assert sampled.value == pytest.approx(exact.value, abs=2 * sampled.error)
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_dice": 1, "num_faces": faces, "goal": goal, "target": 3} for faces in (3, 8) for goal in GOALS]
+)
+def test_with_one_die_there_is_nothing_to_choose(options):
+    found = measure("thirties", "random", **options)
+    assert found.score is None
+    assert found.measures[0].gap < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_players": 2}, "num_players must be 1 for an exact measure, not 2: optimal play of the table game is unknown"),
+        ({"num_faces": 2, "target": 3, "goal": "optimal"}, "goal must not be 'optimal' with num_faces=2: .* infinite"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        measure("thirties", "random", **options)
+
+
+def test_progress_is_told():
+    told = []
+    measure("thirties", "random", **DICE[1], done=lambda amount, total: told.append((amount, total)))
+    positions = sum(len(throws(3 - len(aside), 4)) for aside in asides(Rules(3, 4, 8)))
+    assert told == [(positions, positions)]
+
+
 # --- commands -----------------------------------------------------------------------------------------------------------
 
 
@@ -442,11 +574,3 @@ def test_reproduce_writes_rows_and_the_plot(tmp_path):
     assert {"source", "figure", "published", "ours", "error", "agrees", "note"} == set(rows[0])
     assert all(row["error"] == 0 for row in rows)
     assert (tmp_path / "thirties_scores.png").stat().st_size > 10_000
-
-
-def test_train_is_measured_exactly():
-    from experiments.solve.thirties import evaluate
-
-    rows = evaluate(configure("thirties", num_players=1), Thirties("heuristic"))
-    assert [round(row.ours, 6) for row in rows] == [30.145716, 30.151977, 0.00626]
-    assert evaluate(configure("thirties"), Thirties("heuristic")) == []

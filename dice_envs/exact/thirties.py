@@ -3,6 +3,7 @@
 With k dice on the table all that can come is a whole number of cases out of faces**k, and after them fewer dice are
 thrown. So every chance is counted in units of faces ** -(1 + 2 + ... + k), and nothing is rounded before it is
 printed. Python's integers have no largest value: eight dice of eight faces (8**36 cases) are as exact as one.
+Agents, which may choose at random, are worked through in float64 (`policy_of`, `score_chances`, `measure`).
 
 Source: M. Veeningen, "The game of 30s: an analysis" (2008), sections 2, 3 and 6.
 """
@@ -20,10 +21,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Agent, ask
+from dice_envs.agent import Agent, Turn, ask, ask_probabilities
 from dice_envs.dice import new_streams
-from dice_envs.game import check_choice, shown
-from dice_envs.games.thirties import GAME, GOALS, Options
+from dice_envs.exact import Effort, Measurement
+from dice_envs.game import Variant, check_choice, shown
+from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 
 __all__ = [
     "Analysis",
@@ -36,7 +38,10 @@ __all__ = [
     "differences",
     "expected_given",
     "foreknowledge",
+    "measure",
+    "policy_of",
     "relative_skill",
+    "score_chances",
     "second_stage",
     "second_stage_points",
     "solve",
@@ -44,6 +49,8 @@ __all__ = [
     "throws",
     "worths",
 ]
+
+ROWS_AT_ONCE = 16_384  # positions at which an agent is asked in one call
 
 Dice = tuple[int, ...]  # face values in rising order
 
@@ -339,6 +346,7 @@ def worths(rules: Rules, goal: str) -> list[Fraction]:
     return [given[score - rules.target] if score > rules.target else Fraction(score - rules.target) for score in scores]
 
 
+@functools.lru_cache(maxsize=64)
 def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
     """The best strategy for a goal, and what it is worth: the expected reward of the environment with that goal.
 
@@ -463,33 +471,152 @@ def relative_skill(beginner: Fraction, best: Fraction, knowing: Fraction) -> Fra
     return (best - beginner) / (knowing - beginner)
 
 
-# --- agents as strategies ---------------------------------------------------------------------------------------------------
+# --- agents -----------------------------------------------------------------------------------------------------------------
+
+
+def _variant_of(options: Options) -> Variant:
+    return GAME.configure(**{**dataclasses.asdict(options), "num_players": 1})
+
+
+def _shown(num_dice: int, num_faces: int) -> np.ndarray:
+    """Every throw in the order of `throws`, (throws, num_dice) face values."""
+    found = throws(num_dice, num_faces)
+    return np.array([throw for throw, _ in found], np.int64).reshape(len(found), num_dice)
+
+
+def _counts(num_dice: int, num_faces: int) -> np.ndarray:
+    """How many dice show each face, (throws, MAX_FACES), for every throw in the order of `throws`."""
+    return (_shown(num_dice, num_faces)[:, :, None] == np.arange(1, MAX_FACES + 1)).sum(axis=1)
+
+
+def _positions(variant: Variant) -> np.ndarray:
+    """A state for every position: for all dice aside in the order of `asides`, all throws in the order of `throws`."""
+    rules = Rules.of(variant.options)
+    dealt = np.zeros(1, GAME.state)
+    variant.kernels.deal(variant.params, dealt, np.zeros(1, np.int64))
+    parts = []
+    for aside in range(rules.num_dice):
+        kept, thrown = _counts(aside, rules.num_faces), _counts(rules.num_dice - aside, rules.num_faces)
+        states = np.repeat(dealt, len(kept) * len(thrown))
+        states["aside"] = np.repeat(kept, len(thrown), axis=0)
+        states["counts"] = np.tile(thrown, (len(kept), 1))
+        parts.append(states)
+    states = np.concatenate(parts)
+    states["thrown"] = states["counts"].sum(axis=1)
+    states["score"] = states["aside"] @ np.arange(1, MAX_FACES + 1)
+    return states
 
 
 def strategy_of(agent: Agent, options: Options, name: str = "agent") -> Strategy:
     """The strategy that a deterministic agent plays in the one-player game, asked once in every position.
 
-    So a trained policy is measured exactly, not by sampling.
+    So a trained policy is measured exactly, not by sampling. `policy_of` is for agents that choose at random.
 
     Raises:
         ValueError: the agent's choices are random: asked twice, it does not answer alike.
     """
-    variant = GAME.configure(**{**dataclasses.asdict(options), "num_players": 1})
-    rules = Rules.of(variant.options)
-    positions = [(throw, aside) for aside in asides(rules) for throw, _ in throws(rules.num_dice - len(aside), rules.num_faces)]
-    state = np.zeros(1, GAME.state)
-    variant.kernels.deal(variant.params, state, np.zeros(1, np.int64))
-    states = np.repeat(state, len(positions))
-    for k, dice in enumerate(("counts", "aside")):
-        values = [position[k] for position in positions]
-        row = np.repeat(np.arange(len(positions)), [len(value) for value in values])
-        states[dice] = 0
-        np.add.at(states[dice], (row, np.fromiter(itertools.chain(*values), int) - 1), 1)
-    states["thrown"] = states["counts"].sum(axis=1)
-    states["score"] = states["aside"] @ np.arange(1, states["aside"].shape[1] + 1)
+    variant = _variant_of(options)
+    rules, states = Rules.of(options), _positions(variant)
     index = np.arange(len(states))
     answers = [ask(agent, variant, states, index, new_streams(seed, len(states))) for seed in (0, 1)]
     if (answers[0] != answers[1]).any():
         raise ValueError(f"{name} plays at random: exact figures need one choice for each position")
+    positions = [(throw, aside) for aside in asides(rules) for throw, _ in throws(rules.num_dice - len(aside), rules.num_faces)]
     choices = dict(zip(positions, answers[0].tolist(), strict=True))
     return Strategy(name, lambda throw, aside: choices[throw, aside], "aside")
+
+
+def policy_of(
+    agent: Any, options: Options, seed: int = 0, done: Callable[[int, int], Any] = lambda amount, total: None
+) -> np.ndarray:
+    """What an agent that states its probabilities does in the one-player game, asked once in every position.
+
+    Args:
+        agent: see `dice_envs.agent.ask_probabilities`.
+        options: of the game.
+        seed: of the agent's own random stream.
+        done: told of progress as (positions asked for since the last call, positions in all).
+
+    Returns:
+        (positions, num_dice) float64, the probability of throwing 0, 1, … dice again: for all dice aside in the order of
+        `asides`, all throws in the order of `throws`.
+
+    Raises:
+        AgentError: the agent's probabilities are no distribution over the legal actions.
+    """
+    variant = _variant_of(options)
+    states = _positions(variant)
+    streams = new_streams(seed, len(states))
+    policy = np.empty((len(states), options.num_dice))
+    for first in range(0, len(states), ROWS_AT_ONCE):
+        index = np.arange(first, min(first + ROWS_AT_ONCE, len(states)))
+        policy[index] = ask_probabilities(agent, Turn(variant, states, index, streams[index]))
+        done(len(index), len(states))
+    return policy
+
+
+def score_chances(rules: Rules, policy: np.ndarray) -> np.ndarray:
+    """P(score = s) for s = 0, 1, … most, (most + 1,) float64, of a policy as `policy_of` gives it.
+
+    Summed forwards over what lies aside. A set of dice is known by a code, the sum of its dice's places, which
+    rises in the order of `throws`.
+    """
+    n, faces = rules.num_dice, rules.num_faces
+    places = -((n + 1) ** np.arange(faces, -1, -1, dtype=np.int64))  # by face value
+    shown = [_shown(dice, faces) for dice in range(n + 1)]
+    codes = [places[dice].sum(axis=1) for dice in shown]
+    reached = [np.zeros(len(found)) for found in codes]  # by number of dice aside: P(these lie aside before a throw)
+    reached[0][0] = 1.0
+    chances = np.zeros(rules.most + 1)
+    start = 0
+    for aside in range(n):
+        dice = n - aside
+        ways = np.array([count for _, count in throws(dice, faces)]) / faces**dice
+        size = len(codes[aside]) * len(ways)
+        flow = policy[start : start + size].reshape(len(codes[aside]), len(ways), n) * ways[None, :, None]
+        flow *= reached[aside][:, None, None]
+        start += size
+        kept = places[shown[dice]][:, ::-1].cumsum(axis=1)[:, ::-1]  # (throws, dice): code of the rest if so many go again
+        score = shown[aside].sum(axis=1)[:, None] + shown[dice].sum(axis=1)
+        chances += np.bincount(score.ravel(), flow[:, :, 0].ravel(), rules.most + 1)
+        for again in range(1, dice):
+            after = np.searchsorted(codes[n - again], codes[aside][:, None] + kept[:, again])
+            reached[n - again] += np.bincount(after.ravel(), flow[:, :, again].ravel(), len(codes[n - again]))
+    return chances
+
+
+# --- the measure ----------------------------------------------------------------------------------------------------------
+
+_QUANTITIES = {  # by the goal that is best for it: name, unit, and −1 where it is to be low
+    "maximize": ("expected score", "pips", 1),
+    "thirty_or_over": ("P(target or more)", "probability", 1),
+    "minimize_loss": ("points below the target", "points", -1),
+}
+
+
+def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+    """The expected value of the goal, and what other goals ask for. See `dice_envs.exact.GameMeasure`.
+
+    All are exact. The agent is asked once in every position: 11,914 of them with six dice of six faces, 483,879 with
+    eight of eight. Each quantity is held against the best strategy for that one alone, so no strategy reaches the optimum
+    of all of them.
+
+    Raises:
+        ValueError: the variant is the table game.
+    """
+    options = variant.options
+    if options.num_players != 1:
+        raise ValueError(
+            f"num_players must be 1 for an exact measure, not {options.num_players}: optimal play of the table game is unknown"
+        )
+    rules = Rules.of(options)
+    chances = score_chances(rules, policy_of(agent, options, effort.seed, effort.done))
+
+    def measurement(goal: str, name: str, unit: str, sign: int, note: str = "") -> Measurement:
+        value = float(chances @ np.array(worths(rules, goal), np.float64))
+        best = float(solve(rules, goal)[1])
+        return Measurement(name, sign * value, sign * best, max(0.0, best - value), unit=unit, note=note)
+
+    unit = "points" if options.goal == "optimal" else _QUANTITIES[options.goal][1]
+    others = [measurement(goal, *quantity) for goal, quantity in _QUANTITIES.items() if goal != options.goal]
+    return [measurement(options.goal, "value", unit, 1, f"goal {options.goal}"), *others]

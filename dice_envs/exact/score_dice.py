@@ -20,8 +20,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs import configure
+from dice_envs.exact import REPEATS, Effort, Measurement
+from dice_envs.exact.score_dice_policy import (
+    answers_at_random,
+    best_response,
+    count_paths,
+    count_sets,
+    in_games,
+    policy,
+    rolls,
+    shown_by_any,
+    shown_by_highest,
+)
 from dice_envs.game import Variant
 from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
+from dice_envs.kernel import kernel
 
 __all__ = [
     "NONE_TIED",
@@ -29,10 +42,12 @@ __all__ = [
     "Equilibrium",
     "Range",
     "ResponseToHighest",
-    "bounded_by_shown",
+    "count_situations",
     "deals",
     "hands",
     "known_ranges",
+    "measure",
+    "response_to_highest",
     "solve_matrix",
 ]
 
@@ -192,13 +207,15 @@ class ResponseToHighest(_Exact):
         self._looping: dict[Any, float] = {}  # values that depend on the roll's own value, below
         self._loop: tuple[Any, float] | None = None  # a roll being worked out, and its value so far
         self._rolls: dict[Any, float] = {}
+        self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
 
     def value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED) -> float:
         """Expected reward still to come, with best play.
 
         Args:
             own: dice in hand, in any order.
-            other: what is known of the other's dice in hand, in the order of their places.
+            other: what is known of the other's dice in hand, in the order of their places (if all faces are known: the
+                highest first, the larger of equal ones).
             score: the player's points less the other's.
             tied: dice of this roll that tied, if ties are rolled again.
         """
@@ -256,7 +273,8 @@ class ResponseToHighest(_Exact):
         columns = min(len(own), len(other))
         total = 0.0
         for mine, chance_mine in deals(own, columns):
-            for hand, chance_hand in hands(mine).items():
+            for dice, chance_hand in hands(mine).items():
+                hand = tuple(Die(die.face, die.size) for die in dice)  # what else a die could have shown is past
                 for theirs, chance_theirs in deals(other, columns):
                     total += chance_mine * chance_hand * chance_theirs * self._seen_value(hand, theirs, score)
         return total
@@ -265,18 +283,141 @@ class ResponseToHighest(_Exact):
         """The value once the roll is seen: with open hands the other's dice too."""
         if not self.options.open_hands:
             return self.value(own, other, score)
-        total = 0.0
-        for faces in itertools.product(*(range(die.low, die.high + 1) for die in other)):
-            chance = math.prod(1 / (die.high - die.low + 1) for die in other)
-            known = tuple(Range(face, face, die.size) for face, die in zip(faces, other, strict=True))
-            total += chance * self.value(own, known, score)
-        return total
+        return sum(
+            chance * self.value(own, tuple(Range(die.face, die.face, die.size) for die in hand), score)
+            for hand, chance in hands(other).items()
+        )
 
     def game_value(self) -> float:
         """The expected reward of a whole game for the responding player."""
         own, other = self._pools
         columns = self.options.num_columns
         return self.roll_value(own[:columns], other[:columns])
+
+    def action_values(self, variant: Variant, states: np.ndarray) -> np.ndarray:
+        """The expected reward still to come if a die is shown now and best play follows, (n, actions) float64; −inf for
+        dice that are not in hand. Where the other has not always shown its highest die, it is taken to begin now.
+
+        Args:
+            variant: the game, with the options that the response is to.
+            states: (n,) states in which the seat is to choose; what it cannot see is not looked at.
+        """
+        dice = variant.params.num_actions
+        found = np.zeros((len(states), _SITUATION * dice + 1), np.int8)
+        places = np.zeros((len(states), dice), np.int64)
+        _write_situations(variant.params, states, self.seat, found, places)
+        as_bytes = found.view(f"S{found.shape[1]}").reshape(-1)  # far faster to sort than rows
+        _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
+        values = np.array([self._values_in(row) for row in found[first]]).reshape(-1, dice)[which]
+        out = np.full((len(states), dice), -np.inf)
+        in_hand = np.isfinite(values)
+        out[np.nonzero(in_hand)[0], places[in_hand]] = values[in_hand]
+        return out
+
+    def _values_in(self, row: np.ndarray) -> np.ndarray:
+        """The value of each own die of a row of `_write_situations`, (dice,) float64; −inf where there is none."""
+        key = row.tobytes()
+        if key not in self._by_situation:
+            parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
+            faces, sizes, lows, highs, others, own_tied, other_tied = parts
+            own = tuple(map(Die, faces, sizes))
+            values = dict(
+                self.choices(own, tuple(map(Range, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
+            )
+            self._by_situation[key] = np.full(len(row) // _SITUATION, -np.inf)
+            self._by_situation[key][: len(own)] = [values[die] for die in own]
+        return self._by_situation[key]
+
+
+@functools.lru_cache(maxsize=16)
+def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
+    """The response, and all that it has worked out so far."""
+    return ResponseToHighest(options, seat)
+
+
+_SITUATION = 7  # parts of a situation, each with an entry for every die of the larger pool; the score follows
+
+
+@kernel
+def _write_situations(params, states, seat, out, places):
+    """Write what the rest of the game depends on, as far as the seat knows it. The last two are modified in place.
+
+    Parts of a row of `out`, filled up with zeros: faces of the own dice in hand, the highest first; their sizes; of the
+    other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
+    rolled again, own and the other's. Then the score. `places` holds the places of the own dice.
+    """
+    dice = params.num_actions
+    for i in range(len(states)):
+        state = states[i]
+        row = out[i]
+        held = 0
+        for face in range(params.most_sides, 0, -1):
+            for die in range(dice):  # the larger of equal ones comes first, as pools are kept
+                if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
+                    row[held] = face
+                    row[dice + held] = params.sizes[seat][die]
+                    places[i, held] = die
+                    held += 1
+        if params.open_hands:
+            _write_known(params, state, 1 - seat, row[2 * dice :])
+        else:
+            _write_ranges(params, state, 1 - seat, row[2 * dice :])
+        if params.reroll:
+            for part in range(2):
+                _write_tied(params, state, seat if part == 0 else 1 - seat, row[(5 + part) * dice :])
+        if not params.pay_score:
+            row[_SITUATION * dice] = state["score"] if seat == 0 else -state["score"]
+
+
+@kernel
+def _write_known(params, state, seat, out):
+    dice = params.num_actions
+    held = 0
+    for face in range(params.most_sides, 0, -1):
+        for die in range(dice):
+            if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
+                out[held] = face
+                out[dice + held] = face
+                out[2 * dice + held] = params.sizes[seat][die]
+                held += 1
+
+
+@kernel
+def _write_ranges(params, state, seat, out):
+    dice = params.num_actions
+    held = 0
+    possible = True
+    for die in range(dice):
+        if state["status"][seat, die] == HELD:
+            out[held] = lowest_face(params, state, seat, die)
+            out[dice + held] = _highest_face(params, state, seat, die)
+            out[2 * dice + held] = params.sizes[seat][die]
+            possible &= out[held] <= out[dice + held]
+            held += 1
+    if not possible:
+        for k in range(held):
+            out[dice + k] = out[2 * dice + k]
+
+
+@kernel
+def _highest_face(params, state, seat, die):
+    """The highest face that a die in hand can show if its owner has always shown its highest die."""
+    most = np.int64(params.sizes[seat][die])
+    for column in range(state["column"]):
+        shown = state["shown"][seat, column]
+        most = min(most, np.int64(state["faces"][seat, shown]) - (die < shown))
+    return most
+
+
+@kernel
+def _write_tied(params, state, seat, out):
+    tied = 0
+    for size in range(params.most_sides, 0, -1):
+        for column in range(state["column"]):
+            own, other = state["shown"][seat, column], state["shown"][1 - seat, column]
+            if state["faces"][seat, own] == state["faces"][1 - seat, other] and params.sizes[seat][own] == size:
+                out[tied] = size
+                tied += 1
 
 
 def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
@@ -291,20 +432,6 @@ def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, .
             else:
                 known.append((place, Range(int(lowest_face(variant.params, state, seat, place)), size, size)))
     return known
-
-
-def bounded_by_shown(ranges: list[tuple[int, Range]], state: Any, seat: int) -> tuple[Range, ...]:
-    """The ranges, cut down to what the seat can still hold if it always shows its highest die; as they are if it has
-    not always done so."""
-    bounded = [die for _, die in ranges]
-    for column in range(state["column"]):
-        shown = int(state["shown"][seat, column])
-        face = int(state["faces"][seat, shown])
-        for i, (place, _) in enumerate(ranges):
-            bounded[i] = bounded[i]._replace(high=min(bounded[i].high, face - (place < shown)))
-    if any(die.low > die.high for die in bounded):
-        return tuple(die for _, die in ranges)
-    return tuple(bounded)
 
 
 # --- equilibrium ------------------------------------------------------------------------------------------------------
@@ -557,3 +684,173 @@ def _behaviour(plan: _Plan, weights: np.ndarray) -> Behaviour:
         for die in chances:
             chances[die] = chances[die] / total if total > 1e-12 else 1 / len(chances)
     return dict(behaviour)
+
+
+# --- the measure --------------------------------------------------------------------------------------------------
+
+MOST_SITUATIONS = 250_000  # that one seat's response to sorted play is worked out for, half a minute
+MOST_SETS = 4_000_000  # information sets of one seat against sorted play, at which an agent is asked
+FEW_SETS = 50_000  # the same for an agent whose answers are random; and for any agent where all that may happen counts
+MOST_LISTED = 50_000_000  # ways to play a roll, all hands and orders, for a best response to an agent
+SAMPLE = 20_000  # games, where there are too many information sets
+GAMES_AT_ONCE = 2_000
+_Z95 = 1.959963984540054
+
+
+def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+    """Reward against `highest`, which always shows its highest die; and exploitability. See `dice_envs.exact.GameMeasure`.
+
+    Playing at random is an equilibrium with any pools, and so is optimal as to exploitability. Hence the headline: how
+    much of what can be won from sorted play is won, mean of both seats. A random player wins nothing from it by this
+    mean, and neither does `highest` itself.
+
+    What an agent wins is what the best response does, less what each of its choices loses against the best, given best
+    play from there on. Up to MOST_SETS information sets all choices are looked at (unless a smaller sample is asked
+    for); else those of random games, so that the best response still loses nothing. So it is where tied dice are rolled
+    again. With 4d6 against 4d6 there are 3.5 million, ten seconds for a fast agent; 5d6 are sampled.
+
+    Exploitability is measured up to FEW_SETS information sets, about those of 3d8 against 3d8, and if tied dice are not
+    rolled again. If an agent's answers are random, it lies between what a best response to one sample of them wins from
+    that sample, and what it wins from another.
+
+    Raises:
+        ValueError: the best response to sorted play takes too long to work out; or the sample is too small.
+    """
+    options = variant.options
+    _check_response(options)
+    if effort.sample == 1:
+        raise ValueError("sample must be at least 2 games, not 1: a single game has no error")
+    optimum = sum(response_to_highest(options, seat).game_value() for seat in range(2)) / 2
+    asked_for = effort.sample or math.inf
+    sets = _count_sets(variant, to_highest=True)
+    is_random = FEW_SETS < sets <= MOST_SETS and answers_at_random(variant, agent, effort.seed)
+    if sets <= min(FEW_SETS if is_random else MOST_SETS, asked_for):
+        lost, error = _loss_in_all(variant, agent, effort), 0.0
+        note = f"all {sets:,} information sets of each seat"
+    else:
+        lost, error, games = _loss_in_games(variant, agent, effort)
+        note = f"a random sample of {games:,} games from each seat, whose choices are held against exact values"
+    all_sets = _count_sets(variant, to_highest=False)
+    small = all_sets <= FEW_SETS and count_paths(variant) <= MOST_LISTED
+    if not small or all_sets > asked_for:
+        reason = "a smaller sample is asked for" if small else "the pools are too large"
+        reason = "tied dice are rolled again" if options.ties == "reroll" else reason
+        note = f"{note}; exploitability is not measured, since {reason}"
+        return [Measurement("reward against highest", optimum - lost, optimum, lost, error, "return", note)]
+    won, won_error = _exploitability(variant, agent, effort.seed)
+    return [
+        Measurement("reward against highest", optimum - lost, optimum, lost, error, "return", note),
+        Measurement(
+            "exploitability", won, 0.0, max(0.0, won), won_error, "return", f"all {all_sets:,} information sets of each seat"
+        ),
+    ]
+
+
+def _check_response(options: Options) -> None:
+    """Raise ValueError if the best response to sorted play would take too long."""
+    situations = max(count_situations(options, seat) for seat in range(2))
+    if situations > MOST_SITUATIONS:
+        raise ValueError(
+            f"pool_a={options.pool_a} and pool_b={options.pool_b} are too large: what can be won from a player of its "
+            f"highest dice depends on up to {situations:,.0f} situations, and {MOST_SITUATIONS:,} are worked out at most"
+        )
+
+
+def count_situations(options: Options, seat: int) -> float:
+    """An upper bound on the number of different situations that the response to sorted play is worked out for, where
+    tied dice are not rolled again; about as many where they are."""
+    own, other = options.pools if seat == 0 else options.pools[::-1]
+    spare = len(other) - options.num_columns
+    own_hands, other_hands = _count_hands(own), _count_hands(other)
+    sizes = _count_choices([[1.0] * (count + 1) for count in Counter(other).values()])
+    total = _count_deals(own, options) * own_hands[options.num_columns] * _count_deals(other, options)
+    for column in range(options.num_columns):
+        left = options.num_columns - column
+        if options.open_hands:
+            ranges = other_hands[left]
+        else:  # the die shown last bounds those left, by its face and by its place among them
+            ranges = max(other) * min(sizes[left] * (left + 1), math.comb(len(other), left) * (column + spare))
+            ranges *= max(other) * (options.num_columns + 1) if spare else 1  # and so does the highest die dropped
+        total += own_hands[left] * ranges * (1 if options.reward == "score" else 2 * column + 1)
+    return float(total)
+
+
+def _count_deals(pool: Sizes, options: Options) -> float:
+    """How many times `deals` yields, at most."""
+    spare = len(pool) - options.num_columns
+    return math.comb(len(pool), spare) * spare * max(pool) if spare else 1
+
+
+def _count_hands(pool: Sizes) -> np.ndarray:
+    """How many different hands some of these dice can make, by their number, (dice + 1,) float64."""
+    kinds = Counter(pool).items()
+    return _count_choices([[math.comb(size + held - 1, held) for held in range(count + 1)] for size, count in kinds])
+
+
+def _count_choices(kinds: list[list[float]]) -> np.ndarray:
+    """In how many ways some dice can be taken, by their number, if k of kind i can be in kinds[i][k] ways."""
+    return functools.reduce(np.convolve, (np.array(ways, np.float64) for ways in kinds))
+
+
+def _count_sets(variant: Variant, to_highest: bool) -> float:
+    """See `count_sets`: of the seat that has more; infinite where tied dice are rolled again, which is not followed."""
+    if variant.options.ties == "reroll":
+        return math.inf
+    return max(count_sets(variant, seat, to_highest) for seat in range(2))
+
+
+def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray) -> np.ndarray:
+    """How much less than the best response choices with these chances (n, actions) earn from `highest`, (n,) float64,
+    if the best response follows."""
+    values = response_to_highest(variant.options, seat).action_values(variant, states)
+    behind = np.where(chances > 0, values.max(axis=1, keepdims=True) - values, 0.0)
+    return (chances * behind).sum(axis=1)
+
+
+def _loss_in_all(variant: Variant, agent: Any, effort: Effort) -> float:
+    """How much less than the best response the agent earns from `highest`, mean of both seats."""
+    total = sum(int(count_sets(variant, seat, to_highest=True)) for seat in range(2))
+    lost = 0.0
+
+    def look(seat: int, chance: float, states: np.ndarray, chances: np.ndarray, weights: np.ndarray) -> None:
+        nonlocal lost
+        lost += chance * float(weights @ _losses(variant, states, seat, chances))
+        effort.done(len(states), total)
+
+    for seat, roll in itertools.product(range(2), rolls(variant)):
+        shown = shown_by_highest(roll.hands[1 - seat], variant.options.open_hands)
+        policy(variant, agent, seat, roll, shown, effort.seed, functools.partial(look, seat, roll.chance))
+    return lost / 2
+
+
+def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float, float, int]:
+    """The same from random games, its 95 % half-width, and how many games there were. An agent whose answers are random
+    gets a tenth of the games and no error, since it is measured ten times over and has its error from that."""
+    games = planned = effort.sample or SAMPLE
+    at_once = min(GAMES_AT_ONCE, max(2, games // REPEATS))
+    lost = np.zeros(0)
+    while len(lost) < planned:
+        count = min(at_once, planned - len(lost))
+        seed = [effort.seed, len(lost)]
+        by_seat = [in_games(variant, agent, seat, count, seed, functools.partial(_losses, variant)) for seat in range(2)]
+        lost = np.append(lost, (by_seat[0] + by_seat[1]) / 2)
+        is_random = getattr(agent, "is_random", False)
+        planned = max(at_once, games // REPEATS) if is_random else games
+        effort.done(count, planned)
+    error = 0.0 if is_random else float(_Z95 * lost.std(ddof=1) / math.sqrt(len(lost)))
+    return float(lost.mean()), error, len(lost)
+
+
+def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, float]:
+    """What best responses win from the agent, mean of both seats, and the half-width of its interval. The game's value to
+    one seat and to the other cancel out, so this is also what is won above the value."""
+    most = least = 0.0
+    for seat, roll in itertools.product(range(2), rolls(variant)):
+        shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)
+        policies = [policy(variant, agent, seat, roll, shown, seed)]
+        if getattr(agent, "is_random", False):
+            policies.append(policy(variant, agent, seat, roll, shown, seed + 1))
+        won = best_response(variant, seat, roll, shown, policies)
+        most += roll.chance * float(won[0]) / 2
+        least += roll.chance * float(won[-1]) / 2
+    return (most + least) / 2, (most - least) / 2

@@ -1,5 +1,5 @@
 """The same distributions by icepool, a general library of dice probabilities: the peer of the benchmarks and the
-oracle of the tests. Written after its documentation of evaluators; it shares nothing with `agents.score_counting`.
+oracle of the tests. Written after its documentation of evaluators; it shares nothing with our own counting.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import icepool
 
-from experiments.score_tables import PaperTable
+from experiments.reproduce.score_dice.tables import PaperTable
 
 __all__ = ["chances", "evaluators", "sorted_pairs", "sorted_reroll", "tables", "unsorted_pairs"]
 

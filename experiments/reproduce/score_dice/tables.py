@@ -1,4 +1,4 @@
-"""The tables of "Characterising Score Distributions in Dice Games", as published and computed, and a search for pools.
+"""The tables of "Characterising Score Distributions in Dice Games", as published and as played.
 
 Source: Isaksen, Holmgård, Togelius, Nealen, Game and Puzzle Design 2(1), 2016, in the exact figures of the notebook
 that recomputes it with icepool. Section numbers are the paper's; the order is the notebook's.
@@ -7,40 +7,18 @@ that recomputes it with icepool. Section numbers are the paper's; the order is t
 from __future__ import annotations
 
 import dataclasses
-import heapq
-import itertools
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from agents.score_counting import Distribution, Pairing, score_distribution
 from agents.score_dice import Highest, Shuffled
 from dice_envs import configure
+from dice_envs.exact.score_dice_distribution import Distribution, Pairing, score_distribution
 from experiments.arena import play_table
+from experiments.solve.score_dice.distribution import Pool, cells, pool_name
 
-__all__ = [
-    "HEADER",
-    "STANDARD_DICE",
-    "TABLES",
-    "Match",
-    "PaperTable",
-    "cells",
-    "check_targets",
-    "draw_histogram",
-    "nearest_pools",
-    "played_scores",
-    "pool_name",
-    "pools_of",
-    "sampled",
-    "table_line",
-]
-
-STANDARD_DICE = (4, 6, 8, 10, 12, 20)
-
-Pool = tuple[int, ...]
+__all__ = ["HEADER", "TABLES", "PaperTable", "played_scores", "sampled", "table_line"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,21 +47,10 @@ class PaperTable:
 HEADER = "|     Game     | win bias | tie % | closeness |\n|:------------:|---------:|------:|----------:|"
 
 
-def cells(result: Distribution) -> tuple[str, str, str]:
-    """Win bias, tie % and closeness to the digits that the tables print."""
-    bias, ties = float(result.win_bias), float(result.tie_percentage)
-    return f"{bias:.2f}", f"{ties:.2f}", f"{result.closeness:.3f}"
-
-
 def table_line(name: str, result: Distribution) -> str:
     """A line of a table as the notebook prints it."""
     bias, ties, closeness = cells(result)
     return f"| {name:12} |   {bias:>6} | {ties:>5} |     {closeness} |"
-
-
-def pool_name(pool: Sequence[int]) -> str:
-    """A pool as dice players write it, smallest dice first: "2d6/3d8"."""
-    return "/".join(f"{count}d{size}" for size, count in sorted(Counter(pool).items()))
 
 
 def _alike(section: str, title: str, ties: str, pairing: Pairing, by: str, published: str) -> PaperTable:
@@ -208,21 +175,11 @@ TABLES: tuple[PaperTable, ...] = (
 )  # fmt: skip
 
 
-def draw_histogram(axes: Any, result: Distribution, title: str) -> None:
-    """The distribution as bars, in percent, A's wins in one colour and B's in another."""
-    scores = list(result.chances)
-    colours = ["#3b6ea5" if score > 0 else "#b5533c" if score < 0 else "#8a8a8a" for score in scores]
-    axes.bar(scores, [100 * float(chance) for chance in result.chances.values()], color=colours, width=0.85)
-    bias, ties, closeness = cells(result)
-    axes.set_title(f"{title}\nbias {bias}, ties {ties} %, closeness {closeness}", fontsize=9)
-    axes.set_xlabel("score, A's points less B's", fontsize=8)
-    axes.set_ylabel("%", fontsize=8)
-    axes.tick_params(labelsize=8)
-
-
 def played_scores(table: PaperTable, a: Pool, b: Pool, games: int, seed: int | np.random.SeedSequence) -> np.ndarray:
-    """A's scores in so many games through the environment, (games,) float64: of always the highest die against itself
-    for a sorted table, of random choices for an unsorted one."""
+    """A's scores in games played through the environment, (games,) float64.
+
+    For a sorted table both players always choose their highest die, for an unsorted one a random die.
+    """
     variant = configure("score_dice", pool_a=a, pool_b=b, ties=table.ties, reward="score")
     player = Highest() if table.pairing == "sorted" else Shuffled()
     returns = play_table(variant, [player, player], games, seed)
@@ -242,80 +199,3 @@ def sampled(scores: np.ndarray) -> list[tuple[float, float]]:
         (100 * float(even.mean()), 100 * float(even.std()) / root),
         closeness,
     ]
-
-
-# --- the search -----------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Match:
-    """Two pools, what they come to, and how far that is from what was wanted."""
-
-    pool_a: Pool
-    pool_b: Pool
-    result: Distribution
-    distance: float
-
-
-def pools_of(dice: Sequence[int], fewest: int, most: int) -> Iterator[Pool]:
-    """All pools of `fewest` to `most` dice of these sizes."""
-    for count in range(fewest, most + 1):
-        yield from itertools.combinations_with_replacement(sorted(dice), count)
-
-
-def check_targets(
-    bias: float | None, tie_percentage: float | None, closeness: float | None
-) -> tuple[float | None, float | None, float | None]:
-    """The targets of a search, as given; ValueError if there is none or one that nothing can meet."""
-    targets = (bias, tie_percentage, closeness)
-    if all(target is None for target in targets):
-        raise ValueError("a search needs a target: bias, ties or closeness")
-    for name, target, low, high in (
-        ("bias", bias, -100, 100),
-        ("ties", tie_percentage, 0, 100),
-        ("closeness", closeness, 0, 10),
-    ):
-        if target is not None and not low <= target <= high:
-            raise ValueError(f"the target of {name} must be a number from {low} to {high}, not {target!r}")
-    return targets
-
-
-def nearest_pools(
-    candidates_a: Sequence[Pool],
-    candidates_b: Sequence[Pool],
-    ties: str,
-    pairing: Pairing,
-    bias: float | None = None,
-    tie_percentage: float | None = None,
-    closeness: float | None = None,
-    count: int = 10,
-    done: Callable[[int], Any] = lambda amount: None,
-) -> list[Match]:
-    """The pairs of pools that come nearest to the targets, best first; every pair of candidates is tried.
-
-    The distance is Euclidean over the targets that are given, with win bias and ties as shares (100 points count as
-    much as 1 of closeness), which puts all three on like scales.
-
-    Raises:
-        ValueError: no target, one that nothing can meet, or no candidates.
-    """
-    targets = check_targets(bias, tie_percentage, closeness)
-    if count < 1 or not candidates_a or not candidates_b:
-        raise ValueError("a search needs candidates for both pools and at least 1 result to list")
-
-    def match(a: Pool, b: Pool) -> Match:
-        result = score_distribution(a, b, ties, pairing)
-        values = (float(result.win_bias), float(result.tie_percentage), result.closeness)
-        gaps = [
-            (value - target) * scale
-            for value, target, scale in zip(values, targets, (0.01, 0.01, 1.0), strict=True)
-            if target is not None
-        ]
-        done(1)
-        return Match(a, b, result, math.hypot(*gaps))
-
-    return heapq.nsmallest(  # which keeps no more than it returns
-        count,
-        (match(a, b) for a in candidates_a for b in candidates_b),
-        key=lambda match: (match.distance, len(match.pool_a) + len(match.pool_b), match.pool_a, match.pool_b),
-    )

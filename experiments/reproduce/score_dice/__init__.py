@@ -4,23 +4,47 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from experiments.output import Row
+from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
+from dice_envs.game import check_choice, check_range
+from dice_envs.games.score_dice import MAX_DICE, Options
+from experiments.arena import MOST_GAMES
+from experiments.options import JsonOption, ReportOption, SeedOption, game_options
+from experiments.output import (
+    Z95,
+    Finding,
+    check_folder,
+    check_writable,
+    console,
+    finish,
+    print_rows,
+    progress,
+    saved_plot,
+    seed_or_fresh,
+    write_json,
+)
+from experiments.reproduce.score_dice.tables import HEADER, TABLES, played_scores, sampled, table_line
+from experiments.solve.score_dice.distribution import cells, plot_histogram, pool_name
+from experiments.solve.score_dice.pools import STANDARD_DICE, check_targets, nearest_pools, pools_of
 
-SURE = 4.5  # played figures agree within so many standard errors: of all of them, one in thousands of runs would not
+# Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
+SURE = 4.5
 MOST_PAIRS = 1_000_000  # of pools that a search tries: an hour or so
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
 
 def main(
-    json: Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write histograms of the distributions into this folder.")] = None,
-    games: Annotated[int, typer.Option(help="Also play so many games of every row, say 1000000: minutes.")] = 0,
-    seed: Annotated[int | None, typer.Option(help="Fixes the games; a fresh one is drawn and printed if left out.")] = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    games: Annotated[
+        int, typer.Option(help="Games to play of every row as well, say 1000000, which takes minutes; 0: none.")
+    ] = 0,
+    seed: SeedOption = None,
     bias: Annotated[float | None, typer.Option(help="Search: the win bias wanted, -100 to 100.")] = None,
     ties: Annotated[float | None, typer.Option(help="Search: the tie percentage wanted, 0 to 100.")] = None,
     closeness: Annotated[float | None, typer.Option(help="Search: the closeness wanted.")] = None,
@@ -38,15 +62,6 @@ def main(
 
     Example: reproduce score-dice --bias 0 --ties 0 --closeness 0.3
     """
-    from rich.table import Table
-
-    from agents.score_counting import PAIRINGS
-    from dice_envs.game import check_choice, check_range, parse_options
-    from dice_envs.games.score_dice import MAX_DICE, Options
-    from experiments.arena import MOST_GAMES
-    from experiments.output import check_folder, check_writable, console, finish, progress, seed_or_fresh, write_json
-    from experiments.score_tables import STANDARD_DICE, cells, check_targets, nearest_pools, pool_name, pools_of
-
     check_range("games", games, 0, MOST_GAMES)
     seed = seed_or_fresh(seed)
     searching = any(target is not None for target in (bias, ties, closeness))
@@ -59,7 +74,7 @@ def main(
         check_range("most", most, 1, MAX_DICE)
         check_range("fewest", fewest, 1, most)
         candidates = list(pools_of(STANDARD_DICE, fewest, most))
-        fixed = candidates if pool_a == "any" else [Options(**parse_options([f"pool_a={pool_a}"])).pools[0]]
+        fixed = candidates if pool_a == "any" else [Options(**game_options([f"pool_a={pool_a}"])).pools[0]]
         pairs = len(fixed) * len(candidates)
         if pairs > MOST_PAIRS:
             raise ValueError(f"most={most} gives {pairs:,} pairs of pools to search, {MOST_PAIRS:,} are allowed")
@@ -96,12 +111,9 @@ def main(
     finish(lambda: write_json(json, data), lambda: _plot(report) if report is not None else None)
 
 
-def _print_tables() -> list[Row]:
+def _print_tables() -> list[Finding]:
     """Print each table as the notebook does, published figures beside computed ones, and the check of 2d6 below them."""
-    from experiments.output import Row, console
-    from experiments.score_tables import HEADER, TABLES, cells, table_line
-
-    rows: list[Row] = []
+    rows: list[Finding] = []
     for number, table in enumerate(TABLES, 1):
         console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
         first, rule = HEADER.splitlines()
@@ -114,7 +126,7 @@ def _print_tables() -> list[Row]:
             console.print(f"{table_line(name, result)}   {beside}")
             for cell, theirs, own, value in zip(("win bias", "tie %", "closeness"), published, ours, exact, strict=True):
                 rows.append(
-                    Row(
+                    Finding(
                         source=SOURCE,
                         figure=f"{table.section} {table.title}, table {number}: {name} {cell}",
                         published=float(theirs),
@@ -132,26 +144,18 @@ def _print_tables() -> list[Row]:
 
 def _plot(report: Path) -> None:
     """The distributions of each table side by side."""
-    from experiments.output import figure
-    from experiments.score_tables import TABLES, draw_histogram
-
     for number, table in enumerate(TABLES, 1):
         results = table.compute()
         name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
-        with figure(report, name, figsize=(3.3 * len(results), 3.2), ncols=len(results), sharey=True) as (drawn, axes):
+        with saved_plot(report, name, figsize=(3.3 * len(results), 3.2), ncols=len(results), sharey=True) as (canvas, axes):
             for axis, (label, *_), result in zip(axes, table.rows, results, strict=True):
-                draw_histogram(axis, result, label)
-            drawn.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
+                plot_histogram(axis, result, label)
+            canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
 
 
-def _play(games: int, seed: int) -> list[Row]:
+def _play(games: int, seed: int) -> list[Finding]:
     """Every row of the tables played through the environment, by the agents that it stands for."""
-    import numpy as np
-
-    from experiments.output import Z95, Row, console, print_rows, progress
-    from experiments.score_tables import TABLES, played_scores, sampled
-
-    rows: list[Row] = []
+    rows: list[Finding] = []
     total = sum(len(table.rows) for table in TABLES)
     seeds = iter(np.random.SeedSequence(seed).spawn(total))
     with progress(f"rows × {games:,} games", total) as done:
@@ -162,7 +166,7 @@ def _play(games: int, seed: int) -> list[Row]:
                 for cell, value, (found, error) in zip(("win bias", "tie %", "closeness"), exact, estimates, strict=True):
                     away = (found - value) / error if error else 0.0 if abs(found - value) < 1e-9 else math.inf
                     rows.append(
-                        Row(
+                        Finding(
                             source="played through the environment, beside the exact figure",
                             figure=f"table {number}, section {table.section}: {name} {cell}",
                             published=value,
@@ -179,11 +183,8 @@ def _play(games: int, seed: int) -> list[Row]:
     return rows
 
 
-def _check_of_2d6() -> list[Row]:
+def _check_of_2d6() -> list[Finding]:
     """The notebook's check of the one cell in which the paper, which samples section 8.1, is a little off."""
-    from agents.score_counting import score_distribution
-    from experiments.output import Row, console
-
     result = score_distribution((6, 6), (6, 6), "reroll")
     ties = float(result.tie_percentage)
     deviation = math.sqrt(ties * (100 - ties) / 6**10)  # the paper's sample is of 6**10 games
@@ -194,8 +195,8 @@ def _check_of_2d6() -> list[Row]:
         ("Error in standard deviations", "1.4198", (rounding - ties) / deviation, "of the paper's rounded cell, at the least"),
     )
     rows = []
-    for figure, published, ours, note in lines:
-        console.print(f"{figure}: {ours:.4f}   published {published}   ({note})")
+    for name, published, ours, note in lines:
+        console.print(f"{name}: {ours:.4f}   published {published}   ({note})")
         agrees = f"{ours:.4f}" == published
-        rows.append(Row(SOURCE, f"8.1 check: {figure}", float(published), round(ours, 4), agrees=agrees, note=note))
+        rows.append(Finding(SOURCE, f"8.1 check: {name}", float(published), round(ours, 4), agrees=agrees, note=note))
     return rows

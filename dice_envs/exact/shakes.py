@@ -1,4 +1,4 @@
-"""Exact analysis of the cooperative Shakes: closed forms, policies' distributions, and Bayes-optimal play.
+"""Exact analysis of the cooperative Shakes: closed forms, policies' distributions, Bayes-optimal play, agents' measures.
 
 All that a policy can know is its tally: patients treated and saved with each treatment. Before the first patient the
 treatments are alike, so tallies that differ only in the order of the treatments are one; for policies that do not
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -19,10 +20,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities
-from dice_envs.dice import STREAM
-from dice_envs.game import Variant
-from dice_envs.games.shakes import FACES, Options, assignments
+from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
+from dice_envs.dice import new_streams
+from dice_envs.exact import MOST_SAMPLE, Effort, Measurement
+from dice_envs.game import OVER, Variant, check_range
+from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 from dice_envs.kernel import kernel
 
 __all__ = [
@@ -32,11 +34,14 @@ __all__ = [
     "Solution",
     "argument_chances",
     "as_policy",
+    "as_tally_team",
+    "as_team",
     "best_of",
     "beta_chances",
     "efficacy_chances",
     "evaluate",
     "kept_die",
+    "measure",
     "solve",
     "success_chances",
     "tallies",
@@ -45,6 +50,10 @@ __all__ = [
 MOST_TALLIES = 20_000_000  # after any number of patients, all together; more would not fit into a few GiB
 TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more
 ROWS_AT_ONCE = 1 << 16
+MOST_ASKED = 10_000_000  # positions at which `measure` asks an agent; where there are more it plays games instead
+GAMES = 20_000  # so many, unless told otherwise
+LEAST_GAMES = 100  # fewer say nothing of how far results spread
+_Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 TABLE_STEP = 8  # tables are built for a multiple of so many patients, so that the next patient finds them made
 
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -304,7 +313,7 @@ def _bits(problem: Problem) -> int:
     if about > MOST_TALLIES or n * bits > 64:
         raise ValueError(
             f"num_patients={patients} with num_players={n} has about {about:,} tallies; "
-            f"the exact analysis takes on {MOST_TALLIES:,}"
+            f"the exact analysis takes {MOST_TALLIES:,} at most"
         )
     return bits
 
@@ -483,8 +492,32 @@ def _blocks(treated: np.ndarray, saved: np.ndarray) -> Iterator[tuple[np.ndarray
         yield treated[first : first + ROWS_AT_ONCE], saved[first : first + ROWS_AT_ONCE]
 
 
-def as_policy(agent: Any, variant: Variant) -> Policy:
+# --- agents as policies -------------------------------------------------------------------------------------------
+
+
+def _states(variant: Variant, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+    """States with these tallies, in which nobody has spoken on the next patient."""
+    states = np.zeros(len(treated), variant.game.state)
+    variant.kernels.deal(variant.params, states, np.arange(len(treated)))
+    states["treated"][:, : treated.shape[1]] = treated
+    states["saved"][:, : treated.shape[1]] = saved
+    states["patients"] = treated.sum(axis=1)
+    return states
+
+
+def _answers(agent: Any, variant: Variant, states: np.ndarray, seeds: np.random.SeedSequence) -> np.ndarray:
+    """The agent's probabilities in each state, (m, num_actions) float64, with random streams of its own."""
+    streams = new_streams(seeds.spawn(1)[0], len(states))
+    return ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), streams))
+
+
+def as_policy(agent: Any, variant: Variant, seed: int = 0) -> Policy:
     """The policy of any agent that has `probabilities`, as a physician of `variant`: evaluate it with `merged=False`.
+
+    Args:
+        agent: see `dice_envs.agent.ask_probabilities`.
+        variant: the game.
+        seed: of the agent's own random streams.
 
     Raises:
         ValueError: the variant is not the physician's.
@@ -492,15 +525,277 @@ def as_policy(agent: Any, variant: Variant) -> Policy:
     """
     if variant.game.name != "shakes" or variant.options.mode != "physician":
         raise ValueError('an agent is evaluated as a physician: the game must be shakes with mode="physician"')
+    seeds = np.random.SeedSequence(seed)
+    return lambda treated, saved: _answers(agent, variant, _states(variant, treated, saved), seeds)
+
+
+# --- a table of maesters as a policy ------------------------------------------------------------------------------
+
+# A set of maesters is a number, as in `_argument`: bit k stands for column k.
+
+
+def _members(num_players: int) -> np.ndarray:
+    """Who is in each set, (2**n, n) bool."""
+    return (np.arange(1 << num_players)[:, None] >> np.arange(num_players) & 1).astype(bool)
+
+
+def _winners(sets: np.ndarray, treated: np.ndarray, saved: np.ndarray, ties: Literal["again", "random"]) -> np.ndarray:
+    """P(each maester wins), (m, n), when exactly the maesters of a set argue with probability `sets` (m, 2**n)."""
+    wins = np.zeros(treated.shape)
+    for among, members in enumerate(_members(treated.shape[1])):
+        met = np.flatnonzero(sets[:, among] * members.any())
+        if len(met):
+            where = np.ix_(met, np.flatnonzero(members))
+            wins[where] += sets[met, among, None] * argument_chances(treated[where], saved[where], ties)
+    return wins
+
+
+def as_tally_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0) -> Policy:
+    """Whose treatment a patient gets when every maester at the table is an agent that looks at the tally alone.
+
+    It is asked once for each tally and maester, as the one who speaks first. The order of speaking matters only where all
+    may yield, because then the last must argue.
+
+    Arguments and errors are those of `as_team`.
+    """
+    n, ties = variant.options.num_players, variant.options.ties
+    seeds = np.random.SeedSequence(seed)
 
     def policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        states = np.zeros(len(treated), variant.game.state)
-        index = np.arange(len(treated))
-        variant.kernels.deal(variant.params, states, index)
-        states["treated"][:, : treated.shape[1]] = treated
-        states["saved"][:, : treated.shape[1]] = saved
-        states["patients"] = treated.sum(axis=1)
-        turn = Turn(variant, states, index, np.zeros(len(treated), STREAM))
-        return ask_probabilities(agent, turn)
+        sets = np.ones((len(treated), 1))
+        for seat in range(n):
+            states = _states(variant, treated, saved)
+            states["opener"] = states["seat"] = seat
+            argues = _answers(agent, variant, states, seeds)[:, [ARGUE]]
+            sets = np.hstack([sets * (1 - argues), sets * argues])
+        last = (first_opener + treated.sum(axis=1) - 1) % n
+        sets[np.arange(len(sets)), 1 << last] += sets[:, 0]  # if all others yield, the last must argue
+        return _winners(sets, treated, saved, ties)
 
     return policy
+
+
+@functools.lru_cache(maxsize=8)
+def _histories(spoken: int) -> np.ndarray:
+    """All that the first `spoken` maesters can have said, (7**spoken, spoken) int8: the die each kept, or SILENT."""
+    said = list(itertools.product(range(FACES + 1), repeat=spoken))
+    return np.array(said, np.int8).reshape(len(said), spoken)
+
+
+def as_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0) -> Policy:
+    """Whose treatment a patient gets when the agent plays every maester at the table: evaluate it with `merged=False`.
+
+    Each maester is asked about every combination of dice that those before it may have kept. As in the observation it
+    sees which die each of them kept, but not the dice taken away.
+
+    Args:
+        agent: see `dice_envs.agent.ask_probabilities`.
+        variant: the game, of maesters.
+        first_opener: the seat that speaks first on the first patient.
+        seed: of the agent's own random streams.
+
+    Raises:
+        AgentError: the agent states no probabilities; raised when the policy is first asked.
+    """
+    n, ties = variant.options.num_players, variant.options.ties
+    seeds = np.random.SeedSequence(seed)
+    at_once = max(1, ROWS_AT_ONCE // len(_histories(n - 1)))
+    members = _members(n)
+
+    def policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+        order = (first_opener + treated.sum(axis=1)[:, None] + np.arange(n)) % n  # seats as they speak
+        blocks = [slice(first, first + at_once) for first in range(0, len(treated), at_once)]
+        tied = np.concatenate([_tied(agent, variant, treated[rows], saved[rows], order[rows], seeds) for rows in blocks])
+        if ties == "again":
+            in_turn = np.take_along_axis(treated, order, axis=1), np.take_along_axis(saved, order, axis=1)
+            wins = _winners(tied, *in_turn, ties)
+        else:
+            wins = tied @ (members / np.maximum(members.sum(axis=1, keepdims=True), 1))
+        by_seat = np.empty(wins.shape)
+        np.put_along_axis(by_seat, order, wins, axis=1)
+        return by_seat
+
+    return policy
+
+
+def _tied(
+    agent: Any,
+    variant: Variant,
+    treated: np.ndarray,
+    saved: np.ndarray,
+    order: np.ndarray,
+    seeds: np.random.SeedSequence,
+) -> np.ndarray:
+    """P(each set of maesters keeps the highest die), (m, 2**n) float64, once all have spoken.
+
+    Args:
+        order: (m, n) seats as they speak; column k of a set stands for the k-th of them.
+    """
+    count, n = treated.shape
+    rows = np.arange(count)
+    kept = _dice_table(_rounded(int(treated.max(initial=0))))[0][_code(treated, saved)]  # (m, n, FACES)
+    reached = np.ones((count, 1))  # P(each history)
+    for spoken in range(n):
+        row, history = np.nonzero(reached)
+        states = _states(variant, treated[row], saved[row])
+        states["opener"], states["seat"], states["spoken"] = order[row, 0], order[row, spoken], spoken
+        states["strength"][np.arange(len(row))[:, None], order[row, :spoken]] = _histories(spoken)[history]
+        states["argued"] = states["strength"] != SILENT
+        argues = np.zeros((*reached.shape, 1))
+        argues[row, history] = _answers(agent, variant, states, seeds)[:, [ARGUE]]
+        said = np.concatenate([1 - argues, argues * kept[rows, order[:, spoken]][:, None, :]], axis=2)
+        reached = (reached[:, :, None] * said).reshape(count, -1)
+    strengths = _histories(n)
+    highest = (strengths == strengths.max(axis=1, keepdims=True)) @ (1 << np.arange(n))
+    return np.stack([reached[:, highest == tied].sum(axis=1) for tied in range(1 << n)], axis=1)
+
+
+# --- the measure --------------------------------------------------------------------------------------------------
+
+
+def _original(agent: Any) -> Any:
+    """The agent as it was given to `dice_envs.measure`, which wraps it."""
+    return getattr(agent, "agent", agent)
+
+
+def _is_uniform(agent: Any) -> bool:
+    """Whether it plays uniformly at random; a subclass of `Uniform` may state other probabilities."""
+    return getattr(type(_original(agent)), "probabilities", None) is Uniform.probabilities
+
+
+def _looks_at_tally_alone(agent: Any) -> bool:
+    return _is_uniform(agent) or getattr(_original(agent), "tally_alone", False)
+
+
+def _merges(variant: Variant, agent: Any) -> bool:
+    """Whether `evaluate` may merge tallies: not at a table where all may yield, since then the last to speak must argue."""
+    return _looks_at_tally_alone(agent) and not (variant.options.mode == "maesters" and _is_uniform(agent))
+
+
+def _policies(variant: Variant, agent: Any, seed: int) -> list[Policy]:
+    """Equally likely policies of the agent: one for each seat that may open the game, where that makes a difference."""
+    if variant.options.mode == "physician":
+        return [as_policy(agent, variant, seed)]
+    if _looks_at_tally_alone(agent):
+        return [as_tally_team(agent, variant, seed=seed)]
+    return [as_team(agent, variant, opener, seed) for opener in range(variant.options.num_players)]
+
+
+def _positions(variant: Variant, agent: Any) -> int:
+    """At how many positions the agent has to be asked if no tallies are merged."""
+    n, patients = variant.options.num_players, variant.options.patients
+    met = math.comb(patients - 1 + 2 * n, 2 * n)  # tallies
+    if variant.options.mode == "physician":
+        return met
+    if _looks_at_tally_alone(agent):
+        return n * met
+    return n * met * sum(len(_histories(spoken)) for spoken in range(n))
+
+
+def _play(variant: Variant, agent: Any, games: int, effort: Effort) -> np.ndarray:
+    """How often k patients were saved, (num_patients + 1,), in games in which the agent has every seat."""
+    original = _original(agent)
+    player = original if hasattr(original, "act") else agent  # errors name the original
+    counts = np.zeros(variant.options.patients + 1, np.int64)
+    seeds = np.random.SeedSequence(effort.seed)
+    for first in range(0, games, ROWS_AT_ONCE):
+        index = np.arange(min(ROWS_AT_ONCE, games - first))
+        dealt, own = (new_streams(each, len(index)) for each in seeds.spawn(2))
+        states = np.zeros(len(index), variant.game.state)
+        states["rng"] = dealt["rng"]
+        variant.kernels.deal(variant.params, states, index)
+        while states["seat"][0] != OVER:  # all games are equally long
+            variant.kernels.play(variant.params, states, index, ask(player, variant, states, index, own))
+        counts += np.bincount(states["saved"].sum(axis=1), minlength=len(counts))
+        effort.done(len(index), games)
+    return counts
+
+
+class _Outcome(NamedTuple):
+    """What an agent achieves."""
+
+    distribution: np.ndarray  # (num_patients + 1,) float64: P(k patients are saved)
+    games: int  # how many were played to find it; 0: it is exact
+    note: str
+
+    def mean_error(self) -> float:
+        """The 95 % half-width of the mean."""
+        if not self.games:
+            return 0.0
+        saved = np.arange(len(self.distribution))
+        variance = float(self.distribution @ (saved - self.distribution @ saved) ** 2)
+        return _Z95 * math.sqrt(variance / (self.games - 1))
+
+    def chance_error(self, chance: float) -> float:
+        """The 95 % half-width of a chance, Wilson's, which is not 0 where all games end alike."""
+        if not self.games:
+            return 0.0
+        z2 = _Z95**2 / self.games
+        return _Z95 * math.sqrt((chance * (1 - chance) + z2 / 4) / self.games) / (1 + z2)
+
+
+def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int], Any]) -> _Outcome:
+    problem, merged, policies = Problem.of(variant.options), _merges(variant, agent), _policies(variant, agent, seed)
+    count = sum(len(level.keys) for level in tallies(problem, merged)[:-1])
+
+    def watched(policy: Policy) -> Policy:
+        def watched_policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+            chances = policy(treated, saved)
+            done(len(treated), count * len(policies))
+            return chances
+
+        return watched_policy
+
+    found = [evaluate(problem, watched(policy), merged).distribution for policy in policies]
+    return _Outcome(np.mean(found, axis=0), 0, f"all {count:,} tallies")
+
+
+@functools.lru_cache(maxsize=16)
+def _random_exactly(variant: Variant) -> _Outcome:
+    """Uniformly random play, which every score needs: ten seconds' work at a table of four."""
+    return _exactly(variant, Uniform(), 0, lambda amount, total: None)
+
+
+def _by_playing(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
+    games = GAMES if effort.sample is None else effort.sample
+    check_range("sample", games, LEAST_GAMES, MOST_SAMPLE)
+    note = f"{games:,} games played: {_positions(variant, agent):,} positions are too many to ask at"
+    return _Outcome(_play(variant, agent, games, effort) / games, games, note)
+
+
+def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+    """Patients saved and P(win), what the game rewards first. See `dice_envs.exact.GameMeasure`.
+
+    A physician is asked at every tally. At the table the agent plays every maester, and is asked at every tally, for each
+    seat that may open the game and all dice that others may have kept. Above MOST_ASKED positions (a physician with six
+    treatments, four maesters) GAMES games are played instead, or `effort.sample`.
+
+    An agent with an attribute `tally_alone` = True promises that it looks at the tally alone, that its probabilities
+    follow treatments that change places, and that at a table one maester or more always argues by choice. Then tallies can
+    be merged, and the measure is exact for all sizes that are solved.
+
+    Takes seconds for agents that answer quickly; a minute and 3 GiB for a physician with five treatments whose
+    tallies cannot be merged.
+
+    Raises:
+        ValueError: the variation is competitive, or the game is too large to be solved.
+    """
+    options = variant.options
+    if options.competitive:
+        raise ValueError("variation must be 'cooperative' for an exact measure, not 'competitive': no optimal play is known")
+    problem = Problem.of(options)
+    best_saved, best_win = solve(problem, "saved").value, solve(problem, "win").value
+    if not _merges(variant, agent) and _positions(variant, agent) > MOST_ASKED:
+        found = _by_playing(variant, agent, effort)
+    elif _is_uniform(agent):
+        found = _random_exactly(variant)
+    else:
+        found = _exactly(variant, agent, effort.seed, effort.done)
+    saved = float(found.distribution @ np.arange(len(found.distribution)))
+    win = float(found.distribution[problem.goal :].sum())
+    saved_gap, win_gap = max(0.0, best_saved - saved), max(0.0, best_win - win)
+    measures = [
+        Measurement("patients saved", saved, best_saved, saved_gap, found.mean_error(), "patients", found.note),
+        Measurement("P(win)", win, best_win, win_gap, found.chance_error(win), "probability", found.note),
+    ]
+    return measures if options.pays == "saved" else measures[::-1]

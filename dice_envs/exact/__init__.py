@@ -1,0 +1,267 @@
+"""Right answers: optimal play, equilibria and best responses, and `measure`, which holds any agent against them.
+
+A module here that is named after a game offers a function `measure` (see `GameMeasure`). What else it holds is that
+game's own: solvers, values, the yardsticks in detail.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import json
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, draw_actions, name_of, resolve
+from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
+
+__all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "measure"]
+
+REPEATS = 10  # measurements of an agent whose answers are random, each with other random numbers
+_T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
+COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
+NOTHING = 1e-12  # a smaller gap of random play is rounding
+ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
+MOST_SAMPLE = 100_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """One quantity that tells how good an agent is.
+
+    Attributes:
+        name: what is measured.
+        value: the agent's.
+        optimum: the best possible.
+        gap: the distance from it, 0 or more.
+        error: half-width of the 95 % interval of `value`; 0 where it is exact.
+        unit: of `value`, `optimum`, `gap` and `error`.
+        note: what a reader should know, say the sample taken.
+    """
+
+    name: str
+    value: float
+    optimum: float
+    gap: float
+    error: float = 0.0
+    unit: str = ""
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Measures:
+    """What `measure` found.
+
+    Attributes:
+        game, options: what was played; options that differ from their defaults.
+        agent: its spec or name.
+        seed: fixes all that was drawn.
+        score: 0 for uniformly random play, 1 for optimal play, by the first measurement; below 0 for what is worse
+            than random play. None where random play is optimal, so that there is nothing to tell apart.
+        measures: the headline first.
+    """
+
+    game: str
+    options: dict[str, Any]
+    agent: str
+    seed: int
+    score: float | None
+    measures: tuple[Measurement, ...]
+
+    def json(self) -> str:
+        """The same as JSON."""
+        return json.dumps(dataclasses.asdict(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort:
+    """How a game's `measure` is to go about it.
+
+    Attributes:
+        seed: fixes whatever is drawn.
+        sample: how many deals or games to look at where there are too many for all of them; None: the game's default.
+        done: told how much has been done, as (amount, of how much in all).
+    """
+
+    seed: int = 0
+    sample: int | None = None
+    done: Callable[[int, int], Any] = lambda amount, total: None
+
+
+class GameMeasure(Protocol):
+    """The function `measure` of a game's module."""
+
+    def __call__(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+        """What is known of the agent, the headline first.
+
+        The agent states its probabilities (`ask_probabilities` checks them), and draws none but from its turn's
+        streams.
+
+        Raises:
+            ValueError: there is no exact measure of this variant; the message says why.
+        """
+        ...
+
+
+# --- agents -------------------------------------------------------------------------------------------------------
+
+
+class _Function:
+    """A function from (observations, action masks) to action probabilities, as an agent."""
+
+    def __init__(self, function: Callable[[np.ndarray, np.ndarray], Any]) -> None:
+        self._function = function
+        self.name = getattr(function, "__name__", type(function).__name__)
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        chances = self._function(turn.observations, turn.legal)
+        if hasattr(chances, "detach"):  # a PyTorch tensor, perhaps one that keeps its history
+            chances = chances.detach().cpu()
+        return np.asarray(chances)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        return draw_actions(turn.streams, ask_probabilities(self, turn))
+
+
+class _Asked:
+    """An agent as a game's `measure` sees it: it always states probabilities.
+
+    Those of an agent that only acts are the shares of its answers; two answers are enough while they never differ.
+
+    Attributes:
+        is_random: whether an answer has depended on the agent's random stream, so that another run may find another.
+    """
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+        self.is_random = False
+        self._states_probabilities = hasattr(agent, "probabilities")
+        self._compared = 0
+
+    def act(self, turn: Turn) -> np.ndarray:
+        if hasattr(self.agent, "act"):
+            return np.asarray(self.agent.act(turn))
+        return draw_actions(turn.streams, self.probabilities(turn))
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        return self._stated(turn) if self._states_probabilities else self._answered(turn)
+
+    def _stated(self, turn: Turn) -> np.ndarray:
+        chances = ask_probabilities(self.agent, turn)
+        if self._compared < COMPARED:
+            choices = Turn(turn.variant, turn._true_states, turn._index, turn.streams).legal.sum(axis=1)
+            few = np.flatnonzero(choices > 1)[: COMPARED - self._compared]
+            self._compared += len(few)
+            if len(few):  # their streams have moved on, so random answers differ
+                again = Turn(turn.variant, turn._true_states, turn._index[few], turn.streams[few].copy())
+                self.is_random |= bool((ask_probabilities(self.agent, again) != chances[few]).any())
+        return chances
+
+    def _answered(self, turn: Turn) -> np.ndarray:
+        rows = np.arange(len(turn))
+        states = turn._true_states[turn._index]
+        answers = np.zeros((len(turn), turn.variant.facts.num_actions))
+
+        def answer() -> None:
+            answers[rows, ask(self.agent, turn.variant, states, rows, turn.streams)] += 1
+
+        answer()
+        answer()
+        if (answers == 1).any():
+            self.is_random = True
+            for _ in range(ANSWERS - 2):
+                answer()
+        return answers / answers.sum(axis=1, keepdims=True)
+
+
+# --- measuring ----------------------------------------------------------------------------------------------------
+
+
+def measure(
+    game: str | Game | Variant,
+    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
+    *,
+    seed: int = 0,
+    sample: int | None = None,
+    done: Callable[[int, int], Any] = lambda amount, total: None,
+    **options: Any,
+) -> Measures:
+    """How far an agent is from optimal play, exactly where the game allows it.
+
+    Args:
+        game: a Variant, or a name or Game, which then stands for the variant that `gymnasium.make` gives (The Shakes'
+            physician, one player's turn of Thirties).
+        agent: a spec such as "numbers:bluff=0.25"; an Agent; or a function from observations (n, size) float32 and
+            action masks (n, actions) int8 to action probabilities (n, actions): an array or a PyTorch tensor.
+        seed: fixes all that is drawn.
+        sample: how many deals or games to look at where there are too many for all of them; None: the game's default.
+        done: told of progress as (amount done since the last call, amount in all).
+        options: the game's options.
+
+    An agent without probabilities is asked for actions: once more to see whether they are always the same, and often
+    if they are not. If answers are random, whether actions or probabilities, the measurement is repeated, and `error`
+    is the 95 % half-width of the mean over the repeats.
+
+    Raises:
+        ValueError: no exact measure is known for the game or the variant, or wrong arguments.
+        AgentError: the agent's probabilities or actions are against the rules.
+    """
+    variant = single_seat(game, **options)
+    check_seed(seed)
+    if sample is not None:
+        check_range("sample", sample, 1, MOST_SAMPLE)
+    measure_game = _measure_of(variant.game)
+    player, name = _player(agent)
+    asked = _Asked(player)
+    runs = [_run(measure_game, variant, asked, Effort(seed, sample, done))]
+    if asked.is_random:
+        seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
+        runs += [_run(measure_game, variant, asked, Effort(each, sample)) for each in seeds]
+    gap, random_gap = (sum(amounts) for amounts in zip(*((found[0].gap, baseline) for found, baseline in runs)))
+    score = 1 - gap / random_gap if random_gap > NOTHING * len(runs) else None
+    measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
+    return Measures(variant.game.name, variant.changed_options(), name, seed, score, measures)
+
+
+def _run(measure_game: GameMeasure, variant: Variant, asked: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
+    """One measurement, and the headline's gap of uniformly random play under the same random numbers."""
+    silent = dataclasses.replace(effort, done=lambda amount, total: None)
+    return measure_game(variant, asked, effort), measure_game(variant, _Asked(Uniform()), silent)[0].gap
+
+
+def _mean(repeated: list[Measurement]) -> Measurement:
+    """One measurement from its repeats."""
+    first = repeated[0]
+    if len(repeated) == 1:
+        return first
+    values = np.array([(each.value, each.optimum, each.gap) for each in repeated])
+    value, optimum, gap = values.mean(axis=0).tolist()
+    within = sum(each.error for each in repeated) / len(repeated)
+    error = float(within + _T95 * values[:, 0].std(ddof=1) / math.sqrt(len(repeated)))
+    note = "; ".join(filter(None, (first.note, f"mean of {len(repeated)} runs, since the agent's answers are random")))
+    return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
+
+
+def _player(agent: Any) -> tuple[Any, str]:
+    """The agent and its name."""
+    if isinstance(agent, str):
+        return resolve(agent), agent
+    if hasattr(agent, "act") or hasattr(agent, "probabilities"):
+        return agent, name_of(agent)
+    if callable(agent):
+        function = _Function(agent)
+        return function, function.name
+    raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
+
+
+def _measure_of(game: Game) -> GameMeasure:
+    name = f"{__name__}.{game.name}"
+    module = importlib.import_module(name) if importlib.util.find_spec(name) else None
+    if not hasattr(module, "measure"):
+        raise ValueError(f"{game.name} cannot be measured exactly: no optimal play, equilibrium or best response is known")
+    found: GameMeasure = module.measure  # type: ignore[union-attr]
+    return found

@@ -1,0 +1,238 @@
+"""Environments, from the kernels to the shells: beside OpenSpiel, and PettingZoo and Gymnasium used the usual way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from dice_envs import Batch, Variant, configure, liars_dice_v0
+from dice_envs.dice import STREAM, below, choose_from_mask, new_streams
+from dice_envs.game import OVER
+from dice_envs.kernel import kernel
+from experiments.bench import BenchRow, Part, best_rate
+
+__all__ = ["PARTS"]
+
+VECTOR_GAMES = 4096
+
+# A fresh process: import, first game, first observation, mask and action.
+FIRST_STEP = """
+import time
+begun = time.perf_counter()
+from dice_envs import liars_dice_v0
+imported = time.perf_counter()
+env = liars_dice_v0.raw_env()
+env.reset(seed=0)
+observation = env.last()[0]
+env.step(int(observation["action_mask"].argmax()))
+print(imported - begun, time.perf_counter() - imported)
+"""
+
+
+@kernel(cache=False)
+def _roll(streams, count):
+    total = 0
+    for _ in range(count):
+        total += below(streams[0], 6)
+    return total
+
+
+@kernel
+def _choose_all(streams, masks, actions):
+    """A random legal action for each game. `streams` and `actions` are modified in place."""
+    for k in range(len(masks)):
+        actions[k] = choose_from_mask(streams[k], masks[k])
+
+
+def _machine(quick: bool) -> Iterator[BenchRow]:
+    """What the machine can do, whichever game is played on it."""
+    streams = np.zeros(1, STREAM)
+    compiled = not isinstance(_roll, type(_machine))
+    rate = best_rate(lambda: _roll(streams, 10_000_000), 10) if compiled else 0.0
+    yield BenchRow("this machine: dice rolled", rate, "M/s", note="about 2,000 where the aims were set")
+
+
+def _random_play(name: str, variant: Variant, games: int, steps: int, **more: Any) -> BenchRow:
+    """Millions of random steps a second inside compiled code, the games dealt anew as they end."""
+    batch = Batch(variant, games, seed=1)
+    rate = best_rate(lambda: variant.kernels.playouts(variant.params, batch.states, steps), games * steps / 1e6)
+    return BenchRow(name, rate, "M/s", **more)
+
+
+def _liars_dice_play(quick: bool) -> Iterator[BenchRow]:
+    steps = 20_000 if quick else 200_000
+    usual = "random playouts, two players, five dice, elimination"
+    yield _random_play(usual, configure("liars_dice"), 64, steps, aim=60.0)
+    one_die = configure("liars_dice", rules="openspiel", num_dice=1)
+    yield _random_play("random playouts, one round of one die each, OpenSpiel rules", one_die, 64, steps)
+
+
+def _fatestones_play(quick: bool) -> Iterator[BenchRow]:
+    yield _random_play("FateStones: random play, steps", configure("fatestones"), 1024, 200 if quick else 2000)
+
+
+def _score_dice_play(quick: bool) -> Iterator[BenchRow]:
+    """Inside compiled code, and through Batch."""
+    variant = configure("score_dice")
+    steps = 1_000 if quick else 10_000
+    yield _random_play("score dice: random play, 5d6 v 5d6", variant, 1000, steps, note="steps on one core")
+    batch = Batch(variant, 1000, seed=1)
+    index, choices = np.arange(1000), np.zeros(1000, np.int64)
+
+    def games() -> None:
+        variant.kernels.deal(variant.params, batch.states, index)
+        for column in range(5):
+            choices[:] = column
+            for _ in range(2):
+                batch.play(choices)
+
+    rate = best_rate(games, 10_000 / 1e6, 10 if quick else 30)
+    yield BenchRow("score dice: steps through Batch, actions checked", rate, "M/s", note="1,000 games at once")
+
+
+def _thirties_play(quick: bool) -> Iterator[BenchRow]:
+    for num_players, name in ((1, "one player"), (4, "table of four")):
+        variant = configure("thirties", num_players=num_players)
+        steps, note = 200 if quick else 2000, "decisions, on one core"
+        yield _random_play(f"thirties: random play, {name}", variant, 1000, steps, note=note)
+
+
+def _batched(quick: bool) -> Iterator[BenchRow]:
+    """Legal actions chosen at random; what is timed is playing them, and every observation and mask afterwards."""
+    import pyspiel
+
+    n, steps = 1024, (20 if quick else 200) + 10
+    batch = Batch("liars_dice", n, seed=0)
+    streams, index = new_streams(1, n), np.arange(n)
+    facts, params, kernels = batch.variant.facts, batch.variant.params, batch.variant.kernels
+    observations, masks = np.empty((n, facts.observation_size), np.float32), np.empty((n, facts.num_actions), np.int8)
+    actions = np.empty(n, np.int64)
+    timed = 0.0
+    for step in range(steps):
+        kernels.legal(params, batch.states, index, masks)
+        _choose_all(streams, masks, actions)
+        start = time.perf_counter()
+        kernels.play(params, batch.states, index, actions)
+        over = np.flatnonzero(batch.states["seat"] == OVER)
+        if len(over):
+            kernels.deal(params, batch.states, over)
+        kernels.view(params, batch.states, index, batch.states["seat"], observations, masks)
+        timed += (time.perf_counter() - start) * (step >= 10)  # the first ones compile
+    ours = n * (steps - 10) / timed / 1e6
+
+    game = pyspiel.load_game("liars_dice(numdice=5)")
+    rng = np.random.default_rng(0)
+
+    def spiel_games(count: int) -> int:
+        done = 0
+        for _ in range(count):
+            state = game.new_initial_state()
+            while not state.is_terminal():
+                if state.is_chance_node():
+                    state.apply_action(int(rng.integers(6)))
+                    continue
+                state.information_state_tensor()
+                state.legal_actions_mask()
+                legal = state.legal_actions()
+                state.apply_action(legal[int(rng.random() * len(legal))])
+                done += 1
+        return done
+
+    spiel_games(100)
+    count = 300 if quick else 3000
+    start = time.perf_counter()
+    done = spiel_games(count)
+    peer = done / (time.perf_counter() - start) / 1e6
+    yield BenchRow("batched steps with observation and mask", ours, "M/s", 10.0, peer, "pyspiel liars_dice from Python")
+
+
+def _vector(quick: bool) -> Iterator[BenchRow]:
+    """One seat of many games at once through Gymnasium; what is timed is `step`."""
+    vector = gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=VECTOR_GAMES)
+    streams, actions = new_streams(1, VECTOR_GAMES), np.empty(VECTOR_GAMES, np.int64)
+    _, infos = vector.reset(seed=0)
+    steps = (15 if quick else 150) + 5
+    timed = 0.0
+    for step in range(steps):
+        _choose_all(streams, infos["action_mask"], actions)
+        start = time.perf_counter()
+        _, _, _, _, infos = vector.step(actions)
+        timed += (time.perf_counter() - start) * (step >= 5)
+    rate = VECTOR_GAMES * (steps - 5) / timed / 1e6
+    yield BenchRow(f"gym.make_vec, {VECTOR_GAMES} games against random", rate, "M/s", 2.0, note="learner steps")
+
+
+def _aec_rate(make: Callable[[], Any], count: int) -> float:
+    """Steps a second of an AEC environment through `agent_iter` and `last`, with random legal actions."""
+    env = make()
+    rng = np.random.default_rng(0)
+
+    def run(steps: int) -> None:
+        done, seed = 0, 0
+        while done < steps:
+            env.reset(seed=seed)
+            seed += 1
+            for _ in env.agent_iter():
+                observation, _, terminated, truncated, _ = env.last()
+                if terminated or truncated:
+                    env.step(None)
+                    continue
+                legal = observation["action_mask"].nonzero()[0]
+                env.step(int(legal[int(rng.random() * len(legal))]))
+                done += 1
+
+    return best_rate(lambda: run(count), count, 2)
+
+
+def _raw_env(quick: bool) -> Iterator[BenchRow]:
+    from open_spiel.python import rl_environment
+    from pettingzoo.classic import connect_four_v3
+
+    count = (2_000 if quick else 20_000) + 100
+    ours = _aec_rate(liars_dice_v0.raw_env, count)
+    four = _aec_rate(connect_four_v3.env, count // 4)
+    spiel = rl_environment.Environment("liars_dice", include_full_state=False)
+    rng = np.random.default_rng(0)
+
+    def spiel_steps() -> None:
+        done = 0
+        while done < count:
+            step = spiel.reset()
+            while not step.last():
+                legal = step.observations["legal_actions"][step.observations["current_player"]]
+                step = spiel.step([legal[int(rng.random() * len(legal))]])
+                done += 1
+
+    yield BenchRow("raw_env", ours, "/s", 60_000, four, "PettingZoo connect_four through env()", "one game, from Python")
+    yield BenchRow("raw_env", ours, "/s", 60_000, best_rate(spiel_steps, count, 2), "OpenSpiel rl_environment")
+    yield BenchRow("env()", _aec_rate(liars_dice_v0.env, count // 4), "/s", None, four, "PettingZoo connect_four through env()")
+
+
+def _first_step(quick: bool) -> Iterator[BenchRow]:
+    with tempfile.TemporaryDirectory() as cache:
+        for what, aim in (("cold", 5.0), ("warm", 1.5)):
+            env = {**os.environ, "NUMBA_CACHE_DIR": cache}
+            done = subprocess.run([sys.executable, "-c", FIRST_STEP], env=env, capture_output=True, text=True, check=True)
+            imported, first = map(float, done.stdout.split())
+            yield BenchRow(f"first step after import, {what}", first, "s", aim, note=f"the import itself took {imported:.2f} s")
+
+
+PARTS = (
+    Part("", _machine),
+    Part("liars_dice", _liars_dice_play),
+    Part("liars_dice", _batched),
+    Part("liars_dice", _vector),
+    Part("liars_dice", _raw_env),
+    Part("liars_dice", _first_step),
+    Part("fatestones", _fatestones_play),
+    Part("score_dice", _score_dice_play),
+    Part("thirties", _thirties_play),
+)

@@ -1,0 +1,74 @@
+"""Training with PPO, beside the usual way of doing it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from dice_envs import configure
+from experiments.bench import BenchRow, Part
+from experiments.presets import PRESETS
+from experiments.train import Run
+
+__all__ = ["PARTS"]
+
+
+def _ppo(quick: bool) -> Iterator[BenchRow]:
+    """Whole training iterations: play, update and bookkeeping, two cores, as `train --preset quick` runs them."""
+    with tempfile.TemporaryDirectory() as folder:
+        preset = PRESETS["liars_dice"]["quick"]
+        run = Run(Path(folder), configure("liars_dice"), preset, 0)
+        model = run.model
+        each = preset.num_envs * preset.num_steps
+        model.learn(each)
+        count = (1 if quick else 8) * each
+        start = time.perf_counter()
+        model.learn(count, reset_num_timesteps=False)
+        ours = count / (time.perf_counter() - start)
+    yield BenchRow(
+        "PPO training, learner steps", ours, "/s", 25_000, _tutorial_rate(2048 if quick else 4096),
+        "MaskablePPO on connect_four through a PettingZoo wrapper", "2 cores",
+    )  # fmt: skip
+
+
+def _tutorial_rate(steps: int) -> float:
+    """The way PettingZoo's tutorial trains: one AEC game, both seats feeding one learner, MaskablePPO's defaults."""
+    from pettingzoo.classic import connect_four_v3
+    from sb3_contrib import MaskablePPO
+
+    class OneGame(gymnasium.Env[Any, Any]):
+        def __init__(self) -> None:
+            self.aec = connect_four_v3.env()
+            self.aec.reset()
+            agent = self.aec.possible_agents[0]
+            self.observation_space = self.aec.observation_space(agent)["observation"]
+            self.action_space = self.aec.action_space(agent)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            self.aec.reset(seed=seed)
+            return self.aec.observe(self.aec.agent_selection)["observation"], {}
+
+        def step(self, action: Any) -> Any:
+            actor = self.aec.agent_selection
+            self.aec.step(int(action))
+            reward = self.aec.rewards[actor]
+            observation, _, terminated, truncated, info = self.aec.last()
+            return observation["observation"], float(reward), terminated, truncated, info
+
+        def action_masks(self) -> Any:
+            return self.aec.observe(self.aec.agent_selection)["action_mask"].astype(bool)
+
+    model = MaskablePPO("MlpPolicy", OneGame(), device="cpu")
+    model.learn(model.n_steps)
+    start = time.perf_counter()
+    done = model.num_timesteps
+    model.learn(steps, reset_num_timesteps=False)
+    return (model.num_timesteps - done) / (time.perf_counter() - start)
+
+
+PARTS = (Part("liars_dice", _ppo),)

@@ -1,0 +1,40 @@
+"""How far an agent is from optimal play: the table of `dice_envs.measure`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.table import Table
+
+from dice_envs import Measures
+from experiments.output import console, progress
+
+__all__ = ["measuring", "show"]
+
+
+@contextlib.contextmanager
+def measuring(agent: str) -> Iterator[Callable[[int, int], Any]]:
+    """Progress of one measurement in percent; yields what `measure` takes as `done`."""
+    with progress(f"measuring {agent}, %", 100) as done:
+        yield lambda amount, total: done(100 * amount / total)
+
+
+def show(measured: Measures) -> None:
+    """The measurements on the terminal, the headline first, and the score."""
+    title = f"{measured.agent} in {measured.game} {measured.options or ''}".rstrip()
+    table = Table(title=f"{title}, seed {measured.seed}", title_justify="left")
+    for heading, justify in (("quantity", "left"), ("agent", "right"), ("±", "right"), ("optimal", "right"), ("gap", "right")):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table.add_column("unit")
+    table.add_column("note", overflow="fold")
+    for each in measured.measures:
+        figures = [f"{value:.6f}" for value in (each.value, each.optimum, each.gap)]
+        error = f"{each.error:.6f}" if each.error else "exact"
+        table.add_row(each.name, figures[0], error, figures[1], figures[2], each.unit, each.note)
+    console.print(table)
+    if measured.score is None:
+        console.print("score: none, since uniformly random play is optimal here")
+    else:
+        console.print(f"score {measured.score:.6f} (0: uniformly random play, 1: optimal)")

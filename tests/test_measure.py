@@ -1,0 +1,102 @@
+"""`measure` asks one question, the same way, of every game and every agent that plays it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import agents
+from agents.ppo import NetworkPolicy, save_policy
+from dice_envs import AgentError, Measurement, measure
+from dice_envs.game import load, names, single_seat
+from tests.conftest import ROOT
+
+# A small variant of each game, for which all is cheap, and a player whose score is 1 there (None: none is known yet).
+SMALL = {
+    "fatestones": ({"hand_size": 2}, "nash"),
+    "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, None),
+    "score_dice": ({"pool_a": (4, 4), "pool_b": (4, 4)}, "score_response"),
+    "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
+    "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
+}
+FOR_ANOTHER_MODE = {("shakes", "dogmatic")}  # a maester, and not a physician
+MEASURED = [name for name in names() if (ROOT / "dice_envs" / "exact" / f"{name}.py").exists()]
+
+
+def players(game):
+    """A spec of every agent that plays the game."""
+    for name, factory in agents.factories().items():
+        if getattr(factory, "plays", game) == game and (game, name) not in FOR_ANOTHER_MODE and name != "ppo":
+            yield "mcts:4" if name == "mcts" else name
+
+
+CASES = [(game, spec) for game in MEASURED for spec in players(game)]
+
+
+@pytest.mark.parametrize(("game", "spec"), CASES)
+def test_every_agent_is_measured(game, spec):
+    options, exact = SMALL[game]
+    measured = measure(game, spec, sample=200, **options)
+    assert (measured.game, measured.agent) == (game, spec)
+    for each in measured.measures:
+        assert isinstance(each, Measurement)
+        assert np.isfinite([each.value, each.optimum, each.gap, each.error]).all()
+        assert each.gap >= 0
+        assert each.name
+        assert each.unit
+    assert measured.score is not None
+    assert measured.score <= 1 + 1e-9
+    if spec == "random":
+        assert measured.score == pytest.approx(0, abs=1e-12)
+    if spec == exact:
+        assert measured.score == pytest.approx(1, abs=1e-9)
+    form = json.loads(measured.json())
+    assert set(form) == {"game", "options", "agent", "seed", "score", "measures"}
+    assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
+
+
+@pytest.mark.parametrize("game", MEASURED)
+def test_a_function_is_measured_as_the_agent_that_it_is(game):
+    options, _ = SMALL[game]
+
+    def uniform(observations, masks):
+        assert observations.dtype == np.float32
+        return masks / masks.sum(axis=1, keepdims=True)
+
+    ours, random = measure(game, uniform, sample=200, **options), measure(game, "random", sample=200, **options)
+    assert ours.agent == "uniform"
+    assert ours.score == pytest.approx(0, abs=1e-9)
+    assert [each.value for each in ours.measures] == pytest.approx([each.value for each in random.measures], abs=1e-9)
+
+
+@pytest.mark.parametrize("game", MEASURED)
+def test_a_trained_policy_is_measured(game, tmp_path):
+    options, _ = SMALL[game]
+    variant = single_seat(game, **options)
+    rng = np.random.default_rng(1)
+    shape = variant.facts.num_actions, variant.facts.observation_size
+    layers = [(rng.normal(size=shape).astype(np.float32), np.zeros(shape[0], np.float32))]
+    path = tmp_path / "policy.npz"
+    save_policy(path, NetworkPolicy(game, variant.changed_options(), layers))
+    for spec in (f"ppo:{path}", f"ppo:{path},greedy=true"):
+        assert measure(variant, spec, sample=200).measures[0].gap > 0
+
+
+@pytest.mark.parametrize("game", sorted(set(names()) - set(MEASURED)))
+def test_a_game_without_a_yardstick_says_so(game):
+    with pytest.raises(ValueError, match="no optimal play, equilibrium or best response is known"):
+        measure(game, "random")
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
+        measure("thirties", "nobody")
+    with pytest.raises(TypeError, match="an agent is a spec"):
+        measure("thirties", 5)
+    with pytest.raises(ValueError, match="sample must be a whole number from 1"):
+        measure("thirties", "random", sample=0)
+    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
+        measure("thirties", "random", seed=-1)
+    with pytest.raises(AgentError, match="must sum to 1"):
+        measure("thirties", lambda observations, masks: masks / 7.0)
+    assert load("thirties").gym_options["num_players"] == 1
