@@ -270,7 +270,7 @@ def configure(game: str | Game | Variant, /, **options: Any) -> Variant:
     return (game if isinstance(game, Game) else load(game)).configure(**options)
 
 
-def single_seat(game: str | Game | Variant, **options: Any) -> Variant:
+def single_seat(game: str | Game | Variant, /, **options: Any) -> Variant:
     """As `configure`, but a game by name or Game stands for the variant that `gymnasium.make` gives (`Game.gym_options`)."""
     if isinstance(game, Variant):
         return configure(game, **options)

@@ -10,9 +10,9 @@ import gymnasium
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
-from dice_envs.game import Game, Variant
+from dice_envs.game import Game, Variant, single_seat
 from dice_envs.render import render
-from dice_envs.seat import SeatGames, _gym_variant, _spaces, check_arrays
+from dice_envs.seat import SeatGames, check_arrays, seat_spaces
 
 __all__ = ["SeatVecEnv", "make_vec_env"]
 
@@ -33,11 +33,11 @@ class SeatVecEnv(VecEnv):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        self.variant = _gym_variant(game, options)
+        self.variant = single_seat(game, **options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat)
         self.render_mode = render_mode
         self.metadata = {"render_modes": ["ansi", "rgb_array"]}
-        super().__init__(num_envs, *_spaces(self.variant))
+        super().__init__(num_envs, *seat_spaces(self.variant))
         self._all = np.arange(num_envs)
         self._masks: np.ndarray | None = None
         self._returns = np.zeros(num_envs)

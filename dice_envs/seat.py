@@ -21,7 +21,7 @@ from gymnasium.vector.utils import batch_space
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
 from dice_envs.dice import STREAM, below, choose_weighted, mix
-from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, configure, shown
+from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
 from dice_envs.kernel import kernel
 from dice_envs.render import RENDER_MODES, check_mode, render
 
@@ -297,14 +297,8 @@ def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> No
             raise ValueError(f"the snapshot's {name} are not all finite")
 
 
-def _gym_variant(game: str | Game | Variant, options: dict[str, Any]) -> Variant:
-    if isinstance(game, Variant):
-        return configure(game, **options)
-    plain = configure(game).game
-    return plain.configure(**{**plain.gym_options, **options})
-
-
-def _spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
+def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
+    """Observation and action space of one seat."""
     facts = variant.facts
     return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)
 
@@ -338,11 +332,11 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     ) -> None:
         check_mode(render_mode)
         check_choice("illegal_action", illegal_action, ("lose", "raise"))
-        self.variant = _gym_variant(game, options)
+        self.variant = single_seat(game, **options)
         self.games = SeatGames(self.variant, 1, opponents, seat)
         self.render_mode = render_mode
         self.illegal_action = illegal_action
-        self.observation_space, self.action_space = _spaces(self.variant)
+        self.observation_space, self.action_space = seat_spaces(self.variant)
         self._index = np.zeros(1, np.int64)
         self._playing = False
         self._returned = 0.0
@@ -439,13 +433,13 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
             raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
-        self.variant = _gym_variant(game, options)
+        self.variant = single_seat(game, **options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.single_observation_space, self.single_action_space = _spaces(self.variant)
+        self.single_observation_space, self.single_action_space = seat_spaces(self.variant)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all = np.arange(num_envs)
