@@ -61,7 +61,7 @@ class BestResponse(OfOneGame, Deterministic):
         object.__setattr__(self, "_agent", agent)
 
     def gains(self, turn: Turn) -> np.ndarray:
-        """Expected wins less losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
+        """Expected wins minus losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
         self.check(turn)
         out = np.full((len(turn), MAX_HAND), -2.0)
         left = turn.states["left"]
@@ -81,7 +81,7 @@ class BestResponse(OfOneGame, Deterministic):
 
 @kernel
 def _roll_out_strongest(params, state, mask):
-    """FateStones: the own die with the most wins less losses against the opponent's dice."""
+    """FateStones: the own die with the most wins minus losses against the opponent's dice."""
     seat = state["seat"]
     own, other = state["hands"][seat], state["hands"][1 - seat]
     best = 0

@@ -2,7 +2,7 @@
 
 All dice are open, so a position is two hands. The players choose at the same time, so it is a zero-sum matrix game.
 Its entry (i, j) is P(die i beats die j) − P(it loses) + P(tie) times the value of the position without the two dice.
-Values are wins less losses of seat 0 in one draw. A scratch counts 0: this is also the value of the redraw that follows
+Values are wins minus losses of seat 0 in one draw. A scratch counts 0: this is also the value of the redraw that follows
 under `scratch="redraw"`, because the game is fair before the dice are drawn.
 """
 
@@ -205,7 +205,7 @@ def _solve_all(combinations, bag, first, last, sums):
 
 @dataclasses.dataclass(frozen=True)
 class Draws:
-    """Means over draws and both seats of each draw: wins less losses per draw.
+    """Means over draws and both seats of each draw: wins minus losses per draw.
 
     Attributes:
         draws: how many; a draw with its seats exchanged counts as another.
@@ -312,7 +312,7 @@ def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         sizes: (n,) dice in each hand.
 
     Returns:
-        (n, MAX_HAND) float64: expected wins less losses in the draw (choices after a tie included), minus the mean of
+        (n, MAX_HAND) float64: expected wins minus losses in the draw (choices after a tie included), minus the mean of
         this over the dice in hand; 0 beyond the hand.
     """
     out = np.zeros((len(hands), MAX_HAND))
@@ -402,8 +402,8 @@ class Evaluation:
     Attributes:
         gain: expected edge of the agent's first choice (see `edges`).
         best_gain: edge of the best first choice.
-        against_random: wins less losses against a uniformly random opponent.
-        kept: wins less losses against the best response to the agent.
+        against_random: wins minus losses against a uniformly random opponent.
+        kept: wins minus losses against the best response to the agent.
     """
 
     gain: np.ndarray
@@ -432,7 +432,7 @@ class Evaluation:
         return float(lost.mean()), float(_Z95 * lost.std() / np.sqrt(len(lost)))
 
     def margin(self) -> tuple[float, float]:
-        """Wins less losses per draw against a random opponent, and the half-width of its 95 % interval over draws."""
+        """Wins minus losses per draw against a random opponent, and the half-width of its 95 % interval over draws."""
         won = self.against_random.mean(axis=1)
         return float(won.mean()), float(_Z95 * won.std() / np.sqrt(len(won)))
 
@@ -504,7 +504,7 @@ def nash_strategies(states: np.ndarray, num_actions: int) -> np.ndarray:
 
 
 def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
-    """Expected wins less losses of each die against an agent, (n, MAX_HAND) float64; −2 beyond the hand.
+    """Expected wins minus losses of each die against an agent, (n, MAX_HAND) float64; −2 beyond the hand.
 
     Args:
         variant: the game.
@@ -526,7 +526,7 @@ SAMPLE = 2_000  # draws from larger bags
 DRAWS_AT_ONCE = 2_000
 ANSWERS = 8  # for each position, of an agent whose answers are random
 ONE_IN, FEW = 40, 50  # such an agent is measured repeatedly, so each time on 1 draw in 40 of a sample, and at least on 50
-UNIT = "wins less losses a draw"
+UNIT = "wins minus losses per draw"
 
 
 @dataclasses.dataclass(frozen=True)

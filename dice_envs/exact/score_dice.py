@@ -531,7 +531,7 @@ class Equilibrium(_Exact):
                 many *= math.comb(kind.high - kind.low + count, count)
         if many > MOST_PATHS and not (self.options.open_hands and self.options.ties != "reroll" and len(a) <= 4):
             raise ValueError(
-                f"an equilibrium is worked out for small pools only, say 3d6 against 3d6: pool_a={self.options.pool_a} and "
+                f"an equilibrium is computed for small pools only, say 3d6 against 3d6: pool_a={self.options.pool_a} and "
                 f"pool_b={self.options.pool_b} can be played in {many:,} ways, {MOST_PATHS:,} are allowed"
             )
 
@@ -732,7 +732,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         note = f"all {sets:,} information sets of each seat"
     else:
         lost, error, games = _loss_in_games(variant, agent, effort)
-        note = f"a random sample of {games:,} games from each seat, whose choices are held against exact values"
+        note = f"a random sample of {games:,} games from each seat, whose choices are compared with exact values"
     all_sets = _count_sets(variant, to_highest=False)
     small = all_sets <= FEW_SETS and count_paths(variant) <= MOST_LISTED
     if not small or all_sets > asked_for:
@@ -754,8 +754,8 @@ def _check_response(options: Options) -> None:
     situations = max(count_situations(options, seat) for seat in range(2))
     if situations > MOST_SITUATIONS:
         raise ValueError(
-            f"pool_a={options.pool_a} and pool_b={options.pool_b} are too large: what can be won from a player of its "
-            f"highest dice depends on up to {situations:,.0f} situations, and {MOST_SITUATIONS:,} are worked out at most"
+            f"pool_a={options.pool_a} and pool_b={options.pool_b} are too large: the best response to sorted play has up to "
+            f"{situations:,.0f} situations, and at most {MOST_SITUATIONS:,} are computed"
         )
 
 
