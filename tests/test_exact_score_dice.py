@@ -381,7 +381,7 @@ def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
     assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
     assert by_name("score_nash", **options)["exploitability"].value == pytest.approx(0, abs=1e-9)
-    # The best response to sorted play is worked out in another way altogether.
+    # The best response to sorted play is computed in an entirely different way.
     responses = [ResponseToHighest(configure("score_dice", **options).options, seat).game_value() for seat in range(2)]
     sorted_play = by_name("highest", **options)
     assert sorted_play["exploitability"].value == pytest.approx(sum(responses) / 2, abs=1e-12)
