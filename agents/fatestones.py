@@ -81,7 +81,7 @@ class BestResponse(OfOneGame, Deterministic):
 
 @kernel
 def _roll_out_strongest(params, state, mask):
-    """FateStones: the own die with the most wins minus losses against the opponent's dice."""
+    """FateStones: the mover's die with the most wins minus losses against the opponent's dice."""
     seat = state["seat"]
     own, other = state["hands"][seat], state["hands"][1 - seat]
     best = 0

@@ -43,7 +43,7 @@ class _Style(NamedTuple):
     bluff: float
     threshold: float
     more: int  # 1: the chance of one more than the bid, as the article's program has it
-    own_faces: bool  # bluffs are drawn in proportion to the own dice, as the article's program has it
+    own_faces: bool  # bluffs are drawn in proportion to the bidder's dice, as the article's program has it
 
 
 @kernel
@@ -58,7 +58,7 @@ def _options(params, state, style, actions, chances):
         for face in range(1, faces):
             if matching(params, counts, face) > matching(params, counts, best):
                 best = face
-        # One more than it holds itself; it cannot exceed the dice in play, since somebody else has one.
+        # One more than it holds. That cannot exceed the dice in play, since somebody else has a die.
         actions[0] = matching(params, counts, best) * faces + best
         chances[0] = 1.0
         return 1

@@ -126,7 +126,7 @@ class _Table:
 
 
 class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
-    """A game in which seats act one at a time. In simultaneous games too, but no seat sees what another commits to.
+    """A game in which seats act one at a time. In a simultaneous game too, but there no seat sees another's choice.
 
     Observations are `{"observation": float32, "action_mask": int8}`; the mask is 0 for agents not to move.
     `infos[agent]["action_mask"]` holds the same mask.

@@ -110,7 +110,7 @@ class Agent(Protocol):
 def ask(agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> np.ndarray:
     """The agent's action for each game of `index`, (m,) int64, all of them legal.
 
-    `streams`, one a game of `states`, is modified in place.
+    `streams`, one for each game of `states`, is modified in place.
 
     Raises:
         AgentError: an action is malformed or not legal; nothing has changed.

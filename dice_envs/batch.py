@@ -33,7 +33,7 @@ class Kernels(NamedTuple):
     observe: Callable[..., None]  # (params, states, index, seats (m,), out (m, size) float32)
     reroll: Callable[..., None]  # (params, states, index, seats, streams (m,), out (m,) states)
     view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal where the seat is to move
-    playouts: Callable[..., int]  # (params, states, steps): random play; deals again after an end; returns games ended
+    playouts: Callable[..., int]  # (params, states, steps): random play, dealing again after each end; returns games ended
 
 
 @functools.cache

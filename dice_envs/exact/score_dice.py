@@ -342,9 +342,9 @@ _SITUATION = 7  # parts of a situation, each with an entry for every die of the 
 def _write_situations(params, states, seat, out, places):
     """Write what the rest of the game depends on, as far as the seat knows it. The last two are modified in place.
 
-    Parts of a row of `out`, padded with zeros: faces of the own dice in hand, the highest first; their sizes; of the
+    Parts of a row of `out`, padded with zeros: faces of the seat's dice in hand, the highest first; their sizes; of the
     other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
-    rolled again, own and the other's. Then the score. `places` holds the places of the own dice.
+    rolled again, the seat's and the other's. Then the score. `places` holds the places of the seat's dice.
     """
     dice = params.num_actions
     for i in range(len(states)):
@@ -713,8 +713,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     sampled.
 
     Exploitability is measured up to FEW_SETS information sets, about those of 3d8 against 3d8, and if tied dice are not
-    rolled again. For random answers it lies between two bounds: take a best response to one sample of the answers. It
-    wins more from that sample than can be won from the agent, and less from another sample. The middle is reported.
+    rolled again. For random answers it lies between two bounds: take a best response to one sample of the answers. On
+    average it wins more from that sample than can be won from the agent, and less from another. The middle is reported.
 
     Raises:
         ValueError: the best response to sorted play takes too long to compute; or the sample is too small.

@@ -1,7 +1,7 @@
 """Any agent's policy in score dice: at every information set of a roll, or in random games; and the best response to it.
 
 An agent may tell its dice apart by their places and may remember in which order they were shown. So an information set
-is an own hand, the order in which the own dice were shown, and the way in which the other's dice were shown. All of
+is its hand, the order in which it has shown its dice, and the way in which the other's dice were shown. All of
 them are listed, and the agent is asked at those that its own choices can reach. Tied dice that are rolled again are not
 followed here; random games are played to their end.
 """

@@ -20,7 +20,7 @@ Readings
     - The remaining dice are renumbered after a tie, as in the source's logs: action k is the k-th die left, from 0.
 
 Actions
-    0 … hand_size-1     which of the own remaining dice to roll; seat 0 commits, then seat 1, which cannot see it
+    0 … hand_size-1     which of its remaining dice the seat rolls; seat 0 commits, then seat 1, which cannot see it
 """
 
 from __future__ import annotations

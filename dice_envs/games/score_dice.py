@@ -22,7 +22,7 @@ Readings
       2**-46.
 
 Actions
-    k           choose the die of place k of the own pool, 0 for the first
+    k           choose the die in place k of one's own pool, 0 for the first
 """
 
 from __future__ import annotations
