@@ -504,7 +504,7 @@ def test_progress_adds_up(name, expected):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "depends on up to 2,204,615,430,518,470 situations"),
+        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "has up to 2,204,615,430,518,470 situations"),
         ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "at most 250,000 are computed"),
         ({"pool_a": (4, 4), "pool_b": (4, 4), "sample": 1}, "sample must be at least 2 games, not 1"),
     ],
