@@ -24,7 +24,7 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
 
-# Kernels that raise where they would read or write beside an array: all fast tests but those of the tools around them.
+# With bounds checks kernels raise when they index outside an array. All fast tests but those of the tools around them.
 TOOLS = cli kernel project train
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m "not slow" $(TOOLS:%=--ignore=tests/test_%.py)

@@ -35,8 +35,8 @@ def make(spec: str) -> Agent:
     """An agent from its spec: `NAME`, `NAME:VALUE` (its first parameter), or `NAME:KEY=VALUE,KEY=VALUE`.
 
     A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too. Values are
-    written as in `dice_envs.game.parse_options`. Every comma separates two parameters: no value is a list, and no path
-    holds a comma.
+    written as in `dice_envs.game.parse_options`. A comma always separates two parameters, so no value can be a list, and
+    no path can contain a comma.
 
     Raises:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.

@@ -1,4 +1,4 @@
-"""What players share: playing one game only, choosing without chance."""
+"""What players share: playing one game only, choosing deterministically."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class OfOneGame:
 
 
 class Deterministic:
-    """A player whose policy is its action."""
+    """A player whose policy puts probability 1 on one action."""
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
         raise NotImplementedError
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """1 for the action that it plays, (n, num_actions) float64."""
+        """1 for the action that it plays and 0 for the others, (n, num_actions) float64."""
         chances = np.zeros((len(turn), turn.variant.facts.num_actions))
         chances[np.arange(len(turn)), self.act(turn)] = 1
         return chances

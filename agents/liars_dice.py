@@ -1,4 +1,4 @@
-"""Players of Liar's Dice: one plays the numbers and bluffs now and then, one learns from what calls have shown."""
+"""Players of Liar's Dice: one plays the odds and bluffs now and then, one learns from what calls have shown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Style(NamedTuple):
     bluff: float
     threshold: float
     more: int  # 1: the chance of one more than the bid, as the article's program has it
-    own_faces: bool  # bluffs are drawn in proportion to the own dice, likewise
+    own_faces: bool  # bluffs are drawn in proportion to the bidder's dice, as the article's program has it
 
 
 @kernel
@@ -58,11 +58,11 @@ def _options(params, state, style, actions, chances):
         for face in range(1, faces):
             if matching(params, counts, face) > matching(params, counts, best):
                 best = face
-        # One more than it holds itself; it cannot exceed the dice in play, since somebody else has one.
+        # One more than it holds. That cannot exceed the dice in play, since somebody else has a die.
         actions[0] = matching(params, counts, best) * faces + best
         chances[0] = 1.0
         return 1
-    raises = 0  # the first legal bids, up to where a face comes again, are the least on each legal face
+    raises = 0  # the first legal bids, until a face repeats, are the lowest bid on each legal face
     for k in range(min(count_raises(params, state), faces)):
         actions[k] = nth_raise(params, state, k)
         if k > 0 and face_of(params, actions[k]) == face_of(params, actions[0]):
@@ -124,7 +124,7 @@ class Numbers(OfOneGame):
         bluff: chance that a raise names a random legal face and not the one it holds most of, 0 to 1.
         threshold: call if the chance that the bid holds is below it, 0 to 1; None: call with the chance that it
             does not hold.
-        preset: "text": as the article says; "article": as its program does, which differs in the next two.
+        preset: "text": as the article says; "article": as its program does. It sets the defaults of the next two.
         chance: "at_least" the quantity bid (text), or "more" than it (article).
         bluff_faces: "uniform" (text), or "own": in proportion to its own dice (article).
     """
@@ -183,7 +183,7 @@ def _ways(dice: int, faces: int, cap: int) -> int:
 
 @functools.cache
 def _chance_blind(num_faces: int, dice: int) -> float:
-    """The chance that a face named at random is one of those most held, ties included, with so many dice."""
+    """The chance that a face named at random is the one most held, or tied for it, with this many dice."""
     hits = sum(comb(dice, k) * _ways(dice - k, num_faces - 1, k) for k in range(dice + 1))
     return hits / num_faces**dice
 
@@ -205,9 +205,9 @@ def _chance_most(num_faces: int) -> np.ndarray:
 
 @kernel
 def _honesty(state, seat, blind):
-    """How often the seat names the face it holds most of on purpose, 0 to 1, from the bids that calls have shown.
+    """How often the seat deliberately names the face it holds most of, 0 to 1, from the bids that calls have shown.
 
-    `blind` is how often a random face would be that face too. Two bids' worth of prior say half the time.
+    `blind` is how often a random face would be that face too. The prior counts as two bids, one of them deliberate.
     """
     share = (state["bids_honest"][seat] + 1.0 + blind) / (state["bids_shown"][seat] + 2.0)
     return max(0.0, (share - blind) / (1.0 - blind))
@@ -215,10 +215,10 @@ def _honesty(state, seat, blind):
 
 @kernel
 def _believe(params, state, seat, learn, most, blind, named, total):
-    """For each face, the chances of how many of the others' dice count for it: total[face, number]. In place.
+    """For each face, write the distribution of the number of the others' dice that count for it: total[face, number].
 
-    Each other seat's number is binomial, times the likelihood of the face it last named this round: with its honesty
-    the face it holds most of, otherwise any face. `named` is scratch.
+    Each other seat's number has a binomial prior. The likelihood is that of the face it last named in this round: with
+    probability `_honesty` the face it holds most of, otherwise any face. `named` is work space. In place.
     """
     faces = params.num_faces
     named[:] = -1
@@ -250,7 +250,7 @@ def _believe(params, state, seat, learn, most, blind, named, total):
                 else:
                     posterior[k] = 1.0 if k == n else 0.0
                 weight += posterior[k]
-            for number in range(reach + n, -1, -1):  # from above, so that what is read is not yet written
+            for number in range(reach + n, -1, -1):  # downwards, because `row` is read below `number`
                 summed = 0.0
                 for k in range(max(0, number - reach), min(n, number) + 1):
                     summed += posterior[k] / weight * row[number - k]
@@ -280,7 +280,7 @@ def _act_reader(params, states, learn, nerve, most, blind, out):
         best = np.int64(params.call)
         if bid == NO_BID:
             highest = 0.0
-            for face in range(faces):  # the greatest quantity that still holds with `nerve`, the surest face of those
+            for face in range(faces):  # the greatest quantity that holds with chance `nerve`; of equal ones the surest face
                 own = matching(params, counts, face)
                 for quantity in range(1, np.int64(state["in_play"]) + 1):
                     holds = _at_least(total[face], quantity - own)
@@ -303,15 +303,16 @@ def _act_reader(params, states, learn, nerve, most, blind, out):
 
 @dataclasses.dataclass(frozen=True)
 class Reader(OfOneGame, Deterministic):
-    """Learns how often each opponent bluffs from the dice that calls have shown, and reads its bids by that.
+    """Learns how often each opponent bluffs from the dice that calls have shown, and infers dice from its bids.
 
-    An opponent names the face it holds most of with a chance that every bid shown by a call makes better known;
-    otherwise any face. By Bayes' rule its last bid then tells about its dice. The agent calls if the
-    bid is less sure to hold than the surest of the least raises, and makes that raise otherwise. It does not bluff.
+    In its model an opponent names the face it holds most of with some probability, and otherwise any face. The agent
+    estimates this probability from the bids that calls have shown. Bayes' rule then gives the opponent's dice from its
+    last bid. The agent compares the lowest raises on each face: it makes the one that is most likely to hold, or calls
+    if the bid is more likely to fail. It does not bluff.
     Source of the idea: D. Oehm, "Liar's Dice in R" (2018), sections "The agent" and "Bots need brains".
 
     Attributes:
-        learn: false: every opponent is taken to bluff half the time, whatever calls show.
+        learn: false: every opponent is assumed to bluff half the time, whatever calls show.
         nerve: it opens with the highest bid that holds with at least this chance, 0 to 1.
     """
 
@@ -339,12 +340,12 @@ class Reader(OfOneGame, Deterministic):
 
 @kernel
 def _roll_out_numbers(params, state, mask):
-    """Liar's Dice: call with the chance that the bid fails, else the least raise on a random face."""
+    """Liar's Dice: call with the chance that the bid fails, else the lowest raise on a random face."""
     raises = count_raises(params, state)
     bid = state["bid"]
     if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, state["seat"])):
         return params.call
-    least = 1  # the least raises, up to where a face comes again
+    least = 1  # number of lowest raises, one on each legal face: until a face repeats
     first = face_of(params, nth_raise(params, state, 0))
     while least < raises and face_of(params, nth_raise(params, state, least)) != first:
         least += 1

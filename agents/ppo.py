@@ -24,9 +24,9 @@ __all__ = ["AGENTS", "NetworkPolicy", "Ppo", "load_policy", "save_policy"]
 FORMAT = 1
 MOST_LAYERS = 64
 MOST_NUMBERS = 2**24  # weights and biases of a policy, all together
-MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of a file, unpacked: the numbers, and room for the game's options in the header
+MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of an unpacked file: the numbers, and room for the game's options in the header
 MOST_HEADER = 256  # characters of an array's own header; NumPy writes about 120
-HUGE = 1e30  # in place of logits that have become infinite
+HUGE = 1e30  # replaces infinite logits
 
 
 @kernel
@@ -57,7 +57,7 @@ class NetworkPolicy:
 
     Attributes:
         layers: (weights (out, in), biases (out,)) float32, first layer first.
-        game, options: what it was trained on; it plays that alone.
+        game, options: what it was trained on; it plays nothing else.
 
     Raises:
         ValueError: no such game or options, or layers that are not finite float32 or do not lead from its observations
@@ -79,7 +79,7 @@ class NetworkPolicy:
             )
 
     def logits(self, observations: np.ndarray) -> np.ndarray:
-        """Unnormalised log chances, (n, num_actions) float32, before masking."""
+        """Unnormalised log probabilities, (n, num_actions) float32, before masking."""
         hidden = observations
         with np.errstate(over="ignore", invalid="ignore"):
             for i, (weights, biases) in enumerate(self.layers):
@@ -136,7 +136,7 @@ def save_policy(path: Path, policy: NetworkPolicy) -> None:
 
 
 def load_policy(path: str | Path) -> NetworkPolicy:
-    """Read a policy file. Nothing of it is taken on trust: sizes are checked before contents are unpacked.
+    """Read a policy file without trusting it: sizes are checked before contents are unpacked.
 
     Raises:
         ValueError: the file is missing, damaged, or not a policy; the message names the file and the reason.
@@ -202,14 +202,14 @@ def _array(archive: zipfile.ZipFile, name: str) -> tuple[np.dtype[Any], tuple[in
         try:
             version = np.lib.format.read_magic(stream)
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=MOST_HEADER)
-        except Exception:  # NumPy's own advice is to trust the file more
+        except Exception:  # NumPy's message advises to trust the file
             version = None
         if version != (1, 0):
             raise ValueError(f"{name} does not begin as the arrays that NumPy writes")
         left = info.file_size - stream.tell()
         if math.prod(shape) * dtype.itemsize != left:
             raise ValueError(f"{name} holds {left} bytes, which is not {shape} of {dtype}")
-        content = stream.read(left)  # no more than declared, however much is packed
+        content = stream.read(left)  # no more than declared, even if more is packed
     if len(content) != left:
         raise ValueError(f"{name} is cut short")
     return dtype, shape, fortran, content

@@ -30,17 +30,17 @@ def _below(throw: Dice, face: int) -> int:
 
 
 def sixes(rules: Rules) -> Strategy:
-    """Keep the sixes; the highest die if there is none."""
+    """Keep the sixes, or the highest die if there is none."""
     return Strategy("sixes", lambda throw: min(_below(throw, rules.num_faces), len(throw) - 1))
 
 
 def fives_and_sixes(rules: Rules) -> Strategy:
-    """Keep the fives and sixes; the highest die if there is none."""
+    """Keep the fives and sixes, or the highest die if there is none."""
     return Strategy("fives_and_sixes", lambda throw: min(_below(throw, rules.num_faces - 1), len(throw) - 1))
 
 
 def beginner(rules: Rules) -> Strategy:
-    """As fives and sixes; but if one die would be left and it is a four or more, keep it too."""
+    """As `fives_and_sixes`; but if one die would be left and it is a four or more, keep it too."""
     five, four = rules.num_faces - 1, rules.num_faces - 2
 
     def choose(throw: Dice) -> int:
@@ -54,7 +54,7 @@ def heuristic(rules: Rules) -> Strategy:
     """The paper's rule of thumb, nearly as good as `maximize`.
 
     If at most one die below the highest is less than a five, keep all the others, and that one if it is a four.
-    Otherwise keep the sixes; the highest die if there is none.
+    Otherwise keep the sixes, or the highest die if there is none.
     """
     six, five, four = rules.num_faces, rules.num_faces - 1, rules.num_faces - 2
 
@@ -76,7 +76,7 @@ def named(rules: Rules, name: str) -> Strategy:
     """A strategy by name: one of NAMES, where a goal stands for the best strategy for it, or "MODULE.FUNCTION".
 
     Raises:
-        ValueError: unknown, or not to be had with these rules.
+        ValueError: the name is unknown, or the strategy does not exist with these rules.
     """
     if name in _RULES_OF_THUMB:
         return _RULES_OF_THUMB[name](rules)
@@ -87,7 +87,7 @@ def named(rules: Rules, name: str) -> Strategy:
     module, _, function = name.rpartition(".")
     try:
         return custom(getattr(importlib.import_module(module), function), name)
-    except (ImportError, AttributeError, OSError) as problem:  # OSError: no file can have so long a name
+    except (ImportError, AttributeError, OSError) as problem:  # OSError: the name is too long for a file
         raise ValueError(f"strategy {shown(name)} cannot be imported: {problem}") from None
 
 

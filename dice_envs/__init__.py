@@ -1,7 +1,7 @@
 """Five dice games as reinforcement-learning environments in which the right answer is known.
 
-`import dice_envs` registers every game with Gymnasium (`dice_envs/LiarsDice-v0`) and, where it has a registry, with
-PettingZoo (`dice_envs/liars_dice-v0`), and offers PettingZoo-style modules (`from dice_envs import liars_dice_v0`).
+`import dice_envs` registers every game with Gymnasium (`dice_envs/LiarsDice-v0`) and, from version 1.27, with PettingZoo
+(`dice_envs/liars_dice-v0`). It also offers PettingZoo-style modules (`from dice_envs import liars_dice_v0`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _register(name: str) -> None:
     module = aec.make_module(name, module_name)
     sys.modules[module_name] = module
     globals()[f"{name}_v0"] = module
-    if hasattr(pettingzoo, "register"):  # from PettingZoo 1.27 on
+    if hasattr(pettingzoo, "register"):  # PettingZoo 1.27 or later
         pettingzoo.register("aec", f"dice_envs/{name}-v0", entry_point=module.env)
         if configure(game).facts.simultaneous:
             pettingzoo.register("parallel", f"dice_envs/{name}-v0", entry_point=module.parallel_env)
@@ -79,5 +79,5 @@ for _name in names():
     _register(_name)
 
 
-def __getattr__(name: str) -> Any:  # tells type checkers of the modules made above
+def __getattr__(name: str) -> Any:  # lets type checkers accept the modules made above
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

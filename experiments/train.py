@@ -45,7 +45,7 @@ __all__ = ["PRESETS", "Preset", "train"]
 class Run:
     """A training run in a folder.
 
-    checkpoint.pt is all that is needed to go on. config.json and policy.npz are derived from it, for people and agents;
+    checkpoint.pt is all that is needed to resume. config.json and policy.npz are derived from it, for people and agents;
     results.json and plots come at the end, and a TensorBoard log beside them.
     """
 
@@ -97,7 +97,7 @@ class Run:
             seed=self.seed,
             device="cpu",
         )
-        # What `learn` would do first, done now: a new run can then be saved and go on like any other.
+        # What `learn` would do first, done now: a new run can then be saved and resumed like any other.
         model._last_obs = env.reset()
         model._last_episode_starts = np.ones(p.num_envs, bool)
         return model
@@ -211,7 +211,7 @@ class Run:
             return
         log = self.folder / "tensorboard"
         with first_signal_waits() as signal_noted, progress("learner steps", left) as done, writer_errors_name(log):
-            # Not to be reset: counters and games go on from where they are, which is the beginning in a new run.
+            # Not to be reset: counters and games continue from where they are, which is the beginning in a new run.
             self.model.learn(left, callback=_callback(self, done, signal_noted), reset_num_timesteps=False, tb_log_name="ppo")
             self.save()
             self.stop_on(signal_noted())

@@ -147,7 +147,7 @@ def test_actions_are_drawn_from_the_probabilities(spec):
 
 
 def test_an_agent_cannot_tell_what_others_hold():
-    """The same view, other hidden dice: the same choice."""
+    """The same observation with other hidden dice gives the same choice."""
     for agent in (Numbers(bluff=0.5), agents.make("random")):
         chosen = set()
         for hidden in ([6, 6, 6], [1, 2, 3]):

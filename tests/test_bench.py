@@ -44,7 +44,7 @@ def test_a_part_yields_rows():
 
 @pytest.mark.parametrize(("module", "solved"), [(experiments.bench.exact, [4, 4]), (experiments.bench.thirties, [1])])
 def test_every_run_solves_thirties_anew(module, solved, monkeypatch):
-    """The solver keeps what it has found: what is timed must not be the keeping."""
+    """The solver caches what it has found: the benchmark must not time a cache hit."""
 
     def strategies_found(work, repeats=3):
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What the commands find: modules of games, agents of games; and what imports what to do so."""
+"""What the commands find: modules of games and agents of games; and that imports have no cycles."""
 
 import ast
 import graphlib

@@ -1,6 +1,6 @@
 """Every agent plays whole games of every game and option that it can play, and refuses the others by name.
 
-A new game is tested here without a change to this file; a new agent wants a row in ROWS.
+A new game is tested here without a change to this file; a new agent needs a row in ROWS.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def pools_are_small(spec: str, variant: Variant) -> str | None:
 
 
 def second_stage_is_finite(spec: str, variant: Variant) -> str | None:
-    """With coins, the best play for the goal `optimal` has no value: the second stage goes on for ever."""
+    """With dice of two faces, the goal `optimal` has no best play: the second stage's expected points are infinite."""
     wants = spec.partition(":")[2] or "goal"
     optimal = wants == "optimal" or (wants == "goal" and variant.facts.num_seats > 1)
     return "goal must not be 'optimal' with num_faces=2" if optimal and variant.options.num_faces == 2 else None
@@ -138,7 +138,7 @@ ROWS = {
 
 def takes_too_long(spec: str, variant: Variant) -> bool:
     """What is not tried: exact play that grows fast with the game."""
-    if spec == "score_response":  # it weighs every hand that the other may hold: 24 dice would take for ever
+    if spec == "score_response":  # it weighs every hand that the other may hold: 24 dice would take forever
         return max(map(len, variant.options.pools)) > 7
     if spec.startswith("bayes"):  # a second when compiled, a minute as Python
         return bool(numba.config.DISABLE_JIT) and variant.options.num_players >= 5

@@ -381,7 +381,7 @@ def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
     assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
     assert by_name("score_nash", **options)["exploitability"].value == pytest.approx(0, abs=1e-9)
-    # The best response to sorted play is worked out in another way altogether.
+    # The best response to sorted play is computed in an entirely different way.
     responses = [ResponseToHighest(configure("score_dice", **options).options, seat).game_value() for seat in range(2)]
     sorted_play = by_name("highest", **options)
     assert sorted_play["exploitability"].value == pytest.approx(sum(responses) / 2, abs=1e-12)
@@ -504,8 +504,8 @@ def test_progress_adds_up(name, expected):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "depends on up to 2,204,615,430,518,470 situations"),
-        ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "250,000 are worked out at most"),
+        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "has up to 2,204,615,430,518,470 situations"),
+        ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "at most 250,000 are computed"),
         ({"pool_a": (4, 4), "pool_b": (4, 4), "sample": 1}, "sample must be at least 2 games, not 1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Options: how they are written, what is refused, and that no message is longer than the input deserves."""
+"""Options: how they are written, what is refused, and that messages stay short."""
 
 import dataclasses
 
@@ -48,7 +48,7 @@ class Unprintable:
         ("inf", "inf"),
         ("0x10", "0x10"),
         ("1_000", "1_000"),
-        ("٣", "٣"),  # a digit, but not one of ours
+        ("٣", "٣"),  # a digit, but not an ASCII one
         ("5,4", (5, 4)),
         ("[5, 4]", (5, 4)),
         ("(5,4)", (5, 4)),

@@ -1,4 +1,4 @@
-"""Training: a run is saved whole, goes on after a kill as if there had been none, and refuses what is damaged."""
+"""Training: a run is saved whole, resumes after a kill as if there had been none, and refuses damaged files."""
 
 import contextlib
 import dataclasses
@@ -110,7 +110,7 @@ def test_resume_restores_the_very_policy(tmp_path):
 
 
 class Killed(BaseException):
-    """Stands for a kill: nothing catches it."""
+    """Stands for being killed: nothing catches it."""
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""Right answers: optimal play, equilibria and best responses, and `measure`, which holds any agent against them.
+"""Right answers: optimal play, equilibria and best responses, and `measure`, which compares any agent with them.
 
-A module here that is named after a game offers a function `measure` (see `GameMeasure`). What else it holds is that
-game's own: solvers, values, the yardsticks in detail.
+A module here that is named after a game offers a function `measure` (see `GameMeasure`). The rest of it is the game's
+own: its solvers and detailed figures.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
 
 __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "measure"]
 
-REPEATS = 10  # measurements of an agent whose answers are random, each with other random numbers
+REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
 COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
-NOTHING = 1e-12  # a smaller gap of random play is rounding
+NOTHING = 1e-12  # a gap of random play below this is a rounding error
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
 MOST_SAMPLE = 100_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """One quantity that tells how good an agent is.
+    """One quantity that says how good an agent is.
 
     Attributes:
         name: what is measured.
@@ -40,7 +40,7 @@ class Measurement:
         gap: the distance from it, 0 or more.
         error: half-width of the 95 % interval of `value`; 0 where it is exact.
         unit: of `value`, `optimum`, `gap` and `error`.
-        note: what a reader should know, say the sample taken.
+        note: what a reader should know, such as the sample taken.
     """
 
     name: str
@@ -60,8 +60,8 @@ class Measures:
         game, options: what was played; options that differ from their defaults.
         agent: its spec or name.
         seed: fixes all that was drawn.
-        score: 0 for uniformly random play, 1 for optimal play, by the first measurement; below 0 for what is worse
-            than random play. None where random play is optimal, so that there is nothing to tell apart.
+        score: 0 for uniformly random play, 1 for optimal play, by the first measurement; negative for worse than random
+            play. None where random play is itself optimal.
         measures: the headline first.
     """
 
@@ -79,12 +79,12 @@ class Measures:
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
-    """How a game's `measure` is to go about it.
+    """Settings of a game's `measure`.
 
     Attributes:
         seed: fixes whatever is drawn.
         sample: how many deals or games to look at where there are too many for all of them; None: the game's default.
-        done: told how much has been done, as (amount, of how much in all).
+        done: called with progress, as (amount done since the last call, amount in all).
     """
 
     seed: int = 0
@@ -96,9 +96,9 @@ class GameMeasure(Protocol):
     """The function `measure` of a game's module."""
 
     def __call__(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-        """What is known of the agent, the headline first.
+        """All measurements of the agent, the headline first.
 
-        The agent states its probabilities (`ask_probabilities` checks them), and draws none but from its turn's
+        The agent has `probabilities` (`ask_probabilities` checks them) and draws random numbers only from its turn's
         streams.
 
         Raises:
@@ -119,7 +119,7 @@ class _Function:
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         chances = self._function(turn.observations, turn.legal)
-        if hasattr(chances, "detach"):  # a PyTorch tensor, perhaps one that keeps its history
+        if hasattr(chances, "detach"):  # a PyTorch tensor, perhaps one that requires gradients
             chances = chances.detach().cpu()
         return np.asarray(chances)
 
@@ -130,10 +130,10 @@ class _Function:
 class _Asked:
     """An agent as a game's `measure` sees it: it always states probabilities.
 
-    Those of an agent that only acts are the shares of its answers; two answers are enough while they never differ.
+    For an agent that only acts they are the frequencies of its answers. Two answers are enough as long as they agree.
 
     Attributes:
-        is_random: whether an answer has depended on the agent's random stream, so that another run may find another.
+        is_random: whether an answer has depended on the agent's random stream. Then another run may give another result.
     """
 
     def __init__(self, agent: Any) -> None:
@@ -199,16 +199,16 @@ def measure(
             action masks (n, actions) int8 to action probabilities (n, actions): an array or a PyTorch tensor.
         seed: fixes all that is drawn.
         sample: how many deals or games to look at where there are too many for all of them; None: the game's default.
-        done: told of progress as (amount done since the last call, amount in all).
+        done: called with progress, as (amount done since the last call, amount in all).
         options: the game's options.
 
-    An agent without probabilities is asked for actions: once more to see whether they are always the same, and often
-    if they are not. If answers are random, whether actions or probabilities, the measurement is repeated, and `error`
-    is the 95 % half-width of the mean over the repeats.
+    An agent without probabilities is asked for its actions: twice, and many more times if the two answers differ. If its
+    answers are random, whether actions or probabilities, the measurement is repeated, and `error` is the 95 % half-width
+    of the mean over the repeats.
 
     Raises:
         ValueError: no exact measure is known for the game or the variant, or wrong arguments.
-        AgentError: the agent's probabilities or actions are against the rules.
+        AgentError: the agent's probabilities or actions are invalid.
     """
     variant = single_seat(game, **options)
     check_seed(seed)
@@ -228,7 +228,7 @@ def measure(
 
 
 def _run(measure_game: GameMeasure, variant: Variant, asked: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
-    """One measurement, and the headline's gap of uniformly random play under the same random numbers."""
+    """One measurement, and the headline's gap for uniformly random play with the same random numbers."""
     silent = dataclasses.replace(effort, done=lambda amount, total: None)
     return measure_game(variant, asked, effort), measure_game(variant, _Asked(Uniform()), silent)[0].gap
 

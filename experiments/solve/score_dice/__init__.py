@@ -29,7 +29,7 @@ def main(
 ) -> None:
     """Exact distribution of the score of score dice, as fractions, and its win bias, ties and closeness.
 
-    The score is A's points less B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
+    The score is A's points minus B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
 
     --best-response and --equilibrium add what can be had by choosing well, as the options `reward` and `open_hands`
     say. At an equilibrium the game is worth what the unsorted game is: a player who chooses at random makes every
