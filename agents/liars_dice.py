@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
+import time
 from math import comb
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn
+from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import below, choose_weighted, uniform
-from dice_envs.game import check_choice, check_range
+from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, Progress, Solution, check_two_players, solve
+from dice_envs.game import Variant, check_choice, check_range
 from dice_envs.games.liars_dice import (
     MAX_DICE,
     MAX_FACES,
@@ -31,7 +34,7 @@ from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
-__all__ = ["AGENTS", "ROLLOUTS", "Numbers", "Reader"]
+__all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader"]
 
 NO_THRESHOLD = -1.0  # value of `_Style.threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
@@ -333,6 +336,68 @@ class Reader(OfOneGame, Deterministic):
         blind = _chance_blind(turn.params.num_faces, turn.params.most_dice)
         _act_reader(turn.params, turn.states, self.learn, float(self.nerve), most, blind, out)
         return out
+
+
+# --- optimal play ------------------------------------------------------------------------------------------------------
+
+_SAY_EVERY = 5.0  # seconds between two lines of progress
+
+
+@functools.lru_cache(maxsize=4)
+def _solution(variant: Variant, precision: float) -> Solution:
+    """The solution that is kept, or solved first with lines of progress on standard error."""
+    said = time.monotonic()
+
+    def say(progress: Progress) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _SAY_EVERY:
+            said = time.monotonic()
+            own, others = progress.dice
+            print(
+                f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {progress.width:.1e} "
+                f"at most, {progress.rounds_left} rounds left",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    return solve(variant, precision, resume=True, done=say)
+
+
+@dataclasses.dataclass(frozen=True)
+class Nash(OfOneGame):
+    """Optimal play for two players: nobody wins more from it than the game's value, but for the precision.
+
+    It takes the solution that `solve liars_dice` has kept, or solves the game first: up to three dice each in seconds,
+    five in a minute or two, once.
+
+    Attributes:
+        precision: how much best responses may win from it above the value, for returns of ±1, mean of both seats.
+    """
+
+    plays = "liars_dice"
+
+    precision: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
+
+    def solution(self, variant: Variant) -> Solution:
+        """What it plays by.
+
+        Raises:
+            ValueError: the variant has no value, or is too large to be solved.
+        """
+        check_two_players(variant.options)
+        return _solution(variant, self.precision)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        return draw_actions(turn.streams, self.probabilities(turn))
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """The chance of each action, (n, num_actions) float64."""
+        self.check(turn)
+        return self.solution(turn.variant).probabilities(turn.states)
 
 
 # --- rollouts -------------------------------------------------------------------------------------------------------
