@@ -13,7 +13,7 @@ import numpy as np
 from rich.table import Table
 
 import experiments.logs
-from dice_envs.agent import Agent, ask, resolve
+from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, Variant, check_range, shown
 from experiments.discovery import modules
@@ -133,11 +133,13 @@ def tournament(
     `log` takes the games of one pair, as `log_writer` makes it.
 
     Raises:
-        ValueError: too few agents, or not one for each seat; too few or too many games.
+        ValueError: too few agents, or not one for each seat; one that does not play the variant; too few or too many games.
     """
     check_table(variant, len(specs), games)
     seats = variant.facts.num_seats
     players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
+    for player in players:
+        check_plays(player, variant)
     n = len(players)
     result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, [], [], [], [])
     tables = [(result.win_rate), result.ci95, result.draws, result.mean_return]
