@@ -31,7 +31,7 @@ HUGE = 1e30  # in place of logits that have become infinite
 
 @kernel
 def _sample_all(logits, masks, streams, out):
-    """Draw from the softmax over the legal actions. `streams` and `out` are modified in place."""
+    """Sample from the softmax over the legal actions. `streams` and `out` are modified in place."""
     for k in range(len(out)):
         top = -np.inf
         for a in range(logits.shape[1]):
@@ -93,7 +93,7 @@ class NetworkPolicy:
         return hidden
 
     def act(self, turn: Turn, greedy: bool = False) -> np.ndarray:
-        """Drawn actions, or the likeliest ones, (n,) int64."""
+        """Sampled actions, or the likeliest ones, (n,) int64."""
         self.check_variant(turn.variant)
         logits = self.logits(turn.observations)
         if greedy:
@@ -138,7 +138,9 @@ def save_policy(path: Path, policy: NetworkPolicy) -> None:
 
 
 def load_policy(path: str | Path) -> NetworkPolicy:
-    """Read a policy file. Nothing of it is taken on trust: sizes are checked before contents are unpacked.
+    """Read a policy file, or the policy.npz in a folder.
+
+    Nothing of it is taken on trust: sizes are checked before contents are unpacked.
 
     Raises:
         ValueError: the file is missing, damaged, or not a policy; the message names the file and the reason.
@@ -147,7 +149,9 @@ def load_policy(path: str | Path) -> NetworkPolicy:
     name = shown(str(path), most=500)
     try:
         if path.is_dir():
-            raise ValueError(f"{name} is a folder; name the policy.npz in it")
+            path = path / "policy.npz"
+            if not path.is_file():
+                raise ValueError(f"{name} is a folder without a policy.npz; `train` makes one")
         if not path.is_file():
             raise ValueError(f"there is no policy file {name}; `train` makes one")
         if path.stat().st_size > MOST_BYTES:
@@ -233,11 +237,11 @@ def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Ppo:
-    """A trained policy, as `train` saves it: `ppo:runs/liars_dice_quick/policy.npz`.
+    """A trained policy, as `train` saves it: `ppo:runs/liars_dice_quick`. Plays only what it was trained on.
 
     Attributes:
-        path: the policy file.
-        greedy: true: always the likeliest action; false: drawn from the policy.
+        path: the policy file, or the folder of the run.
+        greedy: true: always the likeliest action; false: actions are sampled from the policy.
     """
 
     path: str

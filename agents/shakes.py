@@ -41,8 +41,8 @@ def _argue_all(params, states, out):
 
 
 @kernel
-def _highest_draw(params, states, out):
-    """Draw each treatment's Beta(saved + 1, failed + 1) variable and write whose is highest. Both modified in place."""
+def _sample_highest(params, states, out):
+    """Sample each treatment's Beta(saved + 1, failed + 1) variable and write whose is highest. Both modified in place."""
     for i in range(len(states)):
         highest = -1.0
         for one in range(params.num_players):
@@ -159,14 +159,14 @@ class Thompson(TallyPolicy):
         return best / best.sum(axis=1, keepdims=True)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64. A physician draws a world from the posterior and acts on it."""
+        """One legal action for each game, (n,) int64. A physician samples a world from the posterior and acts on it."""
         self.check(turn)
         if turn.variant.options.mode != "physician":
             return super().act(turn)
-        if self.posterior == "permutations":  # the states' hidden efficacies are such a draw already
+        if self.posterior == "permutations":  # the states' hidden efficacies are such a sample already
             return turn.states["efficacy"].argmax(axis=1)
         out = np.empty(len(turn), np.int64)
-        _highest_draw(turn.params, turn.states, out)
+        _sample_highest(turn.params, turn.states, out)
         return out
 
 

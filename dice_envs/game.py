@@ -246,8 +246,14 @@ class Variant:
         return f"Variant({self.game.name}, {self.options})"
 
     def __str__(self) -> str:
-        """The game and the options that differ from their defaults, as messages show them: `shakes (mode=physician)`."""
-        return f"{self.game.name} ({options_text(self.changed_options()) or 'default options'})"
+        """The variant as messages show it: `liars_dice (num_dice=2)`, `shakes (mode=maesters)`.
+
+        Options at their defaults are left out, but for those that have another default for `gym.make`.
+        """
+        changed = self.changed_options()
+        named = [field.name for field in dataclasses.fields(self.options)]
+        told = {name: getattr(self.options, name) for name in named if name in changed or name in self.game.gym_options}
+        return f"{self.game.name} ({options_text(told) or 'default options'})"
 
 
 def names() -> list[str]:

@@ -6,21 +6,14 @@ import pytest
 
 import agents
 import dice_envs.sb3
-from agents.ppo import NetworkPolicy, Ppo, save_policy
+from agents.ppo import Ppo
 from dice_envs import AgentError, Pool, configure, measure
 from dice_envs.agent import check_plays
 from dice_envs.game import names, options_text, parse_options
 from experiments.arena import tournament
+from tests.policies import save_random_policy
 
 PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", "maesters"))
-
-
-def save_random_policy(path, variant):
-    """A policy file for the variant, with random weights."""
-    shape = variant.facts.num_actions, variant.facts.observation_size
-    weights = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-    save_policy(path, NetworkPolicy(variant.game.name, variant.changed_options(), [(weights, np.zeros(shape[0], np.float32))]))
-    return path
 
 
 @pytest.fixture
