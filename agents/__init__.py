@@ -3,6 +3,7 @@
 Every module here may offer agents in a dictionary `AGENTS`: name → frozen dataclass with an `act` method (see
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
 prints. An agent of one game names it as `plays` (see `agents.base.OfOneGame`); all others play any game.
+One that does not play every variant refuses the others in `check_variant`.
 """
 
 from __future__ import annotations

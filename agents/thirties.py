@@ -123,16 +123,16 @@ class _Table:
             codes += states["aside"] @ (_PLACES * (MAX_DICE + 1) ** MAX_FACES)
         elif self.strategy.sees == "total":
             codes += states["score"].astype(np.int64) * (MAX_DICE + 1) ** MAX_FACES
-        at = self._find(codes)
-        fresh = self.codes[at] != codes if len(self.codes) else np.ones(len(codes), bool)
+        rows = self._find(codes)
+        fresh = self.codes[rows] != codes if len(self.codes) else np.ones(len(codes), bool)
         if fresh.any():
             new, first = np.unique(codes[fresh], return_index=True)
             chosen = [self._ask(state) for state in states[fresh][first]]
             where = np.searchsorted(self.codes, new)
             self.codes = np.insert(self.codes, where, new)
             self.choices = np.insert(self.choices, where, chosen)
-            at = self._find(codes)
-        return self.choices[at]
+            rows = self._find(codes)
+        return self.choices[rows]
 
     def _find(self, codes: np.ndarray) -> np.ndarray:
         return np.minimum(np.searchsorted(self.codes, codes), max(0, len(self.codes) - 1))

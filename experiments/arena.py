@@ -190,7 +190,7 @@ def check_table(variant: Variant, agents: int, games: int) -> None:
     if seats <= 2 and agents < 2:
         raise ValueError(f"an arena needs at least 2 agents, not {agents}")
     if seats > 2 and agents != seats:
-        raise ValueError(f"{variant.game.name} has {seats} seats here, so name {seats} agents, not {agents}")
+        raise ValueError(f"{variant} has {seats} seats, so name {seats} agents, not {agents}")
 
 
 def num_meetings(variant: Variant, agents: int) -> int:

@@ -196,7 +196,16 @@ def test_choose_understands_words():
         ),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice=0"], "num_dice must be a whole number from 1 to 6, not 0"),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
-        (["arena", "liars_dice", "random", "wizard"], "unknown agent 'wizard'; known: "),
+        (
+            ["arena", "liars_dice", "random", "wizard"],
+            "unknown agent 'wizard'; agents for liars_dice are: mcts, numbers, ppo, random, reader",
+        ),
+        (
+            ["arena", "liars_dice", "num_dice=3", "random", "random"],
+            "unknown agent 'num_dice=3'; agents for liars_dice are: mcts, numbers, ppo, random, reader; game options are typed "
+            "as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+        ),
+        (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
         (
             ["arena", "liars_dice", "random", "nash"],
             "nash plays fatestones only, not liars_dice; agents for liars_dice are: mcts, numbers, ppo, random, reader",
