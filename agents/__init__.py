@@ -2,7 +2,8 @@
 
 Every module here may offer agents in a dictionary `AGENTS`: name → frozen dataclass with an `act` method (see
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
-prints.
+prints. An agent of one game names it as `plays` (see `agents.base.OfOneGame`); all others play any game.
+One that does not play every variant refuses the others in `check_variant`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import pkgutil
 from typing import Any
 
 from dice_envs.agent import Agent
-from dice_envs.game import MAX_SHOWN, parse_options, shown
+from dice_envs.game import MAX_SHOWN, load, parse_options, shown
 
-__all__ = ["factories", "make"]
+__all__ = ["factories", "for_game", "make"]
 
 
 @functools.cache
@@ -29,6 +30,16 @@ def factories() -> dict[str, Any]:
                 raise TypeError(f"two modules of agents offer {name!r}")
             found[name] = factory
     return dict(sorted(found.items()))
+
+
+def for_game(game: str | None) -> dict[str, Any]:
+    """The agents that play a game, those that play any among them; None: those that play any. Name → class.
+
+    Raises:
+        ValueError: there is no such game.
+    """
+    played = (None,) if game is None else (None, load(game).name)
+    return {name: factory for name, factory in factories().items() if getattr(factory, "plays", None) in played}
 
 
 def make(spec: str) -> Agent:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from dice_envs.agent import Turn
+from dice_envs.game import Variant
 
 __all__ = ["Deterministic", "OfOneGame"]
 
@@ -20,13 +21,20 @@ class OfOneGame:
 
     plays: ClassVar[str]
 
-    def check(self, turn: Turn) -> None:
-        """Raise ValueError for a turn of another game."""
-        if turn.game.name != self.plays:
-            from . import factories  # here, because `factories` imports every module of players
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game. Players that do not play all of its variants refuse those here as well."""
+        if variant.game.name != self.plays:
+            from . import factories, for_game  # here, because they import every module of players
 
             known = [name for name, factory in factories().items() if factory is type(self)]
-            raise ValueError(f"{known[0] if known else type(self).__name__} plays {self.plays} only, not {turn.game.name}")
+            raise ValueError(
+                f"{known[0] if known else type(self).__name__} plays {self.plays} only, not {variant.game.name}; "
+                f"agents for {variant.game.name} are: {', '.join(for_game(variant.game.name))}"
+            )
+
+    def check(self, turn: Turn) -> None:
+        """Raise ValueError for a turn of a variant that it does not play."""
+        self.check_variant(turn.variant)
 
 
 class Deterministic:

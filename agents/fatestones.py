@@ -7,9 +7,9 @@ import itertools
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, draw_actions, resolve
+from dice_envs.agent import Agent, Turn, check_plays, draw_actions, resolve
 from dice_envs.exact.fatestones import nash_strategies, replies
-from dice_envs.game import shown
+from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import MAX_HAND, duel
 from dice_envs.kernel import kernel
 
@@ -59,6 +59,11 @@ class BestResponse(OfOneGame, Deterministic):
         if not hasattr(agent, "probabilities"):
             raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
         object.__setattr__(self, "_agent", agent)
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or what the opponent does not play."""
+        super().check_variant(variant)
+        check_plays(self._agent, variant)
 
     def gains(self, turn: Turn) -> np.ndarray:
         """Expected wins minus losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""

@@ -40,7 +40,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import below, choose_weighted, mix, next_u64, uniform
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, check_choice, check_range
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Variant, check_choice, check_range
 from dice_envs.kernel import kernel
 
 from .rollouts import RANDOM, rollout_of, rollouts
@@ -698,6 +698,13 @@ class MCTS:
         if self.select == "joint" and self.opponent == "random":
             raise ValueError("opponent must be 'search' with select='joint', which picks for the opponent, not 'random'")
 
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for a game that does not offer what the search is asked to use, or needs more `memory`."""
+        if self.expect and variant.game.expect is None:
+            raise ValueError(f"expect must be false for {variant.game.name}, which offers no exact expectation of a roll")
+        rollout_of(variant.game, self.rollout)
+        self._settings(variant.game, variant.facts)
+
     def search(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """Search every game of the turn: the policies (n, num_actions) and the searchers' mean returns (n,), float64.
 
@@ -705,8 +712,7 @@ class MCTS:
             ValueError: the game does not support the parameters, or `memory` is too little for it.
         """
         game, facts = turn.game, turn.variant.facts
-        if self.expect and game.expect is None:
-            raise ValueError(f"expect must be false for {game.name}, which offers no exact expectation of a roll")
+        self.check_variant(turn.variant)
         search = compile_search(game, self.rollout)
         settings = self._settings(game, facts)
         averaged = self.expect and settings.opponent_random and facts.simultaneous and facts.num_seats == 2

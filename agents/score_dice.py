@@ -17,7 +17,7 @@ from dice_envs.exact.score_dice import (
     known_ranges,
     response_to_highest,
 )
-from dice_envs.game import check_choice
+from dice_envs.game import Variant, check_choice
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 from dice_envs.kernel import kernel
 
@@ -133,6 +133,11 @@ class Nash(OfOneGame):
     """
 
     plays = "score_dice"
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or pools that are too large."""
+        super().check_variant(variant)
+        _equilibrium(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""

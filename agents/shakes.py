@@ -15,8 +15,17 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import uniform
-from dice_envs.exact.shakes import Problem, argument_chances, best_of, beta_chances, efficacy_chances, solve, success_chances
-from dice_envs.game import check_choice, check_range
+from dice_envs.exact.shakes import (
+    Problem,
+    Solution,
+    argument_chances,
+    best_of,
+    beta_chances,
+    efficacy_chances,
+    solve,
+    success_chances,
+)
+from dice_envs.game import Variant, check_choice, check_range
 from dice_envs.games.shakes import ARGUE, Options, argue_all
 from dice_envs.kernel import kernel
 
@@ -32,8 +41,8 @@ def _argue_all(params, states, out):
 
 
 @kernel
-def _highest_draw(params, states, out):
-    """Draw each treatment's Beta(saved + 1, failed + 1) variable and write which is highest. Both modified in place."""
+def _sample_highest(params, states, out):
+    """Sample each treatment's Beta(saved + 1, failed + 1) variable and write whose is highest. Both modified in place."""
     for i in range(len(states)):
         highest = -1.0
         for one in range(params.num_players):
@@ -150,14 +159,14 @@ class Thompson(TallyPolicy):
         return best / best.sum(axis=1, keepdims=True)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64. A physician draws a world from the posterior and acts on it."""
+        """One legal action for each game, (n,) int64. A physician samples a world from the posterior and acts on it."""
         self.check(turn)
         if turn.variant.options.mode != "physician":
             return super().act(turn)
-        if self.posterior == "permutations":  # the states' hidden efficacies are such a draw already
+        if self.posterior == "permutations":  # the states' hidden efficacies are such a sample already
             return turn.states["efficacy"].argmax(axis=1)
         out = np.empty(len(turn), np.int64)
-        _highest_draw(turn.params, turn.states, out)
+        _sample_highest(turn.params, turn.states, out)
         return out
 
 
@@ -197,11 +206,18 @@ class Dogmatic(OfOneGame, Deterministic):
     plays = "shakes"
     tally_alone = True
 
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for what is no game of maesters."""
+        super().check_variant(variant)
+        if variant.options.mode != "maesters":
+            raise ValueError(
+                f"dogmatic is a maester and plays mode=maesters only, not mode={variant.options.mode}; "
+                f"a physician who decides as dogmatic maesters do is argument"
+            )
+
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
         self.check(turn)
-        if turn.variant.options.mode != "maesters":
-            raise ValueError("dogmatic is a maester and plays mode=maesters only; as a physician's policy it is argument")
         return np.full(len(turn), ARGUE, np.int64)
 
 
@@ -222,9 +238,17 @@ class Bayes(TallyPolicy):
     def __post_init__(self) -> None:
         check_choice("goal", self.goal, (None, "saved", "win"))
 
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for the competitive variation, and for what is too large. It is solved here."""
+        super().check_variant(variant)
+        self._solution(variant.options)
+
+    def _solution(self, options: Options) -> Solution:
+        return solve(Problem.of(options), self.goal or options.pays)  # type: ignore[arg-type]
+
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """See `TallyPolicy`."""
-        return solve(Problem.of(options), self.goal or options.pays).chances(treated, saved)  # type: ignore[arg-type]
+        return self._solution(options).chances(treated, saved)
 
 
 AGENTS = {

@@ -17,8 +17,8 @@ import numpy as np
 
 from dice_envs.agent import Turn
 from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
-from dice_envs.game import shown
-from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES
+from dice_envs.game import Variant, shown
+from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
 
 from .base import Deterministic, OfOneGame
 
@@ -123,16 +123,16 @@ class _Table:
             codes += states["aside"] @ (_PLACES * (MAX_DICE + 1) ** MAX_FACES)
         elif self.strategy.sees == "total":
             codes += states["score"].astype(np.int64) * (MAX_DICE + 1) ** MAX_FACES
-        at = self._find(codes)
-        fresh = self.codes[at] != codes if len(self.codes) else np.ones(len(codes), bool)
+        rows = self._find(codes)
+        fresh = self.codes[rows] != codes if len(self.codes) else np.ones(len(codes), bool)
         if fresh.any():
             new, first = np.unique(codes[fresh], return_index=True)
             chosen = [self._ask(state) for state in states[fresh][first]]
             where = np.searchsorted(self.codes, new)
             self.codes = np.insert(self.codes, where, new)
             self.choices = np.insert(self.choices, where, chosen)
-            at = self._find(codes)
-        return self.choices[at]
+            rows = self._find(codes)
+        return self.choices[rows]
 
     def _find(self, codes: np.ndarray) -> np.ndarray:
         return np.minimum(np.searchsorted(self.codes, codes), max(0, len(self.codes) - 1))
@@ -179,14 +179,21 @@ class Thirties(OfOneGame, Deterministic):
         elif not isinstance(self.strategy, Strategy):
             custom(self.strategy)
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
-        self.check(turn)
-        options = turn.variant.options
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or rules under which the strategy does not exist."""
+        super().check_variant(variant)
+        self._table(variant.options)
+
+    def _table(self, options: Options) -> _Table:
         strategy = self.strategy
         if strategy == "goal":
             strategy = options.goal if options.num_players == 1 else "optimal"
-        return _table(Rules.of(options), strategy).choose(turn.states)
+        return _table(Rules.of(options), strategy)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        self.check(turn)
+        return self._table(turn.variant.options).choose(turn.states)
 
 
 AGENTS = {"thirties": Thirties}

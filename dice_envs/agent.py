@@ -23,6 +23,7 @@ __all__ = [
     "Uniform",
     "ask",
     "ask_probabilities",
+    "check_plays",
     "draw_actions",
     "name_of",
     "players",
@@ -100,11 +101,22 @@ class Turn:
 
 @runtime_checkable
 class Agent(Protocol):
-    """A player. It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy."""
+    """A player.
+
+    It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy, and
+    `check_variant(variant)`, which raises ValueError for a variant that the agent does not play.
+    """
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game of the turn, (n,) int64."""
         ...
+
+
+def check_plays(agent: Any, variant: Variant) -> None:
+    """Raise ValueError if the agent says that it does not play the variant. To be called before any game is played."""
+    check = getattr(agent, "check_variant", None)
+    if check is not None:
+        check(variant)
 
 
 def ask(agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> np.ndarray:
@@ -139,8 +151,12 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
     if not hasattr(agent, "probabilities"):
         raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing")
     who = f"{name_of(agent)} in {turn.game.name}"
-    chances = np.asarray(agent.probabilities(turn), np.float64)
+    answer = agent.probabilities(turn)
     expected = (len(turn), turn.variant.facts.num_actions)
+    try:
+        chances = np.asarray(answer, np.float64)
+    except (TypeError, ValueError):
+        raise AgentError(f"{who}: probabilities must be numbers of shape {expected}, not {shown(answer)}") from None
     if chances.shape != expected:
         raise AgentError(f"{who}: probabilities must have shape {expected}, not {chances.shape}")
     legal = np.empty(expected, np.int8)  # computed again: the agent may have written into `turn.legal`

@@ -42,6 +42,7 @@ __all__ = [
     "is_list",
     "load",
     "names",
+    "options_text",
     "parse_options",
     "shown",
     "single_seat",
@@ -229,6 +230,12 @@ class Variant:
         values = dataclasses.asdict(self.options)
         return {name: value for name, value in values.items() if value != getattr(defaults, name)}
 
+    def differences(self, other: Variant) -> tuple[str, str]:
+        """The options in which two variants of one game differ, as each has them: `mode=physician`, `mode=maesters`."""
+        ours, theirs = dataclasses.asdict(self.options), dataclasses.asdict(other.options)
+        differ = [name for name in ours if ours[name] != theirs[name]]
+        return options_text({name: ours[name] for name in differ}), options_text({name: theirs[name] for name in differ})
+
     def __reduce__(self) -> Any:
         return configure, (self.game.name,), {"options": self.options}
 
@@ -237,6 +244,16 @@ class Variant:
 
     def __repr__(self) -> str:
         return f"Variant({self.game.name}, {self.options})"
+
+    def __str__(self) -> str:
+        """The variant as messages show it: `liars_dice (num_dice=2)`, `shakes (mode=maesters)`.
+
+        Options at their defaults are left out, but for those that have another default for `gym.make`.
+        """
+        changed = self.changed_options()
+        named = [field.name for field in dataclasses.fields(self.options)]
+        told = {name: getattr(self.options, name) for name in named if name in changed or name in self.game.gym_options}
+        return f"{self.game.name} ({options_text(told) or 'default options'})"
 
 
 def names() -> list[str]:
@@ -401,6 +418,20 @@ def _value_of(name: str, text: str) -> Any:
             f"not {shown(text)}"
         )
     return tuple(map(_single_value, entries))
+
+
+def options_text(options: Mapping[str, Any]) -> str:
+    """Options as they are typed, the inverse of `parse_options`: `num_dice=5,4 wild=none`. Long values are cut."""
+    return " ".join(f"{name}={_option_text(value)}" for name, value in options.items())
+
+
+def _option_text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        text = ",".join(_option_text(entry) for entry in value[: MAX_ENTRIES + 1])
+        text += "," if len(value) == 1 else ""
+    else:
+        text = next((word for word, meaning in _WORDS.items() if meaning is value), str(value))
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:

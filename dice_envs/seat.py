@@ -18,7 +18,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.agent import Agent, ask, resolve
+from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
 from dice_envs.dice import STREAM, below, choose_weighted, mix
 from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
@@ -113,6 +113,9 @@ class SeatGames:
         opponents: an agent or spec for all other seats; a sequence, one for each other seat in turn order after
             the learner's; or a Pool.
         seat: the learner's seat, or "random" to draw it for each game.
+
+    Raises:
+        ValueError: wrong arguments, or an opponent that does not play the variant.
     """
 
     def __init__(self, variant: Variant, num_games: int, opponents: Any = "random", seat: int | str = "random") -> None:
@@ -137,6 +140,8 @@ class SeatGames:
             self._agents = [resolve(agent) for agent in opponents]
         else:
             self._agents = [resolve(opponents)]
+        for agent in self.agents:
+            check_plays(agent, variant)
         self.states = np.zeros(num_games, variant.game.state)
         self.learners = np.zeros(num_games, np.int64)
         self.players = np.full((num_games, facts.num_seats), LEARNER, np.int64)  # number of each seat's agent

@@ -3,6 +3,7 @@
 A new game is tested here without a change to this file; a new agent needs a row in ROWS.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import pytest
 import agents
 from agents.ppo import NetworkPolicy, save_policy
 from agents.rollouts import rollouts
-from dice_envs.agent import Turn, Uniform, ask
+from dice_envs.agent import Turn, Uniform, ask, check_plays
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, Variant, configure, names
@@ -234,11 +235,14 @@ def test_an_agent_plays_or_refuses(spec, game, options, make):
     agent = make(spec, variant)
     refusal = row.refusal(spec, variant)
     if refusal is None:
+        check_plays(agent, variant)
         for seat in range(variant.facts.num_seats):
             play(variant, agent, seat)
     else:
         with pytest.raises(ValueError, match=refusal):
             agent.act(first_turn(variant))
+        with pytest.raises(ValueError, match=refusal):
+            check_plays(agent, variant)
 
 
 @pytest.mark.parametrize(("spec", "game"), ELSEWHERE)
@@ -255,7 +259,7 @@ def test_a_policy_of_another_variant_refuses(game, make):
     trained, other = (configure(name) for name in (game, next(name for name in names() if name != game)))
     agent = make("ppo", trained)
     for question in (agent.act, agent.probabilities):
-        with pytest.raises(ValueError, match=f"trained on {game} with the default options; it cannot play"):
+        with pytest.raises(ValueError, match=re.escape(f"trained on {trained}; it cannot play {other.game.name}")):
             question(first_turn(other))
 
 

@@ -25,8 +25,8 @@ MEASURED = [name for name in names() if (ROOT / "dice_envs" / "exact" / f"{name}
 
 def players(game):
     """A spec of every agent that plays the game."""
-    for name, factory in agents.factories().items():
-        if getattr(factory, "plays", game) == game and (game, name) not in FOR_ANOTHER_MODE and name != "ppo":
+    for name in agents.for_game(game):
+        if (game, name) not in FOR_ANOTHER_MODE and name != "ppo":
             yield "mcts:4" if name == "mcts" else name
 
 

@@ -254,11 +254,17 @@ def test_weights_that_overflow_still_play_legal_actions(scale, path, layers):
         np.testing.assert_allclose(chances.sum(axis=1), 1)
 
 
+def test_a_run_is_named_by_its_folder_too(tmp_path, layers):
+    save_policy(tmp_path / "policy.npz", NetworkPolicy("liars_dice", {"num_dice": 2}, layers))
+    assert Ppo(str(tmp_path)).options == {"num_dice": 2}
+
+
 def test_what_is_no_file(tmp_path):
     import os
 
-    with pytest.raises(ValueError, match="is a folder; name the policy.npz in it"):
-        load_policy(tmp_path)
+    (tmp_path / "run").mkdir()
+    with pytest.raises(ValueError, match="is a folder without a policy.npz"):
+        load_policy(tmp_path / "run")
     with pytest.raises(ValueError, match="there is no policy file"):
         load_policy(tmp_path / "none.npz")
     with pytest.raises(ValueError, match="there is no policy file"):

@@ -81,6 +81,25 @@ def test_train_saves_and_measures(tmp_path):
     assert arena.exit_code == 0, arena.output
 
 
+def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
+    """`train shakes` trains a physician, and `arena shakes` would play with maesters."""
+    monkeypatch.setitem(training.PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--steps", 512, "--seed", 1, game="shakes").exit_code == 0
+    for command in (["arena", "shakes", f"ppo:{folder}", "random", "--games", "20"], ["measure", "shakes", f"ppo:{folder}"]):
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        assert re.match(r"shakes.*physician\)?, 1 seat", result.output)
+    refused = "was trained on shakes with mode=physician; it cannot play mode=maesters"
+    one_line(run("--out", tmp_path / "other", "--opponent", f"ppo:{folder}", "-o", "mode=maesters", game="shakes"), refused)
+    one_line(run("--out", tmp_path / "other", "--opponent", f"ppo:{folder}"), r"\(mode=physician\); it cannot play liars_dice")
+    assert not (tmp_path / "other").exists()
+    one_line(
+        run("--out", folder, "--resume", "-o", "num_players=2", game="shakes"),
+        r"holds a run of shakes \(mode=physician\), not of shakes \(num_players=2 mode=physician\)",
+    )
+
+
 def test_resume_goes_on_from_the_checkpoint(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -146,7 +165,7 @@ def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypa
     monkeypatch.setitem(training.PRESETS, game, {"quick": DRAWING})
     whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
     assert whole.exit_code == 0
-    assert ("thirties with num_players=1, 1 seat (train takes num_players=1" in whole.output) == (game == "thirties")
+    assert ("thirties with num_players=1, 1 seat (train and measure take num_players=1" in whole.output) == (game == "thirties")
     arguments = ["--out", tmp_path / "run", "--seed", 3, "--resume"]
     killed("write_checkpoint", 1, "after", *arguments, game=game)  # before the first iteration
     killed("write_checkpoint", 3, "after", *arguments, game=game)

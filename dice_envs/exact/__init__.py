@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, draw_actions, name_of, resolve
+from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, check_plays, draw_actions, name_of, resolve
 from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
 
 __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "measure"]
@@ -110,18 +110,20 @@ class GameMeasure(Protocol):
 # --- agents -------------------------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class _Function:
-    """A function from (observations, action masks) to action probabilities, as an agent."""
+    """A function from (observations, action masks) to action probabilities, as an agent. Errors name the function."""
 
-    def __init__(self, function: Callable[[np.ndarray, np.ndarray], Any]) -> None:
-        self._function = function
-        self.name = getattr(function, "__name__", type(function).__name__)
+    function: Callable[[np.ndarray, np.ndarray], Any]
 
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        chances = self._function(turn.observations, turn.legal)
+    def __repr__(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def probabilities(self, turn: Turn) -> Any:
+        chances = self.function(turn.observations, turn.legal)
         if hasattr(chances, "detach"):  # a PyTorch tensor, perhaps one that requires gradients
             chances = chances.detach().cpu()
-        return np.asarray(chances)
+        return chances
 
     def act(self, turn: Turn) -> np.ndarray:
         return draw_actions(turn.streams, ask_probabilities(self, turn))
@@ -207,7 +209,7 @@ def measure(
     of the mean over the repeats.
 
     Raises:
-        ValueError: no exact measure is known for the game or the variant, or wrong arguments.
+        ValueError: no exact measure is known for the game or the variant, the agent does not play it, or wrong arguments.
         AgentError: the agent's probabilities or actions are invalid.
     """
     variant = single_seat(game, **options)
@@ -216,6 +218,7 @@ def measure(
         check_range("sample", sample, 1, MOST_SAMPLE)
     measure_game = _measure_of(variant.game)
     player, name = _player(agent)
+    check_plays(player, variant)
     asked = _Asked(player)
     runs = [_run(measure_game, variant, asked, Effort(seed, sample, done))]
     if asked.is_random:
@@ -254,7 +257,7 @@ def _player(agent: Any) -> tuple[Any, str]:
         return agent, name_of(agent)
     if callable(agent):
         function = _Function(agent)
-        return function, function.name
+        return function, repr(function)
     raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
 
 
