@@ -10,7 +10,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -29,8 +29,6 @@ __all__ = ["Opponents", "Pool", "SeatEnv", "SeatGames", "SeatVectorEnv"]
 
 LEARNER = -1  # stands for the learner where the players of the seats are listed
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # keeps the opponents' streams apart from the game's own
-
-Opponents = "str | Agent | Sequence[str | Agent] | Pool"
 
 
 @dataclasses.dataclass
@@ -58,6 +56,9 @@ class Pool:
             raise ValueError(f"weights must be {len(self.agents)} numbers from 0 on, not all 0, not {shown(self.weights)}")
         shares: np.ndarray = weights / weights.sum()
         return shares
+
+
+Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGames`
 
 
 @kernel
@@ -114,7 +115,7 @@ class SeatGames:
         seat: the learner's seat, or "random" to draw it for each game.
     """
 
-    def __init__(self, variant: Variant, num_games: int, opponents: Any = "random", seat: int | str = "random") -> None:
+    def __init__(self, variant: Variant, num_games: int, opponents: Opponents = "random", seat: int | str = "random") -> None:
         facts = variant.facts
         check_range("num_envs", num_games, 1, MOST_GAMES)
         if seat != "random":
@@ -127,7 +128,7 @@ class SeatGames:
         self.pool: Pool | None = None
         if isinstance(opponents, Pool):
             self.pool = opponents
-        elif isinstance(opponents, (list, tuple)):
+        elif isinstance(opponents, Sequence) and not isinstance(opponents, str):
             if len(opponents) != facts.num_seats - 1:
                 raise ValueError(
                     f"opponents must be one agent, a Pool, or {facts.num_seats - 1} agents, one for each other seat, "
@@ -324,7 +325,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     def __init__(
         self,
         game: str | Game | Variant,
-        opponents: Any = "random",
+        opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
         illegal_action: Literal["lose", "raise"] = "lose",
@@ -423,7 +424,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self,
         game: str | Game | Variant,
         num_envs: int = 1,
-        opponents: Any = "random",
+        opponents: Opponents = "random",
         seat: int | str = "random",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,

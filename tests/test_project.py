@@ -27,7 +27,7 @@ def test_the_wheel_holds_one_package(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"dice_envs"}
-    assert "dice_envs/py.typed" in names
+    assert {"dice_envs/py.typed", "dice_envs/v0_modules.pyi"} <= set(names)
     for module in ("games/liars_dice", "exact/liars_dice", "agents/liars_dice"):
         assert f"dice_envs/{module}.py" in names
     assert not [name for name in names if name.endswith((".nbc", ".nbi", ".pyc"))]
