@@ -607,8 +607,11 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
 
     @compiled
     def conclude(params, settings, state, tree, policy, totals):
-        """Turn counted moves into the policy. Returns the searcher's mean return. In place."""
+        """Turn counted moves into the policy. Returns the mean of what they returned to the searcher. In place."""
         run = tree.runs[0]
+        counted = 0.0  # fewer than all where a full tree has had no node for the searcher's choice
+        for a in range(len(policy)):
+            counted += policy[a]
         if run["own_node"] == NO_NODE:  # too few simulations to have come to the searcher's own choice
             tree.mask[:] = 0
             legal(params, state, tree.mask)
@@ -629,7 +632,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
                 best = a
         for a in range(len(policy)):
             policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
-        return returns / settings.simulations
+        return returns / counted if counted > 0.0 else 0.0
 
     # The outermost kernel takes its arrays from Python and must give them back, so it counts references.
     @kernel(tag=tag)
