@@ -14,7 +14,7 @@ import math
 import pkgutil
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -403,11 +403,11 @@ def _value_of(name: str, text: str) -> Any:
     return tuple(map(_single_value, entries))
 
 
-def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
     """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`.
 
     A value is a whole number, a number (0.25, 1e-3), true, false or none in any case, a word, which is all else, or a
-    list of these: 5,4 or [5,4] or (5,4). Lists hold no lists.
+    list of these: 5,4 or [5,4] or (5,4). Lists hold no lists. Options named in `texts` keep theirs as written, say a path.
 
     Raises:
         ValueError: not KEY=VALUE, or no such value.
@@ -417,5 +417,6 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name or not text:
             raise ValueError(f"an option is written KEY=VALUE, not {shown(pair)}")
-        options[name.replace("-", "_")] = _value_of(name, text)
+        key = name.replace("-", "_")
+        options[key] = text if key in texts else _value_of(name, text)
     return options

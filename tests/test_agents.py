@@ -55,6 +55,10 @@ def test_specs():
         ("random:1", "random takes no parameters"),
         ("ppo", "ppo takes: path, greedy"),
         ("ppo:/nowhere/policy.npz", "no policy file '/nowhere/policy.npz'"),
+        ("ppo:007", "no policy file '007'"),
+        ("ppo:path=1e3,greedy=true", "no policy file '1e3'"),
+        ("ppo:none", "no policy file 'none'"),
+        ("mcts:rollout=1", "rollout must be one of"),
     ],
 )
 def test_wrong_specs_say_what_is_allowed(spec, words):
