@@ -7,7 +7,7 @@ import pytest
 
 import agents
 from agents.ppo import NetworkPolicy, save_policy
-from dice_envs import AgentError, Measurement, measure
+from dice_envs import AgentError, Measurement, Uniform, measure
 from dice_envs.game import load, names, single_seat
 from tests.conftest import ROOT
 
@@ -67,6 +67,23 @@ def test_a_function_is_measured_as_the_agent_that_it_is(game):
     assert ours.agent == "uniform"
     assert ours.score == pytest.approx(0, abs=1e-9)
     assert [each.value for each in ours.measures] == pytest.approx([each.value for each in random.measures], abs=1e-9)
+
+
+class Throwing:
+    """Answers with random actions, and states no probabilities."""
+
+    def act(self, turn):
+        return Uniform().act(turn)
+
+
+@pytest.mark.parametrize("game", MEASURED)
+def test_progress_covers_all_repeats_of_a_random_agent(game):
+    options, _ = SMALL[game]
+    told = []
+    measured = measure(game, Throwing(), sample=200, **options, done=lambda amount, total: told.append((amount, total)))
+    assert "mean of 10 runs" in measured.measures[0].note
+    assert len({total for _, total in told}) == 1
+    assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("game", MEASURED)

@@ -93,7 +93,8 @@ class Effort:
 
 
 class GameMeasure(Protocol):
-    """The function `measure` of a game's module."""
+    """The function `measure` of a game's module. It is found by its name and is not in `__all__`, so that
+    `from dice_envs.exact.thirties import *` leaves `dice_envs.measure` what it is."""
 
     def __call__(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         """What is known of the agent, the headline first.
@@ -217,10 +218,14 @@ def measure(
     measure_game = _measure_of(variant.game)
     player, name = _player(agent)
     asked = _Asked(player)
-    runs = [_run(measure_game, variant, asked, Effort(seed, sample, done))]
+
+    def told(amount: int, total: int) -> None:
+        done(amount, total * (REPEATS if asked.is_random else 1))  # random answers show at the first positions, as a rule
+
+    runs = [_run(measure_game, variant, asked, Effort(seed, sample, told))]
     if asked.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
-        runs += [_run(measure_game, variant, asked, Effort(each, sample)) for each in seeds]
+        runs += [_run(measure_game, variant, asked, Effort(each, sample, told)) for each in seeds]
     gap, random_gap = (sum(amounts) for amounts in zip(*((found[0].gap, baseline) for found, baseline in runs)))
     score = 1 - gap / random_gap if random_gap > NOTHING * len(runs) else None
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))

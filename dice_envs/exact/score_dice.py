@@ -30,7 +30,7 @@ from dice_envs.game import Variant
 from dice_envs.games.score_dice import HELD, Options, lowest_face
 from dice_envs.kernel import kernel
 
-__all__ = ["ResponseToHighest", "count_situations", "measure", "response_to_highest"]
+__all__ = ["ResponseToHighest", "count_situations", "response_to_highest"]
 
 # --- best response ----------------------------------------------------------------------------------------------------
 
