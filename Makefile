@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train test test-slow test-bounds test-interpreted test-rllib lint format types golden clean
+.PHONY: train test test-slow test-bounds test-interpreted test-rllib lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -56,6 +56,9 @@ types: $(STAMP)
 
 golden: $(STAMP)
 	$(BIN)/python -m tests.golden
+
+stubs: $(STAMP)
+	$(BIN)/python -m tests.stubs
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

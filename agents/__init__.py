@@ -46,8 +46,8 @@ def make(spec: str) -> Agent:
     """An agent from its spec: `NAME`, `NAME:VALUE` (its first parameter), or `NAME:KEY=VALUE,KEY=VALUE`.
 
     A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too. Values are
-    written as in `dice_envs.game.parse_options`. A comma always separates two parameters, so no value can be a list, and
-    no path can contain a comma.
+    written as in `dice_envs.game.parse_options`; a parameter that is text keeps its value as written, whatever it looks like.
+    A comma always separates two parameters, so no value can be a list, and no path can contain a comma.
 
     Raises:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
@@ -62,7 +62,8 @@ def make(spec: str) -> Agent:
         if not fields:
             raise ValueError(f"{name} takes no parameters, not {shown(rest)}")
         pairs[0] = f"{fields[0]}={pairs[0]}"
-    parameters = parse_options(pairs)
+    texts = [field.name for field in dataclasses.fields(factory) if field.type in ("str", str)]
+    parameters = parse_options(pairs, texts)
     for key in parameters:
         if key not in fields:
             raise ValueError(f"{name} has no parameter {shown(key)}; it has: {', '.join(fields) or 'none'}")

@@ -34,7 +34,7 @@ from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
-__all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader"]
+__all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most"]
 
 NO_THRESHOLD = -1.0  # value of `_Style.threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
@@ -185,14 +185,14 @@ def _ways(dice: int, faces: int, cap: int) -> int:
 
 
 @functools.cache
-def _chance_blind(num_faces: int, dice: int) -> float:
+def chance_blind(num_faces: int, dice: int) -> float:
     """The chance that a face named at random is the one most held, or tied for it, with this many dice."""
     hits = sum(comb(dice, k) * _ways(dice - k, num_faces - 1, k) for k in range(dice + 1))
     return hits / num_faces**dice
 
 
 @functools.cache
-def _chance_most(num_faces: int) -> np.ndarray:
+def chance_most(num_faces: int) -> np.ndarray:
     """P(a face is the one most held | k of n dice show it), (MAX_DICE + 1, MAX_DICE + 1) float64 at [n, k].
 
     The other n - k dice fall evenly on the other faces; a tie counts as half.
@@ -217,7 +217,7 @@ def _honesty(state, seat, blind):
 
 
 @kernel
-def _believe(params, state, seat, learn, most, blind, named, total):
+def believe(params, state, seat, learn, most, blind, named, total):
     """For each face, write the distribution of the number of the others' dice that count for it: total[face, number].
 
     Each other seat's number has a binomial prior. The likelihood is that of the face it last named in this round: with
@@ -278,7 +278,7 @@ def _act_reader(params, states, learn, nerve, most, blind, out):
         seat = np.int64(state["seat"])
         faces = params.num_faces
         counts = state["counts"][seat]
-        _believe(params, state, seat, learn, most, blind, named, total)
+        believe(params, state, seat, learn, most, blind, named, total)
         bid = np.int64(state["bid"])
         best = np.int64(params.call)
         if bid == NO_BID:
@@ -332,8 +332,8 @@ class Reader(OfOneGame, Deterministic):
         """One legal action for each game, (n,) int64."""
         self.check(turn)
         out = np.empty(len(turn), np.int64)
-        most = _chance_most(turn.params.num_faces)
-        blind = _chance_blind(turn.params.num_faces, turn.params.most_dice)
+        most = chance_most(turn.params.num_faces)
+        blind = chance_blind(turn.params.num_faces, turn.params.most_dice)
         _act_reader(turn.params, turn.states, self.learn, float(self.nerve), most, blind, out)
         return out
 

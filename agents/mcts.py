@@ -609,6 +609,9 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     def conclude(params, settings, state, tree, policy, totals):
         """Turn the counts into the policy. Returns the searcher's mean return. In place."""
         run = tree.runs[0]
+        counted = 0.0  # fewer than all simulations where a full tree has had no node for the searcher's choice
+        for a in range(len(policy)):
+            counted += policy[a]
         if run["own_node"] == NO_NODE:  # the searcher's own choice was never reached
             tree.mask[:] = 0
             legal(params, state, tree.mask)
@@ -629,7 +632,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
                 best = a
         for a in range(len(policy)):
             policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
-        return returns / settings.simulations
+        return returns / counted if counted > 0.0 else 0.0
 
     # The outermost kernel takes its arrays from Python and must release them, so it needs reference counting.
     @kernel(tag=tag)

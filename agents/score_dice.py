@@ -9,14 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from dice_envs.agent import Turn, Uniform, draw_actions
-from dice_envs.exact.score_dice import (
-    NONE_TIED,
-    Die,
-    Equilibrium,
-    Tied,
-    known_ranges,
-    response_to_highest,
-)
+from dice_envs.exact.score_dice import response_to_highest
+from dice_envs.exact.score_dice_equilibrium import Equilibrium
+from dice_envs.exact.score_dice_hands import NONE_TIED, Die, Tied, known_ranges
 from dice_envs.game import Variant, check_choice
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 from dice_envs.kernel import kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING
 
 import gymnasium
 import pettingzoo
@@ -20,6 +20,9 @@ from dice_envs.describe import Description, Reading, describe, layout
 from dice_envs.exact import Measurement, Measures, measure
 from dice_envs.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
 from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
+
+if TYPE_CHECKING:
+    from dice_envs.v0_modules import *  # noqa: F403 - what `_register` makes, as `make stubs` has written it down
 
 __all__ = [
     "Agent",
@@ -77,7 +80,3 @@ def _register(name: str) -> None:
 
 for _name in names():
     _register(_name)
-
-
-def __getattr__(name: str) -> Any:  # lets type checkers accept the modules made above
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import inspect
 import operator
 import warnings
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from gymnasium import spaces
@@ -17,7 +19,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils import wrappers
 
 from dice_envs.batch import IllegalActionError, explain_illegal
-from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure, shown
+from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure, load, shown
 from dice_envs.render import RENDER_MODES, check_mode, render
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
@@ -312,7 +314,21 @@ def _bound_to(name: str, make: Callable[..., Any], module: str) -> Callable[...,
     bound.__name__ = bound.__qualname__ = make.__name__
     bound.__module__ = module
     bound.__doc__ = make.__doc__
+    bound.__signature__ = _signature(name, make)  # type: ignore[attr-defined]
     return bound
+
+
+def _signature(name: str, make: Callable[..., Any]) -> inspect.Signature:
+    """The game's options and those of every environment, by keyword, for `help` and editors."""
+    options = load(name).options
+    hints = get_type_hints(options)
+    known = [(field.name, field.default, hints[field.name]) for field in dataclasses.fields(options)]
+    known += [("render_mode", None, str | None), ("max_cycles", None, int | None)]
+    parameters = [
+        inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for option, default, hint in known
+    ]
+    return inspect.Signature(parameters, return_annotation=get_type_hints(make)["return"])
 
 
 def make_module(name: str, module_name: str) -> ModuleType:

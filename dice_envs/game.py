@@ -14,7 +14,7 @@ import math
 import pkgutil
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -434,11 +434,12 @@ def _option_text(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
-def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
     """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`.
 
     A value is a whole number, a number (0.25, 1e-3), true, false or none in any case, a list such as 5,4 or [5,4] or
-    (5,4), or a word, which is anything else. Lists cannot be nested.
+    (5,4), or a word, which is anything else. Lists cannot be nested. Options named in `texts` keep their values as written,
+    say a path.
 
     Raises:
         ValueError: a pair is not KEY=VALUE, or its value is malformed.
@@ -448,5 +449,6 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name or not text:
             raise ValueError(f"an option is written KEY=VALUE, not {shown(pair)}")
-        options[name.replace("-", "_")] = _value_of(name, text)
+        key = name.replace("-", "_")
+        options[key] = text if key in texts else _value_of(name, text)
     return options

@@ -1,8 +1,9 @@
 """The decorator that compiles kernels and caches the machine code on disk.
 
 `numba.njit(cache=True)` notices a change only in the function's own file, and never reuses cached closures.
-Here the cache key holds a hash (the stamp) of every source file of `dice_envs` and of the package a kernel
-lives in, so any edit recompiles. A tag in the key tells apart kernels that are built by the same function.
+Here the cache key holds a hash (the stamp) of every source file of `dice_envs`, of the package a kernel lives in and
+of the packages of the kernels that it calls (the rules of a game may be a user's own file), so any edit recompiles.
+A tag in the key, and the names of what a kernel closes over, tell apart kernels that are built by the same function.
 
 Only this file relies on numba's internals. If they change, kernels still compile and run, but are not
 cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
@@ -15,6 +16,7 @@ import hashlib
 import os
 import sys
 import tempfile
+import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +30,7 @@ __all__ = ["kernel", "package_stamp"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _OWN_PACKAGE = Path(__file__).resolve().parent
+_EMPTY_CELL = types.CellType()  # of a name that has no value yet
 # Settings that change the machine code: NUMBA_BOUNDSCHECK, NUMBA_DEBUGINFO, NUMBA_OPT.
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT")
 
@@ -58,22 +61,36 @@ def _digest_of_sources(folder: Path) -> bytes:
     return digest.digest()
 
 
-def package_stamp(source_file: str | os.PathLike[str]) -> str:
-    """A short hash of every source file that a kernel in `source_file` may call.
+def package_stamp(*source_files: str | os.PathLike[str]) -> str:
+    """A short hash of every source file that a kernel may call if it and the kernels that it calls are in `source_files`.
 
-    That is all of `dice_envs` and all of the top-level package the file belongs to (a lone script counts
-    as itself). The sources are read once per process.
+    That is all of `dice_envs` and all of the top-level packages these files belong to (a lone script counts
+    as itself). The sources of a package are read once per process.
     """
     digest = hashlib.sha256(_digest_of_sources(_OWN_PACKAGE))
+    for root in sorted({_root_of(os.fspath(file)) for file in source_files} - {_OWN_PACKAGE}):
+        if root.is_dir():
+            digest.update(_digest_of_sources(root))
+        else:
+            digest.update(root.read_bytes() if root.exists() else b"")
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _root_of(source_file: str) -> Path:
+    """The folder of the top-level package that the file belongs to, or a lone script itself."""
     path = Path(source_file).resolve()
     package = path.parent
     while (package.parent / "__init__.py").exists():
         package = package.parent
-    if not (package / "__init__.py").exists():
-        digest.update(path.read_bytes() if path.exists() else b"")
-    elif package != _OWN_PACKAGE:
-        digest.update(_digest_of_sources(package))
-    return digest.hexdigest()[:16]
+    return package if (package / "__init__.py").exists() else path
+
+
+def _called(function: Callable[..., Any]) -> list[Any]:
+    """The functions and kernels that a function may call: those it closes over, then those of its module that it names."""
+    closed = (cell.cell_contents for cell in function.__closure__ or () if cell != _EMPTY_CELL)
+    named = (function.__globals__.get(name) for name in function.__code__.co_names)
+    return [value for value in (*closed, *named) if hasattr(getattr(value, "py_func", value), "__code__")]
 
 
 class _KernelCache(_Cache):
@@ -85,10 +102,15 @@ class _KernelCache(_Cache):
     def __init__(self, function: Callable[..., Any], tag: str) -> None:
         self._impl = CompileResultCacheImpl(function)
         self._folder = Path(self._impl.locator.get_cache_path())
-        # One hash of the name and the tag keeps the file name short.
-        name = f"{function.__module__}.{function.__qualname__}:{tag}"
-        self._prefix = f"{function.__name__}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
-        self._stamp = package_stamp(function.__code__.co_filename)
+        names, sources = [f"{function.__module__}.{function.__qualname__}", tag], {function.__code__.co_filename}
+        for called in _called(function):
+            plain = getattr(called, "py_func", called)
+            names.append(f"{plain.__module__}.{plain.__qualname__}")
+            sources |= getattr(getattr(called, "_cache", None), "sources", {plain.__code__.co_filename})
+        self.sources = frozenset(sources)  # files of the kernel and of all that it calls
+        # One hash of the names and the tag keeps the file name short.
+        self._prefix = f"{function.__name__}-{hashlib.sha256(':'.join(names).encode()).hexdigest()[:12]}"
+        self._stamp = package_stamp(*sources)
         self._enabled = True
 
     @property

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from dice_envs.game import Game, Variant, single_seat
 from dice_envs.render import render
-from dice_envs.seat import SeatGames, check_arrays, seat_spaces
+from dice_envs.seat import Opponents, SeatGames, check_arrays, seat_spaces
 
 __all__ = ["SeatVecEnv", "make_vec_env"]
 
@@ -28,7 +28,7 @@ class SeatVecEnv(VecEnv):
         self,
         game: str | Game | Variant,
         num_envs: int = 1,
-        opponents: Any = "random",
+        opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
         **options: Any,
@@ -159,7 +159,7 @@ class SeatVecEnv(VecEnv):
 def make_vec_env(
     game: str | Game | Variant,
     num_envs: int = 1,
-    opponents: Any = "random",
+    opponents: Opponents = "random",
     seat: int | str = "random",
     seed: int | None = None,
     render_mode: str | None = None,

@@ -10,7 +10,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -29,8 +29,6 @@ __all__ = ["Opponents", "Pool", "SeatEnv", "SeatGames", "SeatVectorEnv"]
 
 LEARNER = -1  # the learner's number in arrays that list the player of each seat
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # keeps the opponents' streams apart from the game's own
-
-Opponents = "str | Agent | Sequence[str | Agent] | Pool"
 
 
 @dataclasses.dataclass
@@ -58,6 +56,9 @@ class Pool:
             raise ValueError(f"weights must be {len(self.agents)} non-negative numbers, not all 0, not {shown(self.weights)}")
         shares: np.ndarray = weights / weights.sum()
         return shares
+
+
+Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGames`
 
 
 @kernel
@@ -118,7 +119,7 @@ class SeatGames:
         ValueError: wrong arguments, or an opponent that does not play the variant.
     """
 
-    def __init__(self, variant: Variant, num_games: int, opponents: Any = "random", seat: int | str = "random") -> None:
+    def __init__(self, variant: Variant, num_games: int, opponents: Opponents = "random", seat: int | str = "random") -> None:
         facts = variant.facts
         check_range("num_envs", num_games, 1, MOST_GAMES)
         if seat != "random":
@@ -131,7 +132,7 @@ class SeatGames:
         self.pool: Pool | None = None
         if isinstance(opponents, Pool):
             self.pool = opponents
-        elif isinstance(opponents, (list, tuple)):
+        elif isinstance(opponents, Sequence) and not isinstance(opponents, str):
             if len(opponents) != facts.num_seats - 1:
                 raise ValueError(
                     f"opponents must be one agent, a Pool, or {facts.num_seats - 1} agents, one for each other seat, "
@@ -330,7 +331,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     def __init__(
         self,
         game: str | Game | Variant,
-        opponents: Any = "random",
+        opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
         illegal_action: Literal["lose", "raise"] = "lose",
@@ -429,7 +430,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self,
         game: str | Game | Variant,
         num_envs: int = 1,
-        opponents: Any = "random",
+        opponents: Opponents = "random",
         seat: int | str = "random",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,

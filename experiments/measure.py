@@ -39,4 +39,5 @@ def show(measured: Measures) -> None:
     if measured.score is None:
         console.print("score: none, since uniformly random play is optimal here")
     else:
-        console.print(f"score {measured.score:.6f} (0: uniformly random play, 1: optimal)")
+        error = f" ± {measured.score_error:.6f}" if measured.score_error else ""
+        console.print(f"score {measured.score:.6f}{error} (0: uniformly random play, 1: optimal)")

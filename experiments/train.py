@@ -88,7 +88,7 @@ class Run:
             n_steps=p.num_steps,
             batch_size=p.minibatch,
             n_epochs=p.epochs,
-            learning_rate=lambda remaining: p.learning_rate * remaining,
+            learning_rate=lambda remaining: p.learning_rate * max(remaining, 0.0),  # the last rollout may go beyond the end
             ent_coef=p.entropy,
             gamma=1.0,
             gae_lambda=p.gae_lambda,

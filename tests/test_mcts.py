@@ -166,6 +166,18 @@ def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
     assert (visits.min(axis=1) >= FEW // 20).all()
 
 
+@pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
+@pytest.mark.parametrize("spec", SPECS)
+def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(spec, limit):
+    """B holds nothing but sixes against dice of five sides, and wins whatever anybody does."""
+    limit(4, 100)
+    batch = Batch("score_dice", 1, 1, pool_a=(5, 5, 5), pool_b=(6, 6, 6))
+    batch.variant.game.arrange(batch.variant.options, batch.states[0], {"dice": [[3, 2, 1], [6, 6, 6]]})
+    batch.play(np.zeros(1, np.int64))
+    _, values = agents.make(spec).search(Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1)))
+    assert values[0] == pytest.approx(1)
+
+
 @pytest.mark.parametrize(("memory", "shown"), [(0, "0"), (0.009, "0.009"), (1001, "1001"), ("much", "'much'")])
 def test_memory_out_of_range_is_refused(memory, shown):
     with pytest.raises(ValueError, match=f"memory must be a number from 0.01 to 1000, not {shown}"):

@@ -7,7 +7,7 @@ import pytest
 
 import agents
 from agents.ppo import NetworkPolicy, save_policy
-from dice_envs import AgentError, Measurement, measure
+from dice_envs import AgentError, Measurement, Uniform, measure
 from dice_envs.game import load, names, single_seat
 from tests.conftest import ROOT
 
@@ -51,7 +51,7 @@ def test_every_agent_is_measured(game, spec):
     if spec == exact:
         assert measured.score == pytest.approx(1, abs=1e-9)
     form = json.loads(measured.json())
-    assert set(form) == {"game", "options", "agent", "seed", "score", "measures"}
+    assert set(form) == {"game", "options", "agent", "seed", "score", "score_error", "measures"}
     assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
 
 
@@ -67,6 +67,34 @@ def test_a_function_is_measured_as_the_agent_that_it_is(game):
     assert ours.agent == "uniform"
     assert ours.score == pytest.approx(0, abs=1e-9)
     assert [each.value for each in ours.measures] == pytest.approx([each.value for each in random.measures], abs=1e-9)
+
+
+def test_a_score_has_an_error_where_it_is_known():
+    options, _ = SMALL["thirties"]
+    exact, repeated = (measure("thirties", agent, **options) for agent in ("thirties", Throwing()))
+    assert exact.score_error == 0
+    again = [measure("thirties", Throwing(), seed=seed, **options) for seed in range(1, 6)]
+    assert 0 < repeated.score_error < 0.2
+    assert sum(abs(each.score) < each.score_error for each in [repeated, *again]) >= 4  # which is of random play
+    assert measure("fatestones", "best_response", sample=20).score_error is None
+    assert json.loads(repeated.json())["score_error"] == repeated.score_error
+
+
+class Throwing:
+    """Answers with random actions, and states no probabilities."""
+
+    def act(self, turn):
+        return Uniform().act(turn)
+
+
+@pytest.mark.parametrize("game", MEASURED)
+def test_progress_covers_all_repeats_of_a_random_agent(game):
+    options, _ = SMALL[game]
+    told = []
+    measured = measure(game, Throwing(), sample=200, **options, done=lambda amount, total: told.append((amount, total)))
+    assert "mean of 10 runs" in measured.measures[0].note
+    assert len({total for _, total in told}) == 1
+    assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("game", MEASURED)

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import agents
 import experiments.train as training
+from dice_envs import configure
 from experiments.__main__ import app
 from experiments.checkpoint import read_checkpoint
 from tests.conftest import ROOT
@@ -98,6 +99,19 @@ def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
         run("--out", folder, "--resume", "-o", "num_players=2", game="shakes"),
         r"holds a run of shakes \(mode=physician\), not of shakes \(num_players=2 mode=physician\)",
     )
+
+
+def test_the_learning_rate_never_falls_below_0(tmp_path):
+    """The last rollout is a whole one, so training ends beyond the steps that it was asked for."""
+    run = training.Run(tmp_path, configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1)
+    rates, schedule = [], run.model.lr_schedule
+    run.model.lr_schedule = lambda remaining: rates.append(schedule(remaining)) or rates[-1]
+    run.learn()
+    assert run.model.num_timesteps == 4 * 512
+    *falling, last = dict.fromkeys(rates)
+    assert falling == sorted(falling, reverse=True)
+    assert min(falling) > 0
+    assert last == 0
 
 
 def test_resume_goes_on_from_the_checkpoint(tmp_path):

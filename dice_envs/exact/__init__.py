@@ -63,6 +63,8 @@ class Measures:
         score: 0 for uniformly random play, 1 for optimal play, by the first measurement; negative for worse than random
             play. None where random play is itself optimal.
         measures: the headline first.
+        score_error: half-width of the score's 95 % interval, 0 where it is exact. None without a score, and where a
+            sample was measured once only, which leaves the error of the random player's gap unknown.
     """
 
     game: str
@@ -71,6 +73,7 @@ class Measures:
     seed: int
     score: float | None
     measures: tuple[Measurement, ...]
+    score_error: float | None = None
 
     def json(self) -> str:
         """The same as JSON."""
@@ -93,7 +96,8 @@ class Effort:
 
 
 class GameMeasure(Protocol):
-    """The function `measure` of a game's module."""
+    """The function `measure` of a game's module. It is found by its name and is not in `__all__`, so that
+    `from dice_envs.exact.thirties import *` leaves `dice_envs.measure` what it is."""
 
     def __call__(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         """All measurements of the agent, the headline first.
@@ -220,20 +224,37 @@ def measure(
     player, name = _player(agent)
     check_plays(player, variant)
     asked = _Asked(player)
-    runs = [_run(measure_game, variant, asked, Effort(seed, sample, done))]
+
+    def told(amount: int, total: int) -> None:
+        done(amount, total * (REPEATS if asked.is_random else 1))  # random answers show at the first positions, as a rule
+
+    runs = [_run(measure_game, variant, asked, Effort(seed, sample, told))]
     if asked.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
-        runs += [_run(measure_game, variant, asked, Effort(each, sample)) for each in seeds]
-    gap, random_gap = (sum(amounts) for amounts in zip(*((found[0].gap, baseline) for found, baseline in runs)))
-    score = 1 - gap / random_gap if random_gap > NOTHING * len(runs) else None
+        runs += [_run(measure_game, variant, asked, Effort(each, sample, told)) for each in seeds]
+    score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
-    return Measures(variant.game.name, variant.changed_options(), name, seed, score, measures)
+    return Measures(variant.game.name, variant.changed_options(), name, seed, score, measures, score_error)
 
 
 def _run(measure_game: GameMeasure, variant: Variant, asked: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """One measurement, and the headline's gap for uniformly random play with the same random numbers."""
     silent = dataclasses.replace(effort, done=lambda amount, total: None)
     return measure_game(variant, asked, effort), measure_game(variant, _Asked(Uniform()), silent)[0].gap
+
+
+def _score(headlines: list[Measurement], random_gaps: list[float]) -> tuple[float | None, float | None]:
+    """The score from the headline of each run and the gap of random play in it, and its error: see `Measures`."""
+    gaps, baselines = np.array([each.gap for each in headlines]), np.array(random_gaps)
+    if baselines.mean() <= NOTHING:
+        return None, None
+    share = gaps.mean() / baselines.mean()
+    within = sum(each.error for each in headlines) / len(headlines)
+    if len(headlines) == 1:
+        return float(1 - share), None if within else 0.0
+    # A ratio of two means, whose error is that of what the runs' gaps differ by from this share of random play's.
+    between = _T95 * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
+    return float(1 - share), float((within + between) / baselines.mean())
 
 
 def _mean(repeated: list[Measurement]) -> Measurement:

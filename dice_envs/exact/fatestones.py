@@ -33,7 +33,6 @@ __all__ = [
     "edges",
     "evaluate",
     "first_choices",
-    "measure",
     "nash_strategies",
     "ratio",
     "replies",

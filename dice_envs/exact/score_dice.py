@@ -1,26 +1,20 @@
-"""Exact play of score dice: best response to a player who always plays its highest die, and equilibria of small pools.
+"""Exact best responses in score dice to a player who always plays its highest die, and `measure`.
 
-Both work on what a player knows: its own dice in hand, and a range of faces for each of the other's dice. All faces in
-a range are equally likely, and the dice are independent. (Known dice have a range of one face.) Values are exact up to
-rounding: nothing is sampled.
-
-Chances come from the ranges; the score of a pair of dice comes from the game's own kernel.
+Values are exact up to the rounding of floating point: nothing is sampled.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dice_envs import configure
 from dice_envs.exact import REPEATS, Effort, Measurement
+from dice_envs.exact.score_dice_hands import NONE_TIED, WHOLE_GAME, Die, Range, Sizes, Tied, VariantRules, deals, hands, settle
 from dice_envs.exact.score_dice_policy import (
     answers_at_random,
     best_response,
@@ -33,138 +27,10 @@ from dice_envs.exact.score_dice_policy import (
     shown_by_highest,
 )
 from dice_envs.game import Variant
-from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
+from dice_envs.games.score_dice import HELD, Options, lowest_face
 from dice_envs.kernel import kernel
 
-__all__ = [
-    "NONE_TIED",
-    "Die",
-    "Equilibrium",
-    "Range",
-    "ResponseToHighest",
-    "count_situations",
-    "deals",
-    "hands",
-    "known_ranges",
-    "measure",
-    "response_to_highest",
-    "solve_matrix",
-]
-
-TOLERANCE = 1e-11  # of values that are found by iteration
-MOST_PATHS = 300_000  # an equilibrium is computed if a roll can be played in at most this many ways, all hands together
-
-
-class Range(NamedTuple):
-    """What is known of a die in hand: its size, and the faces it may show, all equally likely."""
-
-    low: int
-    high: int
-    size: int
-
-
-class Die(NamedTuple):
-    """A die that has been rolled, and the lowest face that it could have shown."""
-
-    face: int
-    size: int
-    low: int = 1
-
-
-Sizes = tuple[int, ...]
-Tied = tuple[Sizes, Sizes]  # sizes of the dice that tied so far in this roll: the player's, the other's
-NONE_TIED: Tied = ((), ())
-WHOLE_GAME = "whole game"  # key of the roll of whole pools, when one has spare dice: these are rolled again with the rest
-
-
-def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
-    """All hands that these dice can make, highest die first, with their chances."""
-    found: dict[tuple[Die, ...], float] = {(): 1.0}
-    for die in dice:
-        longer: dict[tuple[Die, ...], float] = defaultdict(float)
-        for hand, chance in found.items():
-            for face in range(die.low, die.high + 1):
-                more = (*hand, Die(face, die.size, die.low))
-                longer[tuple(sorted(more, reverse=True))] += chance / (die.high - die.low + 1)
-        found = dict(longer)
-    return found
-
-
-def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Range, ...], float]]:
-    """What both players can see after a pool is rolled and its spare lowest dice are dropped: (the dice kept, chance)."""
-    spare = len(pool) - keep
-    if spare == 0:
-        yield tuple(Range(1, size, size) for size in pool), 1.0
-        return
-    for dropped in itertools.combinations(range(len(pool)), spare):
-        kept = [place for place in range(len(pool)) if place not in dropped]
-        for highest in dropped:  # of the dropped dice; of equal faces the one in the earlier place is the higher
-            for face in range(1, pool[highest] + 1):
-                chance = 1 / pool[highest]
-                for place in dropped:
-                    if place != highest:
-                        chance *= min(pool[place], face - (place < highest)) / pool[place]
-                ranges = [Range(face + (place > highest), pool[place], pool[place]) for place in kept]
-                chance *= math.prod(max(0, die.high - die.low + 1) / die.size for die in ranges)
-                if chance > 0:
-                    yield tuple(ranges), chance
-
-
-def settle(step: Callable[[float], float], start: float = 0.0) -> float:
-    """The fixed point, by iteration, of an increasing map with slope below 1 (here at most 1/2)."""
-    value = start
-    for _ in range(200):
-        after = step(value)
-        if abs(after - value) < TOLERANCE:
-            return after
-        value = after
-    return value
-
-
-class _Exact:
-    """What both solvers share: the rules of one variant from the viewpoint of one seat."""
-
-    def __init__(self, options: Options, seat: int) -> None:
-        params = configure("score_dice", **dataclasses.asdict(options)).params
-        self.options = options
-        self.seat = seat
-        self.counts_score = options.reward == "score"
-        self.spare = len(options.pool_a) != len(options.pool_b)  # type: ignore[arg-type]
-        faces = range(params.most_sides + 1)
-        self._points = [[int(pair_points(params, a, b)) for b in faces] for a in faces]
-
-    def points(self, own: int, other: int) -> int:
-        """What a pair of faces scores for the player."""
-        return self._points[own][other] if self.seat == 0 else -self._points[other][own]
-
-    def carried(self, score: int) -> int:
-        """The part of the score that the rest of the game's value depends on."""
-        return 0 if self.counts_score else score
-
-    def reward(self, score: int) -> float:
-        """The reward at the end of the game, beyond what was paid for each pair."""
-        return 0.0 if self.counts_score else float((score > 0) - (score < 0))
-
-    def decided(self, score: int, pairs_left: int) -> bool:
-        """Whether the pairs left cannot change the value any more."""
-        return not self.counts_score and abs(score) > pairs_left
-
-    def paid(self, points: int) -> float:
-        """The immediate reward for a pair."""
-        return float(points) if self.counts_score else 0.0
-
-    def roll_key(self, own: Sizes, other: Sizes, score: int) -> Any:
-        """What the value of a roll of these dice depends on."""
-        if self.spare and len(own) == self.options.num_columns:
-            return WHOLE_GAME
-        return own, other, self.carried(score)
-
-    def tie(self, own: Die, other: Die, tied: Tied) -> Tied:
-        """The tied dice after a pair."""
-        if own.face != other.face or self.options.ties != "reroll":
-            return tied
-        return tuple(sorted((*tied[0], own.size), reverse=True)), tuple(sorted((*tied[1], other.size), reverse=True))
-
+__all__ = ["ResponseToHighest", "count_situations", "response_to_highest"]
 
 # --- best response ----------------------------------------------------------------------------------------------------
 
@@ -189,7 +55,7 @@ def next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Range
     return tuple((chance, die, rest) for (die, rest), chance in found.items())
 
 
-class ResponseToHighest(_Exact):
+class ResponseToHighest(VariantRules):
     """The exact best response to a player who always shows its highest die, of equal ones the first.
 
     With open hands this is Tian Ji's horse race. With hidden hands each die that the other shows is an upper bound for
@@ -418,274 +284,6 @@ def _write_tied(params, state, seat, out):
             if state["faces"][seat, own] == state["faces"][1 - seat, other] and params.sizes[seat][own] == size:
                 out[tied] = size
                 tied += 1
-
-
-def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
-    """What both players know from the roll alone about the seat's dice with these statuses: (place, range), by place.
-    Dice of open hands are known exactly."""
-    known = []
-    for place, size in enumerate(variant.options.pools[seat]):
-        if state["status"][seat, place] in statuses:
-            if variant.options.open_hands:
-                face = int(state["faces"][seat, place])
-                known.append((place, Range(face, face, size)))
-            else:
-                known.append((place, Range(int(lowest_face(variant.params, state, seat, place)), size, size)))
-    return known
-
-
-# --- equilibrium ------------------------------------------------------------------------------------------------------
-
-
-def solve_matrix(payoffs: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Value and optimal mixed strategies (rows, columns) of a matrix game; the row player is paid `payoffs` (m, n)."""
-    rows, columns = payoffs.shape
-    floor, ceiling = payoffs.min(axis=1), payoffs.max(axis=0)
-    if floor.max() >= ceiling.min() - 1e-15:  # a saddle point needs no mixing
-        return float(floor.max()), np.eye(rows)[floor.argmax()], np.eye(columns)[ceiling.argmin()]
-    from scipy.optimize import linprog
-
-    # Maximise v so that every column pays at least v; the columns' shadow prices are the other's strategy.
-    answer = linprog(
-        np.r_[np.zeros(rows), -1.0],
-        A_ub=np.c_[-payoffs.T, np.ones(columns)],
-        b_ub=np.zeros(columns),
-        A_eq=np.r_[np.ones(rows), 0.0][None],
-        b_eq=[1.0],
-        bounds=[(0, None)] * rows + [(None, None)],
-        method="highs",
-    )
-    other = np.maximum(0.0, -answer.ineqlin.marginals)
-    own = np.maximum(0.0, answer.x[:rows])
-    return float(answer.x[-1]), own / own.sum(), other / other.sum()
-
-
-class _Plan:
-    """One player's sequence form: a number for each sequence of choices, and the sequence that leads to each information
-    set."""
-
-    def __init__(self) -> None:
-        self.parents: dict[Any, int] = {}  # information set → the sequence that leads to it
-        self.sequences: dict[tuple[Any, Die], int] = {}  # (information set, choice) → sequence, from 1; 0 is the start
-
-    def extend(self, information: Any, choice: Die, parent: int) -> int:
-        self.parents.setdefault(information, parent)
-        return self.sequences.setdefault((information, choice), len(self.sequences) + 1)
-
-    def constraints(self) -> Any:
-        """The sparse matrix E of E x = (1, 0, …): in a realization plan x the choices at each information set add up to the
-        sequence that leads to it."""
-        from scipy.sparse import csr_array
-
-        numbers = {information: row for row, information in enumerate(self.parents, 1)}
-        rows, columns, values = [0], [0], [1.0]
-        for information, parent in self.parents.items():
-            rows.append(numbers[information])
-            columns.append(parent)
-            values.append(-1.0)
-        for (information, _), sequence in self.sequences.items():
-            rows.append(numbers[information])
-            columns.append(sequence)
-            values.append(1.0)
-        return csr_array((values, (rows, columns)), shape=(len(numbers) + 1, len(self.sequences) + 1))
-
-
-Behaviour = dict[Any, dict[Die, float]]  # information set → chance of each die
-
-
-class _Solution(NamedTuple):
-    """A roll solved: its value to A, and both players' strategies by information set (own hand, columns so far)."""
-
-    value: float
-    behaviours: tuple[Behaviour, Behaviour]
-
-
-class Equilibrium(_Exact):
-    """A Nash equilibrium of score dice with small pools. Values are A's.
-
-    With hidden hands each roll is a linear program over realization plans (Koller, Megiddo, von Stengel: Efficient
-    Computation of Equilibria for Extensive Two-Person Games, 1996); with open hands each column is a matrix game.
-    Rolls end with all dice shown, so rolling tied dice again begins a subgame, which is solved on its own.
-
-    Args:
-        options: of the game.
-
-    Raises:
-        ValueError: the pools are too large, from the start or when a roll is solved.
-    """
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(options, 0)
-        self._solutions: dict[Any, _Solution] = {}
-        self._open: dict[Any, tuple[float, dict[Die, float], dict[Die, float]]] = {}
-        self._rolls: dict[Any, float] = {}
-        self._loop: tuple[Any, float] | None = None
-        pools = [tuple(Range(1, size, size) for size in pool) for pool in options.pools]
-        self._check_size(*(dice[: options.num_columns] for dice in pools))
-
-    def _check_size(self, a: tuple[Range, ...], b: tuple[Range, ...]) -> None:
-        # Hands of k dice of one kind with f faces: C(f + k - 1, k); every order of either hand is a way to play it.
-        many = math.factorial(len(a)) ** 2
-        for dice in (a, b):
-            for kind, count in Counter(dice).items():
-                many *= math.comb(kind.high - kind.low + count, count)
-        if many > MOST_PATHS and not (self.options.open_hands and self.options.ties != "reroll" and len(a) <= 4):
-            raise ValueError(
-                f"an equilibrium is computed for small pools only, say 3d6 against 3d6: pool_a={self.options.pool_a} and "
-                f"pool_b={self.options.pool_b} can be played in {many:,} ways, {MOST_PATHS:,} are allowed"
-            )
-
-    # Rolls
-
-    def roll_value(self, a: Sizes, b: Sizes, score: int = 0) -> float:
-        """The value before dice of these sizes, as many on either side, are rolled."""
-        key = self.roll_key(a, b, score)
-        if self._loop and self._loop[0] == key:
-            return self._loop[1]
-        if self.decided(score, len(a)):
-            return self.reward(score)
-        if key not in self._rolls:
-            pools = self.options.pools if key == WHOLE_GAME else (a, b)
-
-            def once(value: float) -> float:
-                self._loop = (key, value)
-                return sum(
-                    chance_a * chance_b * self._roll_once(dice_a, dice_b, score)
-                    for dice_a, chance_a in deals(pools[0], len(a))
-                    for dice_b, chance_b in deals(pools[1], len(a))
-                )
-
-            outer = self._loop
-            self._rolls[key] = settle(once) if self.options.ties == "reroll" else once(0.0)
-            self._loop = outer
-        return self._rolls[key]
-
-    def _roll_once(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> float:
-        if not self.options.open_hands:
-            return self._solve(a, b, score).value
-        self._open.clear()  # these were computed with another value of the next roll
-        return sum(
-            chance_a * chance_b * self.open_column(hand_a, hand_b, score)[0]
-            for hand_a, chance_a in hands(a).items()
-            for hand_b, chance_b in hands(b).items()
-        )
-
-    def game_value(self) -> float:
-        """The expected reward of a whole game for A."""
-        columns = self.options.num_columns
-        return self.roll_value(self.options.pools[0][:columns], self.options.pools[1][:columns])
-
-    def _end(self, score: int, tied: Tied) -> float:
-        """The value when a roll is over."""
-        return self.roll_value(*tied, score) if tied[0] else self.reward(score)
-
-    # Hidden hands
-
-    def solution(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
-        """The solved roll of dice with these ranges, which both players know. Cached."""
-        key = (a, b, self.carried(score))
-        if key not in self._solutions:
-            outer = self._loop
-            if self.options.ties == "reroll" and not self.decided(score, len(a)):
-                # The same roll may come again, so its value must be known first.
-                sizes = tuple(die.size for die in a), tuple(die.size for die in b)
-                self._loop = self.roll_key(*sizes, score), self.roll_value(*sizes, score)
-            self._solutions[key] = self._solve(a, b, score)
-            self._loop = outer
-        return self._solutions[key]
-
-    def _solve(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
-        from scipy.optimize import linprog
-        from scipy.sparse import block_array, coo_array
-
-        self._check_size(a, b)
-        plans = _Plan(), _Plan()
-        payoffs: dict[tuple[int, int], float] = defaultdict(float)
-        ends: dict[tuple[int, Tied], float] = {}
-
-        def walk(
-            hand_a: tuple[Die, ...], hand_b: tuple[Die, ...], rest_a: tuple[Die, ...], rest_b: tuple[Die, ...],
-            past: tuple[tuple[Die, Die], ...], sequences: tuple[int, int], points: int, tied: Tied, chance: float,
-        ) -> None:  # fmt: skip
-            if not rest_a:
-                if (points, tied) not in ends:
-                    ends[points, tied] = self.paid(points) + self._end(score + points, tied)
-                payoffs[sequences] += chance * ends[points, tied]
-                return
-            forced = len(rest_a) == 1
-            for die_a in dict.fromkeys(rest_a):
-                left_a = _without(rest_a, die_a)
-                next_a = sequences[0] if forced else plans[0].extend((hand_a, past), die_a, sequences[0])
-                for die_b in dict.fromkeys(rest_b):
-                    next_b = sequences[1] if forced else plans[1].extend((hand_b, past), die_b, sequences[1])
-                    walk(
-                        hand_a, hand_b, left_a, _without(rest_b, die_b), (*past, (die_a, die_b)), (next_a, next_b),
-                        points + self.points(die_a.face, die_b.face), self.tie(die_a, die_b, tied), chance,
-                    )  # fmt: skip
-
-        for hand_a, chance_a in hands(a).items():
-            for hand_b, chance_b in hands(b).items():
-                walk(hand_a, hand_b, hand_a, hand_b, (), (0, 0), 0, NONE_TIED, chance_a * chance_b)
-        sizes = [len(plan.sequences) + 1 for plan in plans]
-        index = np.array(list(payoffs))
-        matrix = coo_array((list(payoffs.values()), (index[:, 0], index[:, 1])), shape=tuple(sizes))
-        constraints_a, constraints_b = plans[0].constraints(), plans[1].constraints()
-        # Maximise what B must concede: A's plan x and B's dual values u with F' u <= P' x, E x = (1, 0, …).
-        information_b = constraints_b.shape[0]
-        answer = linprog(
-            np.r_[np.zeros(sizes[0]), -1.0, np.zeros(information_b - 1)],
-            A_ub=block_array([[-matrix.T, constraints_b.T]]).tocsr(),
-            b_ub=np.zeros(sizes[1]),
-            A_eq=block_array([[constraints_a, coo_array((constraints_a.shape[0], information_b))]]).tocsr(),
-            b_eq=np.r_[1.0, np.zeros(constraints_a.shape[0] - 1)],
-            bounds=[(0, None)] * sizes[0] + [(None, None)] * information_b,
-            method="highs",
-        )
-        if answer.x is None:
-            raise RuntimeError(f"the linear program of an equilibrium was not solved: {answer.message}")
-        weights = answer.x[: sizes[0]], -answer.ineqlin.marginals
-        return _Solution(
-            float(answer.x[sizes[0]]),
-            (_behaviour(plans[0], weights[0]), _behaviour(plans[1], weights[1])),
-        )
-
-    # Open hands
-
-    def open_column(
-        self, a: tuple[Die, ...], b: tuple[Die, ...], score: int, tied: Tied = NONE_TIED
-    ) -> tuple[float, dict[Die, float], dict[Die, float]]:
-        """The value when both see these hands, and both players' chances of showing each die."""
-        if not a:
-            return self._end(score, tied), {}, {}
-        key = (a, b, self.carried(score), tied)
-        if key not in self._open:
-            choices_a, choices_b = list(dict.fromkeys(a)), list(dict.fromkeys(b))
-            payoffs = np.zeros((len(choices_a), len(choices_b)))
-            for (i, die_a), (j, die_b) in itertools.product(enumerate(choices_a), enumerate(choices_b)):
-                points = self.points(die_a.face, die_b.face)
-                later = self.open_column(_without(a, die_a), _without(b, die_b), score + points, self.tie(die_a, die_b, tied))
-                payoffs[i, j] = self.paid(points) + later[0]
-            value, mix_a, mix_b = solve_matrix(payoffs)
-            self._open[key] = value, dict(zip(choices_a, mix_a)), dict(zip(choices_b, mix_b))
-        return self._open[key]
-
-
-def _without(dice: tuple[Die, ...], die: Die) -> tuple[Die, ...]:
-    at = dice.index(die)
-    return dice[:at] + dice[at + 1 :]
-
-
-def _behaviour(plan: _Plan, weights: np.ndarray) -> Behaviour:
-    """The chances at each information set; uniform where the plan does not reach."""
-    weights = np.maximum(0.0, weights)
-    behaviour: Behaviour = defaultdict(dict)
-    for (information, die), sequence in plan.sequences.items():
-        behaviour[information][die] = float(weights[sequence])
-    for chances in behaviour.values():
-        total = sum(chances.values())
-        for die in chances:
-            chances[die] = chances[die] / total if total > 1e-12 else 1 / len(chances)
-    return dict(behaviour)
 
 
 # --- the measure --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from dice_envs.game import check_choice
 from dice_envs.games.score_dice import Options
@@ -69,7 +69,11 @@ class Distribution:
 
 
 def score_distribution(
-    pool_a: Sequence[int] | int, pool_b: Sequence[int] | int, ties: str = "none", pairing: Pairing = "sorted"
+    pool_a: Sequence[int] | int,
+    pool_b: Sequence[int] | int,
+    ties: str = "none",
+    pairing: Pairing = "sorted",
+    done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> Distribution:
     """The exact distribution of the score of one game.
 
@@ -79,6 +83,8 @@ def score_distribution(
         ties: "none", "a" or "reroll", as in the game's options.
         pairing: "sorted", the highest die with the highest and so on, or "unsorted", a random pairing. Spare lowest
             dice of the larger pool are dropped before either.
+        done: told of progress as (amount done since the last call, amount in all) where tied dice are rolled again,
+            which takes minutes for pools of many different dice.
 
     Raises:
         ValueError: a wrong pool, tie rule or pairing.
@@ -86,13 +92,53 @@ def score_distribution(
     check_choice("pairing", pairing, PAIRINGS)
     options = Options(pool_a=pool_a, pool_b=pool_b, ties=ties)  # type: ignore[arg-type]
     a, b = options.pools
-    count = _count_sorted if pairing == "sorted" else _count_unsorted
     if options.ties == "reroll":
         if pairing == "unsorted" and len(a) == len(b) and min(len(set(a)), len(set(b))) == 1:
             return Distribution(_normalised(_settled_pairs(a, b)))
-        return Distribution(_normalised(_settle((a, b), count, {})))
-    ways = count(a, b, options.ties)
+        return Distribution(_normalised(_settle((a, b), _telling(a, b, pairing, done), {})))
+    ways = (_count_sorted if pairing == "sorted" else _count_unsorted)(a, b, options.ties)
     return Distribution(_normalised({score: number for (score, _), number in ways.items()}))
+
+
+def _telling(
+    a: tuple[int, ...], b: tuple[int, ...], pairing: Pairing, done: Callable[[float, float], Any]
+) -> Callable[..., _Ways]:
+    """What counts rolls of these pools and of all their dice that may tie, and tells how much of that has been done.
+
+    Counting takes about ten times as long with each column more.
+    """
+    columns = min(len(a), len(b))
+    total: int = 10**columns
+    for some in range(1, columns):
+        total += 10**some * _count_subsets(a, some) * _count_subsets(b, some)
+
+    def count(own: tuple[int, ...], other: tuple[int, ...], ties: str) -> _Ways:
+        if pairing == "unsorted":
+            ways = _count_unsorted(own, other, ties)
+            done(10 ** min(len(own), len(other)), total)
+            return ways
+        left = waiting = 10.0 ** min(len(own), len(other))
+
+        def part(share: float) -> None:
+            nonlocal left, waiting
+            waiting -= share * 10 ** min(len(own), len(other))
+            if left - waiting > total / 1000:  # told now and then: there may be millions of parts
+                done(left - waiting, total)
+                left = waiting
+
+        ways = _count_sorted(own, other, ties, part)
+        done(left, total)
+        return ways
+
+    return count
+
+
+def _count_subsets(pool: tuple[int, ...], count: int) -> int:
+    """How many different choices of so many dice a pool has."""
+    ways = [1] + [0] * count
+    for _, held in _kinds(pool):
+        ways = [sum(ways[max(0, taken - held) : taken + 1]) for taken in range(count + 1)]
+    return ways[count]
 
 
 def _normalised(ways: Mapping[int, int]) -> dict[int, Fraction]:
@@ -153,8 +199,13 @@ def _faces_against(size_a: int, size_b: int) -> tuple[int, int, int]:
 # --- sorted pairs ---------------------------------------------------------------------------------------------------
 
 
-def _count_sorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
-    """Rolls by score and tied dice, highest die against highest. Tied dice are listed only with ties="reroll"."""
+def _count_sorted(
+    a: tuple[int, ...], b: tuple[int, ...], ties: str, part: Callable[[float], Any] = lambda share: None
+) -> _Ways:
+    """Rolls by score and tied dice, highest die against highest. Tied dice are listed only with ties="reroll".
+
+    `part` is called with the share that has been done since the last call, where it takes long.
+    """
     if ties != "reroll":
         # In half points: a pair that is lost counts 0, a tie that scores nothing 1, a pair that is won 2.
         tie = {"none": 1, "a": 2}[ties]
@@ -168,7 +219,7 @@ def _count_sorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
                 tied, won = divmod(exponent, columns + 1)
                 ways[won - (columns - tied - won), (a[:tied], b[:tied])] = number
         return ways
-    return _sweep_with_dice(a, b)
+    return _sweep_with_dice(a, b, part)
 
 
 def _sweep(a: tuple[int, ...], b: tuple[int, ...], won: int, tied: int) -> list[int]:
@@ -241,7 +292,7 @@ def _placements(
         yield dice, tuple(count - k for count, k in zip(left, taken, strict=True)), ways
 
 
-def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...]) -> _Ways:
+def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...], part: Callable[[float], Any]) -> _Ways:
     """Rolls by score and by which dice tied, for pools of several kinds. Of equal faces the larger die counts as the
     higher, as in the game."""
     kinds_a, kinds_b = _kinds(a), _kinds(b)
@@ -253,7 +304,9 @@ def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...]) -> _Ways:
     }
     start = tuple(count for _, count in kinds_a), tuple(count for _, count in kinds_b)
     states: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[tuple[int, _Tied], int]] = {start: {(0, _NOTHING_TIED): 1}}
-    for face in range(max(a[0], b[0]), 0, -1):
+    faces = range(max(a[0], b[0]), 0, -1)
+    costs = [3.0 ** sum(size >= face for size, _ in (*kinds_a, *kinds_b)) for face in faces]  # roughly, in proportion
+    for face, cost in zip(faces, costs, strict=True):
         after: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[tuple[int, _Tied], int]] = defaultdict(
             lambda: defaultdict(int)
         )
@@ -270,6 +323,7 @@ def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...]) -> _Ways:
                     for (score, (tied_a, tied_b)), number in ways.items():
                         tied = (_merged(tied_a, met_a[:ties]), _merged(tied_b, met_b[:ties]))
                         target[score + points, tied] += number * ways_a * ways_b
+            part(cost / sum(costs) / len(states))
         states = after
     (final,) = states.values()
     return final

@@ -41,7 +41,6 @@ __all__ = [
     "efficacy_chances",
     "evaluate",
     "kept_die",
-    "measure",
     "solve",
     "success_chances",
     "tallies",

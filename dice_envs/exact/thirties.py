@@ -38,7 +38,6 @@ __all__ = [
     "differences",
     "expected_given",
     "foreknowledge",
-    "measure",
     "policy_of",
     "relative_skill",
     "score_chances",

@@ -13,7 +13,7 @@ from dice_envs.exact.score_dice import ResponseToHighest
 from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
 from dice_envs.game import check_choice
 from experiments.options import JsonOption, OptionOption, ReportOption, game_options
-from experiments.output import check_folder, check_writable, console, finish, saved_plot, write_json
+from experiments.output import check_folder, check_writable, console, finish, progress, saved_plot, write_json
 from experiments.solve.score_dice.distribution import plot_histogram, pool_name
 
 
@@ -41,8 +41,15 @@ def main(
     check_choice("pairing", pairing, PAIRINGS)
     check_writable(json)
     check_folder(report)
-    result = score_distribution(options.pool_a, options.pool_b, options.ties, pairing)  # type: ignore[arg-type]
     game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
+    with progress(f"{game}, %", 100) as advance:
+        result = score_distribution(
+            options.pool_a,
+            options.pool_b,
+            options.ties,
+            pairing,  # type: ignore[arg-type]
+            done=lambda amount, total: advance(100 * amount / total),
+        )
     table = Table(title=game, title_justify="left")
     for heading in ("score", "chance", "exactly"):
         table.add_column(heading, justify="right", overflow="fold")
