@@ -2,7 +2,8 @@
 
 Every module here may offer agents in a dictionary `AGENTS`: name → frozen dataclass with an `act` method (see
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
-prints. An agent of one game names it as `plays` (see `agents.base.OfOneGame`); all others play any game.
+prints. An agent of one game names it as `plays` (see `agents.base.OfOneGame`), one of a few games a tuple of
+them; all others play any game.
 One that does not play every variant refuses the others in `check_variant`.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 from dice_envs.agent import Agent
 from dice_envs.game import MAX_SHOWN, load, parse_options, shown
 
-__all__ = ["factories", "for_game", "make"]
+__all__ = ["factories", "for_game", "games_of", "make"]
 
 
 @functools.cache
@@ -38,8 +39,14 @@ def for_game(game: str | None) -> dict[str, Any]:
     Raises:
         ValueError: there is no such game.
     """
-    played = (None,) if game is None else (None, load(game).name)
-    return {name: factory for name, factory in factories().items() if getattr(factory, "plays", None) in played}
+    played = None if game is None else load(game).name
+    return {name: factory for name, factory in factories().items() if not games_of(factory) or played in games_of(factory)}
+
+
+def games_of(player: Any) -> tuple[str, ...]:
+    """The only games that an agent or its class plays; none for one that plays any."""
+    played: str | tuple[str, ...] = getattr(player, "plays", ())
+    return (played,) if isinstance(played, str) else played
 
 
 def make(spec: str) -> Agent:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dice_envs.agent import Turn
 from dice_envs.game import Variant
 
-__all__ = ["Deterministic", "OfOneGame"]
+__all__ = ["Deterministic", "OfOneGame", "check_game"]
+
+
+def check_game(player: Any, variant: Variant) -> None:
+    """Raise ValueError for a game that is not among those that the player names as `plays`."""
+    from . import factories, for_game, games_of  # here, because they import every module of players
+
+    played = games_of(player)
+    if variant.game.name not in played:
+        known = [name for name, factory in factories().items() if factory is type(player)]
+        raise ValueError(
+            f"{known[0] if known else type(player).__name__} plays {' and '.join(played)} only, not {variant.game.name}; "
+            f"agents for {variant.game.name} are: {', '.join(for_game(variant.game.name))}"
+        )
 
 
 class OfOneGame:
@@ -23,14 +36,7 @@ class OfOneGame:
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game. Players that do not play all of its variants refuse those here as well."""
-        if variant.game.name != self.plays:
-            from . import factories, for_game  # here, because they import every module of players
-
-            known = [name for name, factory in factories().items() if factory is type(self)]
-            raise ValueError(
-                f"{known[0] if known else type(self).__name__} plays {self.plays} only, not {variant.game.name}; "
-                f"agents for {variant.game.name} are: {', '.join(for_game(variant.game.name))}"
-            )
+        check_game(self, variant)
 
     def check(self, turn: Turn) -> None:
         """Raise ValueError for a turn of a variant that it does not play."""

@@ -102,5 +102,5 @@ def _roll_out_strongest(params, state, mask):
     return best
 
 
-AGENTS = {"nash": Nash, "best_response": BestResponse}
+AGENTS = {"best_response": BestResponse}
 ROLLOUTS = {"strongest": _roll_out_strongest}

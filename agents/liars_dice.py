@@ -381,13 +381,18 @@ class Nash(OfOneGame):
     def __post_init__(self) -> None:
         check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
 
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or a variant without a value."""
+        super().check_variant(variant)
+        check_two_players(variant.options)
+
     def solution(self, variant: Variant) -> Solution:
         """What it plays by.
 
         Raises:
             ValueError: the variant has no value, or is too large to be solved.
         """
-        check_two_players(variant.options)
+        self.check_variant(variant)
         return _solution(variant, self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -396,7 +401,6 @@ class Nash(OfOneGame):
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        self.check(turn)
         return self.solution(turn.variant).probabilities(turn.states)
 
 

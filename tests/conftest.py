@@ -17,6 +17,14 @@ def scaled(compiled: int, interpreted: int) -> int:
     return interpreted if numba.config.DISABLE_JIT else compiled
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """Solutions that tests find are kept in a folder of the run, not in the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DICE_ENVS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 # Machines are shared and noisy, and the first example compiles kernels: no test has a deadline.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=scaled(40, 5))
 # In CI every run tries the same examples; elsewhere each run tries new ones.

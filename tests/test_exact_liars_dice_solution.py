@@ -17,7 +17,7 @@ from dice_envs.games.liars_dice import NO_BID, STATE, play
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
     return tmp_path
 
 

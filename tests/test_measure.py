@@ -11,10 +11,10 @@ from dice_envs import AgentError, Measurement, Uniform, measure
 from dice_envs.game import load, names, single_seat
 from tests.conftest import ROOT
 
-# A small variant of each game, for which all is cheap, and a player whose score is 1 there (None: none is known yet).
+# A small variant of each game, for which all is cheap, and a player whose score is 1 there.
 SMALL = {
     "fatestones": ({"hand_size": 2}, "nash"),
-    "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, None),
+    "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, "nash"),
     "score_dice": ({"pool_a": (4, 4), "pool_b": (4, 4)}, "score_response"),
     "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
     "thirties": ({"num_dice": 3, "target": 14}, "thirties"),

@@ -27,7 +27,11 @@ def physician(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "variant", "words"),
     [
-        ("nash", configure("liars_dice"), "nash plays fatestones only, not liars_dice; agents for liars_dice are: mcts, "),
+        (
+            "nash",
+            configure("shakes"),
+            "nash plays fatestones and liars_dice only, not shakes; agents for shakes are: argument, ",
+        ),
         ("dogmatic", configure("thirties"), "dogmatic plays shakes only, not thirties"),
         ("dogmatic", PHYSICIAN, "dogmatic is a maester and plays mode=maesters only, not mode=physician"),
         ("bayes", configure("shakes", variation="competitive"), 'needs variation="cooperative"'),

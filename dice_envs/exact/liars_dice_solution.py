@@ -153,8 +153,8 @@ class Progress(NamedTuple):
 
 
 def cache_folder() -> Path:
-    """Where solutions are kept unless another folder is named: in the user's cache folder."""
-    return Path(platformdirs.user_cache_dir("dice-envs")) / "liars_dice"
+    """Where solutions are kept unless another folder is named: in the user's cache folder, or in DICE_ENVS_CACHE."""
+    return Path(os.environ.get("DICE_ENVS_CACHE") or platformdirs.user_cache_dir("dice-envs")) / "liars_dice"
 
 
 def _file_of(tree: Tree, folder: Path) -> Path:
