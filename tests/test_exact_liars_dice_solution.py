@@ -228,6 +228,23 @@ def test_a_file_with_worse_strategies_is_solved_again():
     assert solve(variant, 1e-9, resume=True).exploitability < 1e-9
 
 
+def test_a_worse_result_does_not_take_the_place_of_a_better_one():
+    variant = configure("liars_dice", num_dice=3)
+    better = solve(variant, 1e-3)
+    assert solve(variant, 1e-1).exploitability > better.exploitability
+    again = solve(variant, 1e-3, resume=True)
+    assert again.bounds == better.bounds
+
+
+def test_out_of_time():
+    """What there is by then is the result, with its certificate, and every round has something."""
+    variant = configure("liars_dice", num_dice=3)
+    solution = solve(variant, 1e-9, seconds=1e-9)
+    assert solution.lower < solution.upper
+    assert solution.exploitability > 1e-9
+    assert len(solution.rounds) == 7
+
+
 # --- bad input ----------------------------------------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ Dice = tuple[int, int]  # of a round's starter and of the other player
 LEAST_PRECISION = 1e-12
 FIRST_CHECK, CHECK_AGAIN = 40, 1.5  # iterations before the first certificate; how much longer at most until the next
 GUESS = 0.55  # the starter's chance to win a round, to share out how precise each round has to be
+LEAST_SHARE = 0.02  # of the time, for each round
 THREADS_FROM = 500_000  # numbers of a round from which threads share its walks
 MEMORY_SHARE = 0.8  # of the machine's memory that a solver may take
 
@@ -168,17 +169,37 @@ def _file_of(tree: Tree, folder: Path) -> Path:
 
 
 def _keep(solved: SolvedRound, folder: Path) -> None:
-    """Write a round's file, whole or not at all."""
+    """Write a round's file, whole or not at all; not in place of a better one."""
     path = _file_of(solved.tree, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
+    if _width_kept(path) < solved.bounds.width:
+        return
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, numbers=solved.numbers, iterations=solved.iterations, seconds=solved.seconds)
+            np.savez_compressed(
+                stream,
+                numbers=solved.numbers,
+                iterations=solved.iterations,
+                seconds=solved.seconds,
+                width=solved.bounds.width,
+            )
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _width_kept(path: Path) -> float:
+    """How wide a file says its bounds are; infinite for none."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return float(file["width"])
+    except _UNREADABLE:
+        return float("inf")
+
+
+_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
 def _kept(tree: Tree, folder: Path, threads: int) -> SolvedRound | None:
@@ -187,7 +208,7 @@ def _kept(tree: Tree, folder: Path, threads: int) -> SolvedRound | None:
     try:
         with np.load(path, allow_pickle=False) as file:
             numbers, iterations, seconds = file["numbers"], int(file["iterations"]), float(file["seconds"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error):
+    except _UNREADABLE:
         return None
     if numbers.shape != (tree.kinds.size[0],) or numbers.dtype not in (np.uint16, np.float32, np.float64):
         return None
@@ -341,13 +362,16 @@ def solve(
     _check_memory(variant, jobs)
     wanted = _shares(variant, jobs, precision)
     start = time.monotonic()
-    deadlines = _deadlines(jobs, start, seconds)
+    sizes = np.cumsum([job.size for job in jobs.values()])
     for place, (dice, job) in enumerate(jobs.items()):
         job.wanted = wanted[dice]
         left = len(jobs) - place - 1
         if resume:
             job.solved = _kept(job.tree, folder, job.threads)
-        _finish(dice, job, deadlines[dice], left, folder, done)
+        # Rounds share the time by their sizes, but none has next to nothing of it.
+        least = time.monotonic() + LEAST_SHARE * seconds
+        deadline = min(start + seconds, max(least, start + seconds * float(sizes[place] / sizes[-1])))
+        _finish(dice, job, deadline, left, folder, done)
     # What was guessed of the rounds may have been wrong: then those that matter most become more precise.
     while True:
         chances = {dice: job.solved.bounds for dice, job in jobs.items() if job.solved}
@@ -370,21 +394,14 @@ def _finish(dice: Dice, job: _Job, deadline: float, left: int, folder: Path, don
         done(Progress(dice, iterations, width, job.wanted, False, left))
 
     if not job.is_done:
+        before = job.solved
         job.work(deadline, report)
         assert job.solved is not None
+        if before is not None and before.bounds.width < job.solved.bounds.width:
+            job.solved = before  # the time was over too soon
         _keep(job.solved, folder)
     assert job.solved is not None
     done(Progress(dice, job.solved.iterations, job.solved.bounds.width, job.wanted, True, left))
-
-
-def _deadlines(jobs: Mapping[Dice, _Job], start: float, seconds: float) -> dict[Dice, float]:
-    """When each round has to end so that all have their part of the time."""
-    total = sum(job.size for job in jobs.values())
-    deadlines, size = {}, 0
-    for dice, job in jobs.items():
-        size += job.size
-        deadlines[dice] = start + seconds * size / total
-    return deadlines
 
 
 def _check_memory(variant: Variant, jobs: Mapping[Dice, _Job]) -> None:
