@@ -82,7 +82,7 @@ def _scratch_for(tree: Tree) -> Scratch:
 # --- one node -----------------------------------------------------------------------------------------------------
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _call_chances(kinds, kind, player, weights, matched):
     """Write the sums of `weights`, by the player's classes, over those with at least 0, 1, 2, … dice for the bid. In place.
 
@@ -98,7 +98,7 @@ def _call_chances(kinds, kind, player, weights, matched):
         matched[count] += matched[count + 1]
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _mix(kinds, kind, offset, numbers, rows, total):
     """Write the strategy that a node's numbers are in proportion to, (actions, active classes). In place.
 
@@ -159,7 +159,7 @@ def _mix_evenly(kinds, kind, each, rows):
         rows[place, each] /= choices
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _add(kinds, kind, offset, numbers, factor, rows, less):
     """Add factor * (rows - less) to a node's numbers, which stay at 0 or above. In place."""
     active = kinds.active[kind]
@@ -180,7 +180,7 @@ def _add(kinds, kind, offset, numbers, factor, rows, less):
                 numbers[at + each] = max(0.0, numbers[at + each] + factor * (row[each] - less[each]))
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _enter_other(kinds, kind, offset, player, mode, numbers, pace, scratch, reach, value, action):
     """Come to a node where the other player moves: what its calls are worth, and how likely it takes each action. In place."""
     other = 1 - player
@@ -215,7 +215,7 @@ def _enter_other(kinds, kind, offset, player, mode, numbers, pace, scratch, reac
                     value[each] += bid
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _enter_own(kinds, kind, player, scratch, reach, action):
     """Come to a node of the player: what a call and the bids that are called for certain are worth. In place."""
     other = 1 - player
@@ -239,7 +239,7 @@ def _enter_own(kinds, kind, player, scratch, reach, action):
                 action[1 + edge - first, kinds.allowed[k]] = won
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _leave_own(kinds, kind, offset, player, mode, numbers, pace, scratch, value, action):
     """Go from a node of the player: its values, and its regrets where it learns. In place."""
     active = kinds.active[kind]
@@ -296,7 +296,7 @@ def strategy_at(kinds, kind, offset, numbers, each, call, bids, out):
 # --- the walk -----------------------------------------------------------------------------------------------------
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _enter(kinds, scratch, depth, player, mode, numbers, pace):
     kind, offset = scratch.kind[depth], scratch.offset[depth]
     scratch.edge[depth] = kinds.first_edge[kind]
@@ -307,7 +307,7 @@ def _enter(kinds, scratch, depth, player, mode, numbers, pace):
         _enter_other(kinds, kind, offset, player, mode, numbers, pace, scratch, reach, value, action)
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _leave(kinds, scratch, depth, player, mode, numbers, pace):
     kind, offset = scratch.kind[depth], scratch.offset[depth]
     if kinds.mover[kind] == player:
@@ -316,7 +316,7 @@ def _leave(kinds, scratch, depth, player, mode, numbers, pace):
         )  # fmt: skip
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _go_down(kinds, kind, edge, player, reach, action, below):
     """Write the other player's reach at the child that an edge leads to; returns whether there is any. In place."""
     other = 1 - player
@@ -335,7 +335,7 @@ def _go_down(kinds, kind, edge, player, reach, action, below):
     return arrived > 0.0
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _come_up(kinds, kind, edge, player, value, action, below):
     """Take the values of the child that an edge leads to into those of its parent. In place."""
     at = kinds.map_at[edge, player]
