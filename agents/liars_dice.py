@@ -7,13 +7,13 @@ import functools
 import sys
 import time
 from math import comb
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import below, choose_weighted, uniform
-from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, Progress, Solution, check_two_players, solve
+from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, ActionValues, Progress, Solution, check_two_players, solve
 from dice_envs.game import Variant, check_choice, check_range
 from dice_envs.games.liars_dice import (
     MAX_DICE,
@@ -394,6 +394,10 @@ class Nash(OfOneGame):
         """
         self.check_variant(variant)
         return _solution(variant, self.precision)
+
+    def action_values(self, variant: Variant, state: Any) -> ActionValues:
+        """What each action at a state wins against optimal play, and how likely optimal play takes it."""
+        return self.solution(variant).action_values(state)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""

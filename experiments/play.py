@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import typer
 from rich.text import Text
 
+from agents.nash import Nash
 from dice_envs import Agent, Uniform, Variant
 from dice_envs.agent import ask
 from dice_envs.batch import Batch
@@ -19,9 +21,10 @@ from experiments.discovery import cast
 from experiments.options import game_options
 from experiments.output import console, print_mode
 
-__all__ = ["choose", "play_game"]
+__all__ = ["choose", "hint", "play_game"]
 
 MOST_LISTED = 12  # legal actions that are listed one by one
+MOST_HINTS = 6  # actions of which a hint says what they are worth
 
 
 def _plain(words: str) -> str:
@@ -45,16 +48,46 @@ def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def _ask_person(variant: Variant, legal: list[int]) -> int:
+def _has_hints(variant: Variant) -> bool:
+    try:
+        Nash().check_variant(variant)
+    except ValueError:
+        return False
+    return variant.game.name == "liars_dice"
+
+
+def hint(variant: Variant, state: Any) -> str:
+    """What each legal action of the seat to move wins against optimal play, the best first, in lines.
+
+    Raises:
+        ValueError: optimal play of the variant is not known, or it is too large to be solved.
+    """
+    values = Nash().action_values(variant, state)
+    legal = np.flatnonzero(~np.isnan(values.wins))
+    best = legal[np.argsort(-values.wins[legal], kind="stable")][:MOST_HINTS]
+    lines = [
+        f"  {variant.describe_action(int(action)):>8}  wins {100 * values.wins[action]:5.1f} %, "
+        f"optimal play does it {100 * values.mix[action]:5.1f} % of the time"
+        for action in best
+    ]
+    if not values.reached:
+        lines.append("  (optimal play would not have bid this way, so nothing is known of its dice)")
+    return "\n".join(["against optimal play:", *lines])
+
+
+def _ask_person(variant: Variant, legal: list[int], state: Any) -> int:
     listed = [variant.describe_action(action) for action in legal]
     if len(listed) > MOST_LISTED:
         half = MOST_LISTED // 2
         listed = [*listed[:half], "…", *listed[-half:]]
     while True:
-        typer.echo(f"you can play: {', '.join(listed)}   (q quits)")
+        typer.echo(f"you can play: {', '.join(listed)}   ({'? gives a hint, ' if _has_hints(variant) else ''}q quits)")
         words = typer.prompt("your move", prompt_suffix="> ")
         if words.strip().lower() in ("q", "quit", "exit"):
             raise KeyboardInterrupt
+        if words.strip() == "?" and _has_hints(variant):
+            typer.echo(hint(variant, state))
+            continue
         action = choose(variant, legal, words)
         if action is not None:
             return action
@@ -149,7 +182,7 @@ def _play(variant: Variant, seed: int, persons: Sequence[int], players: Mapping[
                 console.clear()
             looking = mover
             typer.echo(ansi(variant.picture(batch.states[0], mover)))
-            action = _ask_person(variant, legal)
+            action = _ask_person(variant, legal, batch.states[0])
         # What a seat commits unseen stays unseen until all have committed.
         secret = variant.facts.simultaneous and bool(persons) and mover != persons[-1]
         who = "you" if [mover] == persons else f"player {mover}"

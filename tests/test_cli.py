@@ -168,6 +168,17 @@ def test_play_hides_the_others_dice():
     assert result.exit_code == 130
 
 
+def test_play_gives_hints():
+    """In a game of two one-die hands the best first bid is one's own face."""
+    result = run("play", "liars_dice", "random", "-o", "num_dice=1", "--seed", 3, "--seat", 0, input="?\n?\nq\n")
+    assert result.exit_code == 130
+    assert "? gives a hint" in result.output
+    hints = re.findall(r"(\S.*?)  wins +(\S+) %, optimal play does it", result.output)
+    assert len(hints) >= 2
+    assert float(hints[0][1]) == max(float(wins) for _, wins in hints)
+    assert "hint" not in run("play", "thirties", "--seed", 3, input="?\nq\n").output
+
+
 def test_play_two_people_at_one_terminal():
     moves = "\n".join(["", "call", "1 x 1"] * 200)
     result = run("play", "liars_dice", "-o", "num_dice=1", "--seed", 3, "--people", 2, input=moves)

@@ -289,3 +289,28 @@ def test_action_values_agree_with_the_certificate():
         assert values.wins[played] == pytest.approx(np.nanmax(values.wins), abs=1e-6)
         total += chance * np.nanmax(values.wins)
     assert total == pytest.approx(solution.upper, abs=1e-9)
+
+
+def test_action_values_know_only_what_the_seat_may_know():
+    """Other dice in the other hand change nothing."""
+    variant = configure("liars_dice", num_dice=2)
+    solution = solve(variant, 1e-3)
+    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].tree.hands[1][7], [3])
+    first = solution.action_values(state)
+    state["counts"][0] = solution.rounds[2, 2].tree.hands[0][5]
+    second = solution.action_values(state)
+    assert np.array_equal(first.wins, second.wins, equal_nan=True)
+    assert (first.mix == second.mix).all()
+
+
+def test_action_values_after_a_bid_that_optimal_play_never_makes():
+    """Four sixes at once, of four dice: called, it wins only if all are sixes, as fair dice have it."""
+    variant = configure("liars_dice", num_dice=2)
+    solution = solve(variant, 1e-3)
+    state = position(variant.params, (2, 2), 1, [0, 0, 0, 0, 0, 2, 0, 0], [3 * 6 + 5])
+    values = solution.action_values(state)
+    assert values.mix[variant.params.call] == 1
+    lost = solution.chance((1, 2)).upper  # of the seat, which then starts with one die against two
+    won = 1 - solution.chance((1, 2)).lower
+    fails = 35 / 36
+    assert values.wins[variant.params.call] == pytest.approx(lost + (won - lost) * fails)
