@@ -184,6 +184,7 @@ def _keep(solved: SolvedRound, folder: Path) -> None:
                 seconds=solved.seconds,
                 width=solved.bounds.width,
             )
+        Path(temporary).chmod(0o644)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
