@@ -22,10 +22,19 @@ from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Asked, Record, Round, 
 from dice_envs.game import Variant
 from dice_envs.kernel import kernel
 
-__all__ = ["MOST_INFORMATION_SETS", "Stage", "exploitability", "measure", "record_response", "response_values", "winning_probability"]
+__all__ = [
+    "MOST_INFORMATION_SETS",
+    "Stage",
+    "exploitability",
+    "measure",
+    "record_response",
+    "response_values",
+    "winning_probability",
+]
 
 MOST_INFORMATION_SETS = 250_000_000  # of one round, both players together: five dice each by the article's rule
-PROBED = 256  # positions at which it is seen whether past rounds matter to an agent
+PROBED = 512  # positions at which it is seen whether past rounds matter to an agent
+MOST_BIDS_SHOWN = 10  # by past calls, of each player, at these positions
 _PROBE_GAMES, _PROBE_STEPS = 256, 12
 _ROUNDING = 1e-9
 _OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "caller", "loser")  # state fields that calls have set
@@ -44,8 +53,8 @@ def _check(variant: Variant, what: str) -> None:
     options = variant.options
     if options.num_players != 2:
         raise ValueError(
-            f"num_players must be 2 for {what}, not {options.num_players}: with more players a best response "
-            "wins from what the others let it have, and no value of the game tells how much of that is the agent's fault"
+            f"num_players must be 2 for {what}, not {options.num_players}: with more players what one wins depends on what "
+            "the others let it have, and no value of the game tells how much of that is the agent's fault"
         )
     if options.reward != "win":
         raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
@@ -113,7 +122,9 @@ def _source(agent: Any, played: Round, player: int, seat: int, streams: np.ndarr
     return Tabled(by_asking, played, player) if getattr(agent, "memoryless", False) else by_asking
 
 
-def _backward(variant: Variant, stages: Iterable[Stage], chances: dict[Stage, np.ndarray], best: bool) -> dict[Stage, np.ndarray]:
+def _backward(
+    variant: Variant, stages: Iterable[Stage], chances: dict[Stage, np.ndarray], best: bool
+) -> dict[Stage, np.ndarray]:
     """How often the opponent wins the game from each stage on, from how often it wins each round.
 
     With `best` the first number of each is a best response's, and winning a round must be worth no less than losing it.
@@ -213,7 +224,10 @@ def _draw_legal(states, masks, actions):
 
 
 def _looks_back(variant: Variant, agent: Any, seed: int) -> bool:
-    """Whether the agent plays differently for what calls have shown in past rounds, at positions of random play."""
+    """Whether what calls have shown in past rounds makes a difference to the agent, at positions of random play.
+
+    It is asked as if no call had been seen, and as if calls had shown so many bids, and so many honest ones, drawn at random.
+    """
     batch = Batch(variant, _PROBE_GAMES, seed)
     positions = []
     for _ in range(_PROBE_STEPS):
@@ -231,6 +245,10 @@ def _looks_back(variant: Variant, agent: Any, seed: int) -> bool:
     forgotten = states.copy()
     for name in _OF_THE_PAST:
         forgotten[name] = Batch(variant, 1, seed).states[name]
+    if variant.options.rounds == "elimination":
+        rng = np.random.default_rng(seed)
+        states["bids_shown"][:, :2] = rng.integers(0, MOST_BIDS_SHOWN + 1, (len(states), 2))
+        states["bids_honest"] = rng.integers(0, states["bids_shown"] + 1)
     everywhere, streams = np.arange(len(states)), new_streams(seed, len(states))
     answers = [ask_probabilities(agent, Turn(variant, each, everywhere, streams.copy())) for each in (states, forgotten)]
     return bool(np.abs(answers[0] - answers[1]).max() > _ROUNDING)
@@ -318,7 +336,7 @@ def winning_probability(
         looks_back = _looks_back(variant, player, 0)
         _check_steady(player, what)
         if looks_back and variant.options.rounds == "elimination":
-            raise ValueError(f"past rounds matter to {player.name}: {what} is known for agents that look at the present round only")
+            raise ValueError(f"past rounds matter to {player.name}: {what} is known for agents that look at one round only")
     total = 0.0
     seats = _seats(variant)
     for seat in seats:

@@ -25,7 +25,7 @@ from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice_tree import hands_of, matches_of, raises_of
 from dice_envs.game import Variant
-from dice_envs.games.liars_dice import MAX_FACES, NO_BID, face_of, play, quantity_of
+from dice_envs.games.liars_dice import MAX_FACES, face_of, play, quantity_of
 from dice_envs.kernel import kernel
 
 __all__ = ["Asked", "Round", "Tabled", "meet", "respond"]
@@ -111,7 +111,7 @@ class Classes(NamedTuple):
     """
 
     of: np.ndarray  # (2, slots, hands) int64: hand → class
-    count: np.ndarray  # (2, slots) int64
+    size: np.ndarray  # (2, slots) int64: how many classes
     call_at: np.ndarray  # (2, slots) int64: where the thresholds of the slot's bid begin, by class
     calls: np.ndarray  # int64
     map_at: np.ndarray  # (2, edges) int64: where the edge's part of `maps` begins, by the parent's class
@@ -230,15 +230,25 @@ class Moves(NamedTuple):
     reach: Reach  # a row for each child
 
 
+class Asking(NamedTuple):
+    """Where an asked player's moves are written: what reaches its nodes, times the chance of each move."""
+
+    slots: np.ndarray  # (nodes,) int64
+    paths: np.ndarray  # (nodes, depth) int16
+    rows: np.ndarray  # (nodes,) int64: of the player's reach
+    reach: Reach
+    entry_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `calls` begins, a number for each hand of its row
+    calls: np.ndarray  # (entries, copies) float64
+    raise_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `raises` begins: a raise after the other, by hand
+    raises: np.ndarray  # (numbers, copies) float64; means nothing where a raise has no hand alive
+    alive: np.ndarray  # (edges of all nodes,) int64: how many hands make the raise
+
+
 class Source(Protocol):
     """Where an asked player's probabilities come from."""
 
-    def write(self, batch: Batch, mover: int, reach: Reach, raise_at: np.ndarray, raises: np.ndarray, calls: np.ndarray) -> None:
-        """Write the chance of each raise and of a call, for each node and each hand of its row; both come zeroed.
-
-        The node's part of `raises` (n, copies) begins at raise_at[node], a raise after the other, each with a number for
-        each hand; that of `calls` (n, copies) follows the part of the node before.
-        """
+    def write(self, asking: Asking) -> None:
+        """Write `calls`, `raises` and `alive`."""
         ...
 
 
@@ -274,34 +284,21 @@ def _layout(slots, rows, start, first, raise_at, entry_at):
 
 
 @kernel
-def _weigh(slots, rows, start, weight, first, child, raise_at, raises, alive, counts):
-    """Multiply chances by reach, and count what is left: `alive` by raise, and counts = children, entries, leaves. In place.
-
-    `alive` has a number for each node and edge, in order.
-    """
-    copies = weight.shape[1]
+def _count(slots, first, child, alive):
+    """How many children, entries of children and leaves the raises lead to that some hand makes."""
+    children = 0
+    entries = 0
+    leaves = 0
     at = 0
     for node in range(len(slots)):
-        begin = start[rows[node]]
-        hands = start[rows[node] + 1] - begin
-        base = raise_at[node]
         for edge in range(first[slots[node]], first[slots[node] + 1]):
-            some = 0
-            for k in range(hands):
-                positive = False
-                for c in range(copies):
-                    raises[base + k, c] *= weight[begin + k, c]
-                    positive |= raises[base + k, c] > 0.0
-                some += positive
-            base += hands
-            alive[at] = some
+            if alive[at] > 0 and first[child[edge]] == first[child[edge] + 1]:
+                leaves += 1
+            elif alive[at] > 0:
+                children += 1
+                entries += alive[at]
             at += 1
-            if some > 0:
-                if first[child[edge]] == first[child[edge] + 1]:
-                    counts[2] += 1
-                else:
-                    counts[0] += 1
-                    counts[1] += some
+    return children, entries, leaves
 
 
 @kernel
@@ -309,7 +306,7 @@ def _spread(
     slots, rows, start, hand, first, child, face, matches, raise_at, raises, alive,
     leaf_node, leaf_edge, leaf_tail, child_node, child_edge, new_start, new_hand, new_weight,
 ):  # fmt: skip
-    """Write the leaves and the children that `_weigh` has counted. In place; `leaf_tail` comes zeroed."""
+    """Write the leaves and the children that `_count` has counted. In place; `leaf_tail` comes zeroed."""
     copies = raises.shape[1]
     at = 0
     leaf = 0
@@ -358,14 +355,14 @@ def _sum_up(tail):
 
 
 @kernel
-def _call_tails(slots, rows, start, hand, weight, face, matches, entry_at, calls, tails):
+def _call_tails(slots, rows, start, hand, face, matches, entry_at, calls, tails):
     """Write the tails of those who call. In place; `tails` comes zeroed, and `calls` is 0 before the first bid."""
     for node in range(len(slots)):
         begin = start[rows[node]]
         for k in range(start[rows[node] + 1] - begin):
             match = matches[hand[begin + k], face[slots[node]]]
-            for c in range(weight.shape[1]):
-                tails[node, match, c] += weight[begin + k, c] * calls[entry_at[node] + k, c]
+            for c in range(calls.shape[1]):
+                tails[node, match, c] += calls[entry_at[node] + k, c]
         _sum_up(tails[node])
 
 
@@ -375,14 +372,10 @@ def _moves(round_: Round, batch: Batch, mover: int, reach: Reach, source: Source
     rows = np.ascontiguousarray(batch.rows[:, mover])
     raise_at, entry_at = np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64)
     _layout(batch.slots, rows, reach.start, round_.first, raise_at, entry_at)
-    raises, calls = np.zeros((raise_at[-1], copies)), np.zeros((entry_at[-1], copies))
-    source.write(batch, mover, reach, raise_at, raises, calls)
-    edges = int((round_.first[batch.slots + 1] - round_.first[batch.slots]).sum())
-    alive, counts = np.empty(edges, np.int64), np.zeros(3, np.int64)
-    seen = batch.slots, rows, reach.start
-    rules = round_.first, round_.child
-    _weigh(*seen, reach.weight, *rules, raise_at, raises, alive, counts)
-    children, entries, leaves = counts.tolist()
+    raises, calls = np.empty((raise_at[-1], copies)), np.empty((entry_at[-1], copies))
+    alive = np.empty(int((round_.first[batch.slots + 1] - round_.first[batch.slots]).sum()), np.int64)
+    source.write(Asking(batch.slots, batch.paths, rows, reach, entry_at, calls, raise_at, raises, alive))
+    children, entries, leaves = _count(batch.slots, round_.first, round_.child, alive)
     tails, matches = round_.dice[mover] + 2, round_.matches[mover]
     moves = Moves(
         np.zeros((nodes, tails, copies)),
@@ -390,11 +383,12 @@ def _moves(round_: Round, batch: Batch, mover: int, reach: Reach, source: Source
         np.empty(children, np.int64), np.empty(children, np.int64),
         Reach(np.empty(children + 1, np.int64), np.empty(entries, np.int16), np.empty((entries, copies))),
     )  # fmt: skip
+    seen = batch.slots, rows, reach.start, reach.hand
     _spread(
-        *seen, reach.hand, *rules, round_.face, matches, raise_at, raises, alive,
+        *seen, round_.first, round_.child, round_.face, matches, raise_at, raises, alive,
         moves.leaf_node, moves.leaf_edge, moves.leaf_tail, moves.node, moves.edge, *moves.reach,
     )  # fmt: skip
-    _call_tails(*seen, reach.hand, reach.weight, round_.face, matches, entry_at, calls, moves.calls)
+    _call_tails(*seen, round_.face, matches, entry_at, calls, moves.calls)
     return moves
 
 
@@ -454,6 +448,29 @@ def _scatter(slots, first, child, call, raise_at, entry_at, node_of, begin, chan
         calls[entry, copy] = chances[i, call]
 
 
+@kernel
+def _weigh(slots, rows, start, weight, first, entry_at, calls, raise_at, raises, alive):
+    """Multiply chances by reach and count the hands that make each raise. In place."""
+    at = 0
+    for node in range(len(slots)):
+        begin = start[rows[node]]
+        hands = start[rows[node] + 1] - begin
+        base = raise_at[node]
+        for _ in range(first[slots[node]], first[slots[node] + 1]):
+            alive[at] = 0
+            for k in range(hands):
+                positive = False
+                for c in range(weight.shape[1]):
+                    raises[base + k, c] *= weight[begin + k, c]
+                    positive |= raises[base + k, c] > 0.0
+                alive[at] += positive
+            base += hands
+            at += 1
+        for k in range(hands):
+            for c in range(weight.shape[1]):
+                calls[entry_at[node] + k, c] *= weight[begin + k, c]
+
+
 class Asked:
     """An agent, asked at each information set that it reaches.
 
@@ -469,18 +486,18 @@ class Asked:
         self._round, self._player, self._agent, self._streams = round_, player, agent, streams
         self._dealt = round_.dealt(seat if player == 0 else 1 - seat)
 
-    def write(self, batch: Batch, mover: int, reach: Reach, raise_at: np.ndarray, raises: np.ndarray, calls: np.ndarray) -> None:
-        rows = np.ascontiguousarray(batch.rows[:, mover])
-        alive = reach.start[rows + 1] - reach.start[rows]
-        entry_at = np.concatenate([[0], np.cumsum(alive)])
+    def write(self, asking: Asking) -> None:
+        slots, paths, rows, reach = asking[:4]
+        raises, calls = asking.raises, asking.calls
         node_of, hand_of = np.empty(len(calls), np.int64), np.empty(len(calls), np.int64)
         _list_entries(rows, reach.start, reach.hand, node_of, hand_of)
         rules = self._round.first, self._round.child, self._round.variant.params.call
         for begin in range(0, len(calls), ROWS_AT_ONCE):
             some = slice(begin, begin + ROWS_AT_ONCE)
             for copy in range(raises.shape[1]):
-                chances = self.ask(batch.paths, node_of[some], hand_of[some], self._streams[copy])
-                _scatter(batch.slots, *rules, raise_at, entry_at, node_of, begin, chances, copy, raises, calls)
+                chances = self.ask(paths, node_of[some], hand_of[some], self._streams[copy])
+                _scatter(slots, *rules, asking.raise_at, asking.entry_at, node_of, begin, chances, copy, raises, calls)
+        _weigh(slots, rows, reach.start, reach.weight, self._round.first, *asking[4:])
 
     def ask(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """Its probabilities at nodes with hands, (n, actions) float64."""
@@ -491,22 +508,32 @@ class Asked:
 
 
 @kernel
-def _look_up(slots, rows, start, hand, first, table, table_calls, raise_at, raises, calls):
-    """Write chances from a table of raises (edges, hands) and of calls (slots, hands). In place."""
+def _look_up(slots, rows, start, hand, weight, first, made, table, table_calls, calls, raise_at, raises, alive):
+    """Write reach times chance from a table of raises (edges, hands) and of calls (slots, hands). In place.
+
+    `made` (edges,) tells the raises that some hand makes.
+    """
     entry = 0
+    edges = 0
     for node in range(len(slots)):
         slot = slots[node]
         begin = start[rows[node]]
         hands = start[rows[node] + 1] - begin
         at = raise_at[node]
         for edge in range(first[slot], first[slot + 1]):
-            for k in range(hands):
-                for c in range(raises.shape[1]):
-                    raises[at, c] = table[edge, hand[begin + k]]
-                at += 1
+            some = 0
+            if made[edge]:
+                for k in range(hands):
+                    chance = table[edge, hand[begin + k]]
+                    for c in range(weight.shape[1]):
+                        raises[at + k, c] = chance * weight[begin + k, c]
+                    some += chance > 0.0
+            alive[edges] = some
+            edges += 1
+            at += hands
         for k in range(hands):
-            for c in range(raises.shape[1]):
-                calls[entry, c] = table_calls[slot, hand[begin + k]]
+            for c in range(weight.shape[1]):
+                calls[entry, c] = table_calls[slot, hand[begin + k]] * weight[begin + k, c]
             entry += 1
 
 
@@ -530,11 +557,11 @@ class Tabled:
             chances = asked.ask(np.array([path], np.int16).reshape(1, -1) - 1, nodes, np.arange(hands), streams)
             self._raises[round_.first[slot] : round_.first[slot + 1]] = chances[:, to - 1].T
             self._calls[slot] = chances[:, -1]
+        self._made = self._raises.any(axis=1)
 
-    def write(self, batch: Batch, mover: int, reach: Reach, raise_at: np.ndarray, raises: np.ndarray, calls: np.ndarray) -> None:
-        rows = np.ascontiguousarray(batch.rows[:, mover])
-        tables = self._raises, self._calls
-        _look_up(batch.slots, rows, reach.start, reach.hand, self._round.first, *tables, raise_at, raises, calls)
+    def write(self, asking: Asking) -> None:
+        tables = self._round.first, self._made, self._raises, self._calls
+        _look_up(asking.slots, asking.rows, *asking.reach, *tables, asking.calls, asking.raise_at, asking.raises, asking.alive)
 
 
 def _raises_of(round_: Round, slot: int) -> np.ndarray:
@@ -672,7 +699,7 @@ class _Response:
         """What the responder wins at each node with each class of its hands, times what reaches the node, (n, copies)."""
         mover = batch.paths.shape[1] % 2
         rows = batch.rows[:, self._player]
-        classes = self._classes.count[mover][batch.slots]
+        classes = self._classes.size[mover][batch.slots]
         numbers = (reach.start[rows + 1] - reach.start[rows] + classes) * reach.weight.shape[1]
         parts = _parts(self._round.decisions.sum(axis=0)[batch.slots] * numbers)
         if len(parts) > 1:
@@ -681,18 +708,18 @@ class _Response:
         values = np.empty((value_at[-1], reach.weight.shape[1]))
         if not len(values):
             return values
-        (self._add_up if mover == self._player else self._choose)(batch, mover, reach, value_at, values)
+        (self._sum if mover == self._player else self._maximise)(batch, mover, reach, value_at, values)
         return values
 
     def _below(self, children: Batch, mover: int, reach: Reach) -> tuple[np.ndarray, np.ndarray]:
-        classes = self._classes.count[1 - mover][children.slots]
+        classes = self._classes.size[1 - mover][children.slots]
         return self._values(children, reach), np.concatenate([[0], np.cumsum(classes)])
 
-    def _tables(self, mover: int) -> tuple[np.ndarray, ...]:
+    def _tables(self, mover: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         of = self._classes
-        return of.count[mover], of.call_at[mover], of.calls, of.map_at[mover], of.maps
+        return of.size[mover], of.call_at[mover], of.calls, of.map_at[mover], of.maps
 
-    def _add_up(self, batch: Batch, mover: int, reach: Reach, value_at: np.ndarray, values: np.ndarray) -> None:
+    def _sum(self, batch: Batch, mover: int, reach: Reach, value_at: np.ndarray, values: np.ndarray) -> None:
         round_ = self._round
         moves = _moves(round_, batch, mover, reach, self._source)
         children = _children(batch, mover, round_, moves.node, moves.edge, np.arange(len(moves.node)))
@@ -705,7 +732,7 @@ class _Response:
         of_children = moves.node, moves.edge, value_at, below, below_at
         _add_up(batch.slots, *self._tables(mover), moves.calls, *leaves, *of_children, values)
 
-    def _choose(self, batch: Batch, mover: int, reach: Reach, value_at: np.ndarray, values: np.ndarray) -> None:
+    def _maximise(self, batch: Batch, mover: int, reach: Reach, value_at: np.ndarray, values: np.ndarray) -> None:
         round_, other = self._round, self._player
         inner = _count_inner(batch.slots, round_.first, round_.child)
         nodes, edges = np.empty(inner, np.int64), np.empty(inner, np.int64)
