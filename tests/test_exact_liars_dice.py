@@ -347,6 +347,39 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
         assert outcome(spec) == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_policy_in_a_list():
+    """Written node by node; played as the agent that it was taken from."""
+    variant = configure("liars_dice", num_dice=(2, 1), num_faces=3, raise_rule="either", wild="ones", past_rounds=False)
+    agent = asked(tangled(variant))
+    played = liars_dice_walk.Round(variant, (2, 1))
+    for player in range(2):
+        listed = liars_dice_walk.Listed(played, player)
+        asking = liars_dice_walk.Asked(played, player, agent, player, new_streams(0, 100)[None])
+        hands = np.arange(len(played.hands[player]))
+        waiting = [()]
+        while waiting:
+            bids = waiting.pop()
+            slot = bids[-1] + 1 if bids else 0
+            raises = played.child[played.first[slot] : played.first[slot + 1]] - 1
+            waiting += [(*bids, bid) for bid in raises.tolist()]
+            if len(raises) and len(bids) % 2 == player:
+                paths = np.array([bids], np.int16).reshape(1, -1)
+                chances = asking.ask(paths, np.zeros(len(hands), np.int64), hands, new_streams(0, len(hands)))
+                part = listed.part(bids)
+                assert (part == 0).all()
+                part[0], part[1:] = chances[:, -1], chances[:, raises].T
+        assert listed.policy.sum() == pytest.approx(played.information_sets(player))
+        single = liars_dice_walk.Listed(played, player, listed.policy.astype(np.float32))
+        won = liars_dice_walk.respond(played, player, asking)
+        assert liars_dice_walk.respond(played, player, listed) == pytest.approx(won, abs=1e-12)
+        assert liars_dice_walk.respond(played, player, single) == pytest.approx(won, abs=1e-6)
+    with pytest.raises(ValueError, match="must be a list of"):
+        liars_dice_walk.Listed(played, 0, np.zeros(5))
+    for bids in ((0,), (0, 0), (8, 3), (-1, 2), (0, 8)):
+        with pytest.raises(ValueError, match="has no choice after"):
+            liars_dice_walk.Listed(played, 0).part(bids)
+
+
 def test_progress_ends_where_it_should():
     told = []
 
@@ -399,7 +432,12 @@ def test_two_agents_that_are_not_computed():
         return drawn / drawn.sum(axis=1, keepdims=True)
 
     one_die = configure("liars_dice", num_dice=1)
-    for pair in (("numbers", chances), ("mcts:2", "numbers")):
+
+    class Acts:
+        def act(self, turn):
+            return Uniform().act(turn)
+
+    for pair in (("numbers", chances), (Acts(), "numbers")):
         with pytest.raises(ValueError, match="are random: an exact result of two agents is known for"):
             winning_probability(one_die, *pair)
     with pytest.raises(ValueError, match="an exact result of two agents is known for liars_dice only, not for thirties"):

@@ -28,7 +28,7 @@ from dice_envs.game import Variant
 from dice_envs.games.liars_dice import MAX_FACES, face_of, play, quantity_of
 from dice_envs.kernel import kernel
 
-__all__ = ["Asked", "Round", "Tabled", "meet", "respond"]
+__all__ = ["Asked", "Listed", "Round", "Tabled", "meet", "respond"]
 
 ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
 HEAVY = 8_000_000  # numbers, about, that the subtrees of one batch may take
@@ -562,6 +562,122 @@ class Tabled:
     def write(self, asking: Asking) -> None:
         tables = self._round.first, self._made, self._raises, self._calls
         _look_up(asking.slots, asking.rows, *asking.reach, *tables, asking.calls, asking.raise_at, asking.raises, asking.alive)
+
+
+class _Places(NamedTuple):
+    """Where a policy in one list says what a player does, by the player to move and the slot or the edge."""
+
+    size: np.ndarray  # (2, slots) int64: numbers of the whole subtree
+    shift: np.ndarray  # (2, edges) int64: from where a node's numbers begin to where its child's do
+
+
+@kernel
+def _place_all(first, child, hands, player, size, shift):
+    """Write `_Places` of a player with so many hands. In place; every raise leads to a higher slot."""
+    for slot in range(len(first) - 2, -1, -1):
+        edges = first[slot + 1] - first[slot]
+        for mover in range(2):
+            at = (1 + edges) * hands if mover == player and edges > 0 else 0
+            for edge in range(first[slot], first[slot + 1]):
+                shift[mover, edge] = at
+                at += size[1 - mover, child[edge]]
+            size[mover, slot] = at
+
+
+@kernel
+def _find(path, first, child, shift):
+    """Where the numbers of the node begin that the bids lead to; −1 if they are no legal bids."""
+    at = 0
+    slot = 0
+    for k in range(len(path)):
+        low = first[slot]
+        high = first[slot + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if child[middle] < path[k] + 1:
+                low = middle + 1
+            else:
+                high = middle
+        if low == first[slot + 1] or child[low] != path[k] + 1:
+            return -1
+        at += shift[k % 2, low]
+        slot = child[low]
+    return at
+
+
+@kernel
+def _read_list(slots, paths, rows, start, hand, weight, first, child, shift, size, policy, calls, raise_at, raises, alive):
+    """Write reach times chance from a policy in one list, with `size` hands. In place."""
+    entry = 0
+    edges = 0
+    for node in range(len(slots)):
+        begin = start[rows[node]]
+        hands = start[rows[node] + 1] - begin
+        at = _find(paths[node], first, child, shift)
+        for k in range(hands):
+            calls[entry + k, 0] = policy[at + hand[begin + k]] * weight[begin + k, 0]
+        entry += hands
+        to = raise_at[node]
+        for _ in range(first[slots[node]], first[slots[node] + 1]):
+            at += size
+            some = 0
+            for k in range(hands):
+                raises[to + k, 0] = policy[at + hand[begin + k]] * weight[begin + k, 0]
+                some += raises[to + k, 0] > 0.0
+            alive[edges] = some
+            edges += 1
+            to += hands
+
+
+class Listed:
+    """A player whose policy stands in one list.
+
+    The list has a part for each node at which the player has a choice, parents before their children and the children in
+    rising order of bids, each with all that follows it before the next. A part holds the chance of a call for each
+    hand (0 before the first bid), then the chance of each raise, in rising order, for each hand: (1 + raises, hands).
+    `part` is the part of a node.
+
+    Args:
+        round_: the round.
+        player: whose policy it is.
+        policy: (size,) float64 or float32; None: zeros, to be filled.
+
+    Attributes:
+        policy: the list.
+
+    Raises:
+        ValueError: the list has the wrong size.
+    """
+
+    def __init__(self, round_: Round, player: int, policy: np.ndarray | None = None) -> None:
+        self._round, self._player = round_, player
+        slots, edges = len(round_.need), len(round_.child)
+        self._places = _Places(np.zeros((2, slots), np.int64), np.zeros((2, edges), np.int64))
+        self._hands = len(round_.hands[player])
+        _place_all(round_.first, round_.child, self._hands, player, *self._places)
+        size = int(self._places.size[0, 0])
+        self.policy = np.zeros(size) if policy is None else policy
+        if self.policy.shape != (size,):
+            raise ValueError(f"the policy must be a list of {size:,} numbers, not of shape {self.policy.shape}")
+
+    def part(self, bids: tuple[int, ...]) -> np.ndarray:
+        """What the list says of the node that the bids lead to, (1 + raises, hands): a view.
+
+        Raises:
+            ValueError: the bids are not legal, or the player has no choice there.
+        """
+        at = _find(np.array(bids, np.int64), self._round.first, self._round.child, self._places.shift)
+        raises = len(_raises_of(self._round, bids[-1] + 1 if bids else 0))
+        if at < 0 or not raises or len(bids) % 2 != self._player:
+            raise ValueError(f"the player has no choice after the bids {bids}")
+        return self.policy[at : at + (1 + raises) * self._hands].reshape(1 + raises, self._hands)
+
+    def write(self, asking: Asking) -> None:
+        if asking.raises.shape[1] != 1:
+            raise ValueError("a policy in a list gives one answer, not two")
+        rules = self._round.first, self._round.child, self._places.shift, self._hands, self.policy
+        places = asking.calls, asking.raise_at, asking.raises, asking.alive
+        _read_list(asking.slots, asking.paths, asking.rows, *asking.reach, *rules, *places)
 
 
 def _raises_of(round_: Round, slot: int) -> np.ndarray:
