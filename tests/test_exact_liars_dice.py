@@ -146,7 +146,8 @@ def test_the_best_response_wins_what_it_is_said_to(options):
         assert own.mean() == pytest.approx(2 * best.value - 1, abs=5 * error)
 
 
-def test_answers_instead_of_probabilities():
+@pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
+def test_answers_instead_of_probabilities(options):
     """An agent that only acts: exactly if it always answers alike, else within its interval."""
 
     class Acts:
@@ -156,7 +157,6 @@ def test_answers_instead_of_probabilities():
         def act(self, turn):
             return self.agent.act(turn)
 
-    options = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
     for spec in ("numbers:threshold=0.5", "reader"):
         assert measure("liars_dice", Acts(spec), **options).measures == measure("liars_dice", spec, **options).measures
     for spec in ("random", "numbers:bluff=0.5"):
@@ -336,7 +336,8 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
         variant = configure("liars_dice", num_dice=3, num_faces=4, wild="ones")
         return exploitability(variant, asked(spec)), winning_probability(variant, spec, "numbers:bluff=0.3")
 
-    usual = {spec: outcome(spec) for spec in ("random", "numbers:bluff=0.5")}
+    specs = ("random", "numbers:bluff=0.5", "numbers:preset=article,bluff=0.7,threshold=0.3")
+    usual = {spec: outcome(spec) for spec in specs}
     monkeypatch.setattr(liars_dice_walk, "HEAVY", 3000)
     monkeypatch.setattr(liars_dice_walk, "ROWS_AT_ONCE", 1000)
     for spec, expected in usual.items():

@@ -7,6 +7,7 @@ game's own: solvers, values, the yardsticks in detail.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import json
@@ -232,8 +233,13 @@ def measure(
 
 def _run(measure_game: GameMeasure, variant: Variant, player: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """One measurement, and the headline's gap of uniformly random play under the same random numbers."""
-    silent = dataclasses.replace(effort, done=lambda amount, total: None)
-    return measure_game(variant, player, effort), measure_game(variant, _Asked(Uniform()), silent)[0].gap
+    return measure_game(variant, player, effort), _random_gap(measure_game, variant, effort.seed, effort.sample)
+
+
+@functools.lru_cache(maxsize=64)
+def _random_gap(measure_game: Any, variant: Variant, seed: int, sample: int | None) -> float:
+    gap: float = measure_game(variant, _Asked(Uniform()), Effort(seed, sample))[0].gap
+    return gap
 
 
 def _mean(repeated: list[Measurement]) -> Measurement:

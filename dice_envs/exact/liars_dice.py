@@ -232,23 +232,21 @@ def _looks_back(variant: Variant, agent: Any, seed: int) -> bool:
     positions = []
     for _ in range(_PROBE_STEPS):
         masks = batch.legal()
-        seen = batch.states["bids_shown"].sum(axis=1) > 0
-        positions.append(batch.states[(masks.sum(axis=1) > 1) & (seen | (variant.options.rounds == "single"))])
+        positions.append(batch.states[masks.sum(axis=1) > 1])
         actions = np.zeros(_PROBE_GAMES, np.int64)
         _draw_legal(batch.states, masks, actions)
         going = np.flatnonzero(batch.states["seat"] >= 0)
         batch.play(actions[going], going)
     states = np.concatenate(positions)
-    states = states[:: max(1, len(states) // PROBED)][:PROBED].copy()
-    if not len(states):
-        return False
+    states = states[np.linspace(0, len(states) - 1, min(PROBED, len(states))).astype(np.int64)]
     forgotten = states.copy()
     for name in _OF_THE_PAST:
         forgotten[name] = Batch(variant, 1, seed).states[name]
-    if variant.options.rounds == "elimination":
-        rng = np.random.default_rng(seed)
-        states["bids_shown"][:, :2] = rng.integers(0, MOST_BIDS_SHOWN + 1, (len(states), 2))
-        states["bids_honest"] = rng.integers(0, states["bids_shown"] + 1)
+    later = np.flatnonzero(states["bids_shown"].any(axis=1))  # not in the first round
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, MOST_BIDS_SHOWN + 1, (len(later), 2))
+    states["bids_shown"][later, :2] = counts
+    states["bids_honest"][later, :2] = rng.integers(0, counts + 1)
     everywhere, streams = np.arange(len(states)), new_streams(seed, len(states))
     answers = [ask_probabilities(agent, Turn(variant, each, everywhere, streams.copy())) for each in (states, forgotten)]
     return bool(np.abs(answers[0] - answers[1]).max() > _ROUNDING)
