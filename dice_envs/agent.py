@@ -105,6 +105,9 @@ class Agent(Protocol):
 
     It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy, and
     `check_variant(variant)`, which raises ValueError for a variant that the agent does not play.
+
+    `memoryless = True` declares that its probabilities depend on how a position stands (in Liar's Dice: on the last bid, the
+    dice left and its own dice), and not on how it came about. Exact measures then ask it less often.
     """
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -202,6 +205,8 @@ def _choose_all(streams, masks, actions):
 
 class Uniform:
     """Plays a uniformly random legal action. Named `random` on the command line."""
+
+    memoryless = True
 
     def act(self, turn: Turn) -> np.ndarray:
         actions = np.empty(len(turn), np.int64)

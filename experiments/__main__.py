@@ -18,7 +18,7 @@ import experiments.solve
 from agents import for_game
 from dice_envs import layout, load, measure, names
 from dice_envs.game import single_seat
-from experiments.arena import check_table, log_writer, num_meetings, save_plot, show, tournament
+from experiments.arena import check_table, exact_tournament, log_writer, num_meetings, save_plot, show, tournament
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
 from experiments.measure import measuring
@@ -114,10 +114,14 @@ def arena(
     json: JsonOption = None,
     report: ReportOption = None,
     log: Annotated[Path | None, typer.Option(help="Write the games as a log, for games that have a log format.")] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compute the win rates instead of playing: two-player Liar's Dice.")
+    ] = False,
 ) -> None:
     """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
 
-    Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win.
+    Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
+    computed, no games are played, and --games and --seed have no effect.
 
     If the game has one seat, agents play alone, and the one with the higher return wins. Options that you leave out are
     those of a trained policy, if one takes part.
@@ -126,15 +130,21 @@ def arena(
     """
     variant, players, policy = cast(game, game_options(option), agents)
     check_table(variant, len(agents), games)
+    if exact and log is not None:
+        raise ValueError("--exact plays no games, so there are none to log: leave out --log or --exact")
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
-    seed = seed_or_fresh(seed)
+    seed = 0 if exact else seed_or_fresh(seed)
     check_writable(json)
     check_writable(log)
     check_folder(report)
     print_mode(variant, policy)
     meetings = num_meetings(variant, len(agents))
-    with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-        result = tournament(variant, agents, games, seed, done, players, writer)
+    if exact:
+        with progress("computing, %", 100) as done:
+            result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
+    else:
+        with progress(f"{meetings} × {games:,} games", meetings * games) as done:
+            result = tournament(variant, agents, games, seed, done, players, writer)
 
     finish(
         lambda: show(result),

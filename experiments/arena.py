@@ -15,6 +15,7 @@ from rich.table import Table
 import experiments.logs
 from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.dice import new_streams
+from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.game import OVER, Variant, check_range, options_text
 from experiments.discovery import modules
 from experiments.output import Z95, console, saved_plot
@@ -24,6 +25,7 @@ __all__ = [
     "Result",
     "check_table",
     "elo",
+    "exact_tournament",
     "log_writer",
     "num_meetings",
     "play_table",
@@ -54,6 +56,7 @@ class Result:
     elo: list[float] | None = None
     seats: int = 2
     mean_return_ci95: list[list[float | None]] = dataclasses.field(default_factory=list)  # half-widths
+    exact: bool = False  # computed: no games were played, and the intervals are 0
 
 
 def play_table(
@@ -183,6 +186,28 @@ def tournament(
     return result
 
 
+def exact_tournament(
+    variant: Variant,
+    specs: Sequence[str],
+    done: Callable[[float], Any] = lambda amount: None,
+    agents: Sequence[Agent] | None = None,
+) -> Result:
+    """Every pair of agents, without playing: see `dice_envs.exact.liars_dice.winning_probability`, which also says what it
+    raises. `done` is told of the share of a pair that has been computed."""
+    check_table(variant, len(specs), 1)
+    n = len(specs)
+    tables: list[list[list[float | None]]] = [[[None] * n for _ in range(n)] for _ in range(4)]
+    rates, errors, draws, returns = tables
+    for pair in itertools.combinations(range(n), 2):
+        first, second = (specs[member] if agents is None else agents[member] for member in pair)
+        rate = winning_probability(variant, first, second, lambda amount, total: done(amount / total))
+        for (row, column), won in zip((pair, pair[::-1]), (rate, 1 - rate), strict=True):
+            rates[row][column], errors[row][column], draws[row][column], returns[row][column] = won, 0.0, 0.0, 2 * won - 1
+    ratings = elo(rates, MOST_GAMES)
+    options = variant.changed_options()
+    return Result(variant.game.name, options, list(specs), 0, 0, rates, errors, draws, returns, ratings, exact=True)
+
+
 def check_table(variant: Variant, agents: int, games: int) -> None:
     """Raise ValueError unless that number of agents can play a tournament of that number of games."""
     seats = variant.facts.num_seats
@@ -234,12 +259,20 @@ def elo(win_rate: list[list[float | None]], games: int) -> list[float]:
     return (1500 + 400 * np.log10(strength)).tolist()
 
 
+def _share(rate: float | None, half: float | None, exact: bool) -> str:
+    if rate is None or half is None:
+        return ""
+    return f"{100 * rate:.4f}" if exact else f"{100 * rate:.2f} ± {100 * half:.2f}"
+
+
 def show(result: Result) -> None:
     """The cross table on the terminal: % of games that the row's agent wins, and where all play alone or at one table
     what it earns."""
     game = f"{result.game} ({options_text(result.options)})" if result.options else result.game
     won = "% of games in which it earns more than the other, each alone," if result.seats == 1 else "% won"
-    title = f"{game}: {won} ± 95 % interval, {result.games:,} games each, seed {result.seed}"
+    title = f"{game}: % won, exactly"
+    if not result.exact:
+        title = f"{game}: {won} ± 95 % interval, {result.games:,} games each, seed {result.seed}"
     table = Table(title=title, title_justify="left")
     one_table = len(result.win_rate) == 1
     table.add_column("agent", overflow="fold")
@@ -255,7 +288,7 @@ def show(result: Result) -> None:
         cells = []
         for j in columns:
             rate, half = result.win_rate[row][j], result.ci95[row][j]
-            cells.append("" if rate is None or half is None else f"{100 * rate:.2f} ± {100 * half:.2f}")
+            cells.append(_share(rate, half, result.exact))
         if result.seats != 2:
             j = columns[0] if one_table else (i + 1) % len(result.agents)
             cells.append(f"{result.mean_return[row][j]:.4f} ± {result.mean_return_ci95[row][j]:.4f}")
@@ -286,8 +319,16 @@ def _plot_win_rates(axes: Any, result: Result) -> None:
     for (i, j), rate in np.ndenumerate(rates):
         half = result.ci95[i][j]
         if half is not None:
-            axes.text(j, i, f"{100 * rate:.1f}\n±{100 * half:.1f}", ha="center", va="center", fontsize=8)
+            axes.text(
+                j,
+                i,
+                f"{100 * rate:.1f}" + ("" if result.exact else f"\n±{100 * half:.1f}"),
+                ha="center",
+                va="center",
+                fontsize=8,
+            )
     axes.set_xticks(range(len(result.agents)), result.agents, rotation=30, ha="right", fontsize=8)
     rows = result.agents if len(rates) > 1 else ["all at one table"]
     axes.set_yticks(range(len(rates)), rows, fontsize=8)
-    axes.set_title(f"{result.game}: % won by the row's agent ({result.games:,} games each, seed {result.seed})", fontsize=10)
+    how = "exactly" if result.exact else f"{result.games:,} games each, seed {result.seed}"
+    axes.set_title(f"{result.game}: % won by the row's agent ({how})", fontsize=10)

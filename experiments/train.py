@@ -42,6 +42,9 @@ from experiments.presets import MOST_SEED, PRESETS, Preset
 __all__ = ["PRESETS", "Preset", "train"]
 
 
+MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked when training ends
+
+
 class Run:
     """A training run in a folder.
 
@@ -416,13 +419,22 @@ def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any
     return result
 
 
+class _TooMany(Exception):
+    """Measuring asks a policy that spreads over all actions at too many positions to do it in passing."""
+
+
 def _measure(run: Run, result: dict[str, Any]) -> None:
     """Add how far the policy, as it is and greedy, is from optimal play, or why that is not known."""
     result["measures"] = []
+    policy = run.folder / "policy.npz"
     for name, greedy in (("ppo", False), ("ppo greedy", True)):
         try:
             with measuring(name) as done:
-                found = measure(run.variant, Ppo(str(run.folder / "policy.npz"), greedy), seed=run.seed, done=done)
+                told = done if greedy else _up_to(MOST_POSITIONS, done)
+                found = measure(run.variant, Ppo(str(policy), greedy), seed=run.seed, done=told)
+        except _TooMany as problem:
+            console.print(f"{name} is not measured here, since it is to be asked at {problem}: `measure` does it if you wait")
+            continue
         except ValueError as problem:
             result["not_measured"] = str(problem)
             console.print(f"not measured against optimal play: {problem}")
@@ -430,6 +442,17 @@ def _measure(run: Run, result: dict[str, Any]) -> None:
         found = dataclasses.replace(found, agent=name)
         show_measures(found)
         result["measures"].append(found)
+
+
+def _up_to(most: int, done: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
+    """What is told of progress, where more than so many positions in all raise _TooMany."""
+
+    def told(amount: int, total: int) -> None:
+        if total > most:
+            raise _TooMany(f"{total:,.0f} positions")
+        done(amount, total)
+
+    return told
 
 
 def _compare(run: Run, games: int, result: dict[str, Any]) -> Result | None:

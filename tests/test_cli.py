@@ -132,6 +132,23 @@ def test_arena_json_and_plot(tmp_path):
     assert json.loads(again.read_text()) == data, "the seed repeats the result"
 
 
+def test_arena_without_playing(tmp_path):
+    out = tmp_path / "arena.json"
+    three = ["random", "numbers", "numbers:bluff=0.5"]
+    result = run("arena", "liars_dice", *three, "-o", "num_dice=2", "--exact", "--json", out, "--report", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "exactly" in result.output
+    data = json.loads(out.read_text())
+    assert {"game", "agents", "games", "win_rate", "ci95"} <= set(data)
+    assert (data["exact"], data["games"], data["agents"]) == (True, 0, three)
+    for i in range(3):
+        assert data["win_rate"][i][i] is None
+        for j in range(i):
+            assert data["win_rate"][i][j] + data["win_rate"][j][i] == pytest.approx(1)
+            assert data["ci95"][i][j] == 0
+    assert data["elo"][0] < data["elo"][2] < data["elo"][1]
+
+
 def test_arena_table_of_four(tmp_path):
     out = tmp_path / "arena.json"
     four = ["random", "numbers", "numbers:bluff=1", "random"]
@@ -249,6 +266,15 @@ def test_choose_understands_words():
         ),
         (["arena", "liars_dice", "random", "numbers:bluff=7"], "bluff must be a number from 0 to 1, not 7"),
         (["arena", "liars_dice", "random", "random", "--log", "x.csv"], "liars_dice has no log format"),
+        (["arena", "liars_dice", "random", "random", "--exact", "--log", "x.csv"], "--exact plays no games, so there are none"),
+        (["arena", "fatestones", "random", "nash", "--exact"], "is known for liars_dice only, not for fatestones"),
+        (["arena", "liars_dice", "random", "reader", "-o", "num_dice=3", "--exact"], "past rounds matter to Reader("),
+        (
+            ["arena", "liars_dice", "random", "mcts:2", "-o", "num_dice=1", "--exact"],
+            "are random: an exact result of two agents",
+        ),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice=6", "--exact"], "makes a round of about 5,970,557,208 "),
+        (["measure", "liars_dice", "random", "-o", "num_dice=6"], "250,000,000 at most are allowed for an exact measure"),
         (["play", "liars_dice", "--seat", "5"], "seat must be a whole number from 0 to 1, not 5"),
         (["play", "liars_dice", "random", "random"], "name 1 opponent; not 2"),
         (

@@ -251,8 +251,8 @@ def test_out_of_time():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_players": 3}, "num_players must be 2 for an exact measure, not 3"),
-        ({"reward": "dice"}, "reward must be 'win' for an exact measure, not 'dice'"),
+        ({"num_players": 3}, "num_players must be 2 for optimal play, not 3"),
+        ({"reward": "dice"}, "reward must be 'win' for optimal play, not 'dice'"),
         ({"num_dice": 3, "raise_rule": "either"}, "num_dice=3 with num_faces=6 takes .* GiB of memory"),
         ({"num_dice": 6, "raise_rule": "either", "num_faces": 8}, "makes a round of .* public nodes"),
     ],

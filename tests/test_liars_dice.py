@@ -232,6 +232,19 @@ def test_shown_bids_are_remembered_as_honest_or_not():
     assert env._states["bids_honest"][0, :2].tolist() == [0, 1]
 
 
+def test_past_rounds_can_be_left_out_of_what_is_seen():
+    seen = {}
+    for past_rounds in (True, False):
+        env = table([[6, 6, 1], [2, 3, 3]], num_dice=3, past_rounds=past_rounds)
+        for action in (bid(1, 1), bid(2, 3), call_of(env)):
+            env.step(action)
+        seen[past_rounds] = env.observe(env.agent_selection)["observation"]
+    assert len(seen[True]) == len(seen[False]) + 4
+    assert seen[True][:-4].tolist() == seen[False].tolist(), "all that is seen of the present round stays"
+    with pytest.raises(ValueError, match="past_rounds must be one of True, False, not 1"):
+        configure("liars_dice", past_rounds=1)
+
+
 @given(
     n=st.integers(0, 30),
     need=st.integers(-2, 32),

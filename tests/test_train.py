@@ -114,6 +114,15 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
     assert last == 0
 
 
+def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.train.MOST_POSITIONS", 10)
+    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
+    assert result.exit_code == 0, result.output
+    measures = json.loads((tmp_path / "result.json").read_text())["measures"]
+    assert [each["agent"] for each in measures] == ["ppo greedy"]
+    assert "ppo is not measured here, since it is to be asked at " in result.output
+
+
 def test_resume_goes_on_from_the_checkpoint(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0

@@ -12,6 +12,7 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"num_dice": (6, 1), "num_faces": 2, "wild": "ones", "starter": "first"},
         {"num_players": 4, "num_dice": (3, 1, 2, 2), "num_faces": 4, "raise_rule": "either", "wild": "ones"},
         {"rules": "openspiel", "num_dice": 2},
+        {"num_dice": 2, "past_rounds": False},
         {"num_players": 3, "num_dice": 2, "reward": "dice"},
         {"num_players": 3, "num_dice": 1, "rounds": "single", "wild": "highest"},
     ],

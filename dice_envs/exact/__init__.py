@@ -7,6 +7,7 @@ own: its solvers and detailed figures.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import json
@@ -19,7 +20,7 @@ import numpy as np
 from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, check_plays, draw_actions, name_of, resolve
 from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
 
-__all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "measure"]
+__all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure"]
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
@@ -139,13 +140,17 @@ class _Asked:
     For an agent that only acts they are the frequencies of its answers. Two answers are enough as long as they agree.
 
     Attributes:
+        name: the agent's.
         is_random: whether an answer has depended on the agent's random stream. Then another run may give another result.
+        memoryless: whether the agent declares that how a position came about makes no difference to it.
     """
 
-    def __init__(self, agent: Any) -> None:
+    def __init__(self, agent: Any, name: str = "") -> None:
         self.agent = agent
+        self.name = name
         self.is_random = False
         self._states_probabilities = hasattr(agent, "probabilities")
+        self.memoryless = self._states_probabilities and bool(getattr(agent, "memoryless", False))
         self._compared = 0
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -221,26 +226,29 @@ def measure(
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
     measure_game = _measure_of(variant.game)
-    player, name = _player(agent)
-    check_plays(player, variant)
-    asked = _Asked(player)
+    player = asked(agent)
+    check_plays(player.agent, variant)
 
     def told(amount: int, total: int) -> None:
-        done(amount, total * (REPEATS if asked.is_random else 1))  # random answers show at the first positions, as a rule
+        done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at the first positions, as a rule
 
-    runs = [_run(measure_game, variant, asked, Effort(seed, sample, told))]
-    if asked.is_random:
+    runs = [_run(measure_game, variant, player, Effort(seed, sample, told))]
+    if player.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
-        runs += [_run(measure_game, variant, asked, Effort(each, sample, told)) for each in seeds]
+        runs += [_run(measure_game, variant, player, Effort(each, sample, told)) for each in seeds]
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
-    return Measures(variant.game.name, variant.changed_options(), name, seed, score, measures, score_error)
+    return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
 
 
-def _run(measure_game: GameMeasure, variant: Variant, asked: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
+def _run(measure_game: GameMeasure, variant: Variant, player: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """One measurement, and the headline's gap for uniformly random play with the same random numbers."""
-    silent = dataclasses.replace(effort, done=lambda amount, total: None)
-    return measure_game(variant, asked, effort), measure_game(variant, _Asked(Uniform()), silent)[0].gap
+    return measure_game(variant, player, effort), _random_gap(variant, effort.seed, effort.sample)
+
+
+@functools.lru_cache(maxsize=64)
+def _random_gap(variant: Variant, seed: int, sample: int | None) -> float:
+    return _measure_of(variant.game)(variant, _Asked(Uniform()), Effort(seed, sample))[0].gap
 
 
 def _score(headlines: list[Measurement], random_gaps: list[float]) -> tuple[float | None, float | None]:
@@ -270,15 +278,15 @@ def _mean(repeated: list[Measurement]) -> Measurement:
     return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
 
 
-def _player(agent: Any) -> tuple[Any, str]:
-    """The agent and its name."""
+def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any]) -> Any:
+    """An agent as a game's `measure` sees it, from what `measure` takes."""
     if isinstance(agent, str):
-        return resolve(agent), agent
+        return _Asked(resolve(agent), agent)
     if hasattr(agent, "act") or hasattr(agent, "probabilities"):
-        return agent, name_of(agent)
+        return _Asked(agent, name_of(agent))
     if callable(agent):
         function = _Function(agent)
-        return function, repr(function)
+        return _Asked(function, repr(function))
     raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
 
 

@@ -51,15 +51,18 @@ THREADS_FROM = 500_000  # numbers of a round from which threads share its walks
 MEMORY_SHARE = 0.8  # of the machine's memory that a solver may take
 
 
-def check_two_players(options: Any) -> None:
-    """Raise ValueError for a variant that has no value: more than two players, or a reward that is not zero-sum."""
+def check_two_players(options: Any, what: str = "optimal play") -> None:
+    """Raise ValueError for a variant that has no value: more than two players, or a reward that is not zero-sum.
+
+    The message says that it is so for `what`.
+    """
     if options.num_players != 2:
         raise ValueError(
-            f"num_players must be 2 for an exact measure, not {options.num_players}: with more players a best response "
-            "wins from what the others let it have, and no value of the game tells how much of that is the agent's fault"
+            f"num_players must be 2 for {what}, not {options.num_players}: with more players what one wins depends on what "
+            "the others let it have, and no value of the game tells how much of that is the agent's fault"
         )
     if options.reward != "win":
-        raise ValueError(f"reward must be 'win' for an exact measure, not {options.reward!r}, which is not zero-sum")
+        raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
 
 
 def rounds_of(options: Any) -> list[Dice]:

@@ -7,11 +7,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import agents
 from dice_envs import configure
 from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
+from dice_envs.exact.liars_dice import exploitability
 from dice_envs.exact.liars_dice_round import RoundSolver
 from dice_envs.exact.liars_dice_solution import solve as solve_liars_dice
 from dice_envs.exact.liars_dice_tree import Tree
+from dice_envs.exact.liars_dice_walk import Listed, Round, respond
 from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
 from dice_envs.exact.thirties import Rules
 from dice_envs.exact.thirties import solve as solve_thirties
@@ -107,4 +110,36 @@ def _openspiel_iteration() -> float | None:
     return best_seconds(solver.evaluate_and_update_policy)
 
 
-PARTS = (Part("fatestones", _fatestones), Part("liars_dice", _liars_dice), Part("shakes", _shakes), Part("thirties", _thirties))
+def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
+    """Best responses in whole games, and in the largest Liar's Dice of the academic benchmarks."""
+    dice = 3 if quick else 5
+    variant = configure("liars_dice", num_dice=dice)
+    players = [agents.make(f"numbers:bluff={bluff}") for bluff in (0, 0.25, 0.75, 1)]
+    found: list[float] = []
+
+    def respond_to_all() -> None:
+        found[:] = [50 + 50 * exploitability(variant, player) for player in players]
+
+    seconds = best_seconds(respond_to_all)
+    won = " / ".join(f"{share:.1f}" for share in found)
+    name = f"Liar's Dice: best responses to four numbers agents, whole games, {dice} dice each"
+    yield BenchRow(name, seconds, "s", None if quick else 5, note=f"they win {won} %")
+
+    faces = 3 if quick else 5
+    variant = configure("liars_dice", rules="openspiel", num_dice=2, num_faces=faces)
+    played = Round(variant, (2, 2))
+    policies = [Listed(played, player) for player in range(2)]
+    for policy in policies:
+        policy.policy[:] = 0.5  # no policy, but what it takes does not depend on the numbers
+    seconds = best_seconds(lambda: [respond(played, player, policy) for player, policy in enumerate(policies)])
+    name = f"Liar's Dice: exploitability of a policy in a list, OpenSpiel's rules, 2 dice of {faces} faces"
+    yield BenchRow(name, seconds, "s", None if quick else 1, note=f"{sum(map(played.information_sets, range(2))):,.0f} sets")
+
+
+PARTS = (
+    Part("fatestones", _fatestones),
+    Part("liars_dice", _liars_dice),
+    Part("liars_dice", _liars_dice_responses),
+    Part("shakes", _shakes),
+    Part("thirties", _thirties),
+)

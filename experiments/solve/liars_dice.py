@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from dice_envs import configure
 from dice_envs.exact.liars_dice_solution import Progress, Solution, cache_folder, rounds_of, solve
@@ -61,7 +62,7 @@ def main(
     )
     _show(solution)
     if solution.exploitability > precision:
-        console.print(f"[yellow]not reached:[/] an exploitability of {precision:.1e}")
+        console.print(Text.assemble(("not reached: ", "yellow"), f"an exploitability of {precision:.1e}"))
     console.print(f"kept in {cache_folder()}", soft_wrap=True)
 
     def plot(folder: Path) -> None:
