@@ -133,6 +133,7 @@ class Numbers(OfOneGame):
     """
 
     plays = "liars_dice"
+    memoryless = True
 
     bluff: float = 0.0
     threshold: float | None = None

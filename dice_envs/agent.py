@@ -100,7 +100,11 @@ class Turn:
 
 @runtime_checkable
 class Agent(Protocol):
-    """A player. It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy."""
+    """A player. It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy.
+
+    `memoryless = True` declares that its probabilities depend on how a position stands (in Liar's Dice: on the last bid, the
+    dice left and its own dice), and not on how it came about. Exact measures then ask it less often.
+    """
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game of the turn, (n,) int64."""
@@ -186,6 +190,8 @@ def _choose_all(streams, masks, actions):
 
 class Uniform:
     """Plays a uniformly random legal action. Named `random` on the command line."""
+
+    memoryless = True
 
     def act(self, turn: Turn) -> np.ndarray:
         actions = np.empty(len(turn), np.int64)

@@ -17,7 +17,7 @@ import experiments.reproduce
 import experiments.solve
 from dice_envs import configure, layout, load, measure, names
 from dice_envs.game import single_seat
-from experiments.arena import check_table, log_writer, save_plot, show, tournament
+from experiments.arena import check_table, exact_tournament, log_writer, save_plot, show, tournament
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, agents_by_game, make_players
 from experiments.measure import measuring
@@ -107,25 +107,35 @@ def arena(
     json: JsonOption = None,
     report: ReportOption = None,
     log: Annotated[Path | None, typer.Option(help="Write the games as a log, for games that have a log format.")] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compute the win rates instead of playing: two-player Liar's Dice.")
+    ] = False,
 ) -> None:
     """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
 
-    Seats rotate from game to game. Win rates come with 95 % intervals; a draw counts as half a win.
+    Seats rotate from game to game. Win rates come with 95 % intervals; a draw counts as half a win. With --exact no games
+    are played, so --games and --seed mean nothing.
 
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
     variant = configure(game, **game_options(option))
     players = make_players(variant, agents)
     check_table(variant, len(agents), games)
+    if exact and log is not None:
+        raise ValueError("--exact plays no games, so there are none to log: leave out --log or --exact")
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
-    seed = seed_or_fresh(seed)
+    seed = 0 if exact else seed_or_fresh(seed)
     check_writable(json)
     check_writable(log)
     check_folder(report)
     print_mode(variant)
     meetings = len(agents) * (len(agents) - 1) // 2 if variant.facts.num_seats == 2 else 1
-    with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-        result = tournament(variant, agents, games, seed, done, players, writer)
+    if exact:
+        with progress("computing, %", 100) as done:
+            result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
+    else:
+        with progress(f"{meetings} × {games:,} games", meetings * games) as done:
+            result = tournament(variant, agents, games, seed, done, players, writer)
 
     finish(
         lambda: show(result),

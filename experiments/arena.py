@@ -15,11 +15,23 @@ from rich.table import Table
 import experiments.logs
 from dice_envs.agent import Agent, ask, resolve
 from dice_envs.dice import new_streams
+from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.game import OVER, Variant, check_range, shown
 from experiments.discovery import modules
 from experiments.output import Z95, console, saved_plot
 
-__all__ = ["MOST_GAMES", "Result", "check_table", "elo", "log_writer", "play_table", "save_plot", "show", "tournament"]
+__all__ = [
+    "MOST_GAMES",
+    "Result",
+    "check_table",
+    "elo",
+    "exact_tournament",
+    "log_writer",
+    "play_table",
+    "save_plot",
+    "show",
+    "tournament",
+]
 
 GAMES_AT_ONCE = 2048  # the states of this many games stay in the processor's cache
 MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a seat
@@ -40,6 +52,7 @@ class Result:
     draws: list[list[float | None]]
     mean_return: list[list[float | None]]
     elo: list[float] | None = None
+    exact: bool = False  # computed: no games were played, and the intervals are 0
 
 
 def play_table(
@@ -160,6 +173,28 @@ def tournament(
     return result
 
 
+def exact_tournament(
+    variant: Variant,
+    specs: Sequence[str],
+    done: Callable[[float], Any] = lambda amount: None,
+    agents: Sequence[Agent] | None = None,
+) -> Result:
+    """Every pair of agents, without playing: see `dice_envs.exact.liars_dice.winning_probability`, which also says what it
+    raises. `done` is told of the share of a pair that has been computed."""
+    check_table(variant, len(specs), 1)
+    n = len(specs)
+    tables: list[list[list[float | None]]] = [[[None] * n for _ in range(n)] for _ in range(4)]
+    rates, errors, draws, returns = tables
+    for pair in itertools.combinations(range(n), 2):
+        first, second = (specs[member] if agents is None else agents[member] for member in pair)
+        rate = winning_probability(variant, first, second, lambda amount, total: done(amount / total))
+        for (row, column), won in zip((pair, pair[::-1]), (rate, 1 - rate), strict=True):
+            rates[row][column], errors[row][column], draws[row][column], returns[row][column] = won, 0.0, 0.0, 2 * won - 1
+    ratings = elo(rates, MOST_GAMES)
+    options = variant.changed_options()
+    return Result(variant.game.name, options, list(specs), 0, 0, rates, errors, draws, returns, ratings, exact=True)
+
+
 def check_table(variant: Variant, agents: int, games: int) -> None:
     """Raise ValueError unless that number of agents can play a tournament of that number of games."""
     seats = variant.facts.num_seats
@@ -210,7 +245,9 @@ def elo(win_rate: list[list[float | None]], games: int) -> list[float]:
 def show(result: Result) -> None:
     """The cross table on the terminal: % of games that the row's agent wins."""
     game = f"{result.game} {shown(result.options, most=500)}" if result.options else result.game
-    title = f"{game}: % won ± 95 % interval, {result.games:,} games each, seed {result.seed}"
+    title = f"{game}: % won, exactly"
+    if not result.exact:
+        title = f"{game}: % won ± 95 % interval, {result.games:,} games each, seed {result.seed}"
     table = Table(title=title, title_justify="left")
     one_table = len(result.win_rate) == 1
     table.add_column("agent", overflow="fold")
@@ -224,7 +261,13 @@ def show(result: Result) -> None:
         cells = []
         for j in columns:
             rate, half = result.win_rate[row][j], result.ci95[row][j]
-            cells.append("" if rate is None or half is None else f"{100 * rate:.2f} ± {100 * half:.2f}")
+            cells.append(
+                ""
+                if rate is None or half is None
+                else f"{100 * rate:.4f}"
+                if result.exact
+                else f"{100 * rate:.2f} ± {100 * half:.2f}"
+            )
         table.add_row(
             name if one_table else f"{i + 1}  {name}", *([] if result.elo is None else [f"{result.elo[i]:.0f}"]), *cells
         )
@@ -249,8 +292,16 @@ def _plot_win_rates(axes: Any, result: Result) -> None:
     for (i, j), rate in np.ndenumerate(rates):
         half = result.ci95[i][j]
         if half is not None:
-            axes.text(j, i, f"{100 * rate:.1f}\n±{100 * half:.1f}", ha="center", va="center", fontsize=8)
+            axes.text(
+                j,
+                i,
+                f"{100 * rate:.1f}" + ("" if result.exact else f"\n±{100 * half:.1f}"),
+                ha="center",
+                va="center",
+                fontsize=8,
+            )
     axes.set_xticks(range(len(result.agents)), result.agents, rotation=30, ha="right", fontsize=8)
     rows = result.agents if len(rates) > 1 else ["all at one table"]
     axes.set_yticks(range(len(rates)), rows, fontsize=8)
-    axes.set_title(f"{result.game}: % won by the row's agent ({result.games:,} games each, seed {result.seed})", fontsize=10)
+    how = "exactly" if result.exact else f"{result.games:,} games each, seed {result.seed}"
+    axes.set_title(f"{result.game}: % won by the row's agent ({how})", fontsize=10)

@@ -1,14 +1,21 @@
 """Exact measures of Liar's Dice: against OpenSpiel, against play, against what is known."""
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
 
 import agents
-from dice_envs import configure, measure
-from dice_envs.exact.liars_dice import MOST_INFORMATION_SETS, Responder, policy_of, rounds_of
-from experiments.arena import play_table
+from agents.liars_dice import Numbers
+from dice_envs import Turn, Uniform, configure, measure
+from dice_envs.agent import ask_probabilities
+from dice_envs.dice import new_streams
+from dice_envs.exact import Effort, asked, liars_dice_walk
+from dice_envs.exact import liars_dice as exact
+from dice_envs.exact.liars_dice import Stage, exploitability, record_response, winning_probability
+from dice_envs.exact.liars_dice_tree import hands_of
+from experiments.arena import play_table, tournament
 
 pyspiel = pytest.importorskip("pyspiel")
 from open_spiel.python import policy as peer_policy  # noqa: E402
@@ -96,9 +103,11 @@ def test_known_figures():
 
 OPTIONS = [
     {"num_dice": 1},
+    {"num_dice": 2, "num_faces": 3},
     {"num_dice": 2, "num_faces": 3, "rounds": "single", "wild": "ones"},
     {"num_dice": (2, 1), "num_faces": 3, "rounds": "single", "raise_rule": "either", "wild": "highest", "starter": "first"},
     {"num_dice": (1, 3), "num_faces": 4, "rounds": "single"},
+    {"num_dice": (1, 2), "num_faces": 3, "starter": "first", "wild": "highest"},
 ]
 
 
@@ -107,25 +116,19 @@ class Best:
 
     def __init__(self, variant, seat, against):
         self.variant, self.seat = variant, seat
-        self.rounds = {}
-        for played in rounds_of(variant):
-            responder = Responder(variant, played, seat, policy_of(variant, played, 1 - seat, against))
-            self.rounds[played.starter] = played, responder
-        self.value = np.mean([responder.value for _, responder in self.rounds.values()])
+        self.value, self.book = record_response(variant, against, 1 - seat)
 
     def act(self, turn):
         actions = turn.legal.argmax(axis=1)  # at the other seat, where its games do not count
         for i, state in enumerate(turn.states):
-            if state["seat"] != self.seat:
+            if state["seat"] != self.seat or turn.legal[i].sum() == 1:
                 continue
-            played, responder = self.rounds[int(state["starter"])]
-            node = 0
-            for bid in state["bids"][: state["num_bids"]]:
-                children = played.first_child[node] + np.arange(played.num_children[node])
-                node = int(children[played.bid[children] == bid][0])
-            (hand,) = np.flatnonzero((played.hands[self.seat] == state["counts"][self.seat]).all(axis=1))
-            chosen = responder.choice[node, hand]
-            actions[i] = turn.params.call if chosen < 0 else played.bid[chosen]
+            own, other = int(state["dice"][self.seat]), int(state["dice"][1 - self.seat])
+            chosen = self.book[Stage(other, own, bool(state["starter"] != self.seat))]
+            hands, _ = hands_of(self.variant, own)
+            (hand,) = np.flatnonzero((hands == state["counts"][self.seat]).all(axis=1))
+            bid = chosen[tuple(state["bids"][: state["num_bids"]].tolist())][hand]
+            actions[i] = turn.params.call if bid < 0 else bid
         return actions
 
 
@@ -140,7 +143,7 @@ def test_the_best_response_wins_what_it_is_said_to(options):
         returns = play_table(variant, players, games, 3)
         own = returns[::2, seat]  # in every second game each sits where it is listed
         error = own.std() / np.sqrt(len(own))
-        assert own.mean() == pytest.approx(best.value, abs=5 * error)
+        assert own.mean() == pytest.approx(2 * best.value - 1, abs=5 * error)
 
 
 def test_answers_instead_of_probabilities():
@@ -163,13 +166,269 @@ def test_answers_instead_of_probabilities():
         assert sampled.value == pytest.approx(exact.value, abs=sampled.error)
 
 
+# --- a plain second implementation ---------------------------------------------------------------------------------
+
+
+class Plain:
+    """Whole games by Python recursion over the game's own kernels: hand by hand, every raise, every round's true stakes."""
+
+    def __init__(self, variant, *players):
+        self.variant, self.players = variant, players  # by seat; None: the best response
+        self.known, self.values = {}, {}
+
+    def position(self, dice, starter, path, hands):
+        state = np.zeros(1, self.variant.game.state)
+        self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
+        state["dice"][0, :2] = dice
+        state["in_play"] = sum(dice)
+        state["seat"] = state["starter"] = starter
+        state["counts"][0, :2] = hands
+        for bid in path:
+            self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([bid]))
+        return state
+
+    def chances(self, seat, dice, starter, path, hands):
+        """What the seat's player does with its hand (the other's is hidden from it), (actions,)."""
+        key = seat, dice, starter, path, tuple(hands[seat])
+        if key not in self.known:
+            state = self.position(dice, starter, path, hands)
+            turn = Turn(self.variant, state, np.zeros(1, np.int64), new_streams(1, 1))
+            self.known[key] = ask_probabilities(self.players[seat], turn)[0]
+        return self.known[key]
+
+    def value(self, dice, starter):
+        """How often seat 0 wins the game from this round on."""
+        if (dice, starter) not in self.values:
+            self.values[dice, starter] = self.first_value(dice, starter)
+        return self.values[dice, starter]
+
+    def first_value(self, dice, starter):
+        hands = [hands_of(self.variant, each) for each in dice]
+        pairs = list(itertools.product(range(len(hands[0][0])), range(len(hands[1][0]))))
+        weights = {(a, b): hands[0][1][a] * hands[1][1][b] for a, b in pairs}
+        if None not in self.players:
+            return sum(self.expected(dice, starter, (), weights, hands, pair) for pair in pairs)
+        found = self.best(dice, starter, (), weights, hands)
+        return sum(found.values()) if self.players[0] is None else 1 - sum(found.values())
+
+    def after_call(self, dice, starter, path, hands):
+        """How often seat 0 wins once the bid is called."""
+        state = self.position(dice, starter, path, hands)
+        self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([self.variant.params.call]))
+        left = tuple(state["dice"][0, :2].tolist())
+        if state["seat"][0] < 0:
+            return float(state["rewards"][0, 0] > 0)
+        return self.value(left, int(state["seat"][0]))
+
+    def legal(self, dice, starter, path, hands):
+        state = self.position(dice, starter, path, hands)
+        masks = np.zeros((1, self.variant.facts.num_actions), np.int8)
+        self.variant.kernels.legal(self.variant.params, state, np.zeros(1, np.int64), masks)
+        return np.flatnonzero(masks[0]).tolist()
+
+    def expected(self, dice, starter, path, weights, hands, pair):
+        both = [hands[seat][0][pair[seat]] for seat in range(2)]
+        seat = (starter + len(path)) % 2
+        total = 0.0
+        for action, chance in enumerate(self.chances(seat, dice, starter, path, both)):
+            if chance > 0 and action == self.variant.params.call:
+                total += chance * weights[pair] * self.after_call(dice, starter, path, both)
+            elif chance > 0:
+                total += self.expected(dice, starter, (*path, action), {pair: weights[pair] * chance}, hands, pair)
+        return total
+
+    def best(self, dice, starter, path, weights, hands):
+        """For each hand of the best response, how often it wins, times what reaches the position."""
+        mine = 0 if self.players[0] is None else 1
+        seat = (starter + len(path)) % 2
+        anyhow = [hands[0][0][0], hands[1][0][0]]
+        found = dict.fromkeys((pair[mine] for pair in weights), -1.0 if seat == mine else 0.0)
+        for action in self.legal(dice, starter, path, anyhow):
+            passed = dict(weights)
+            for pair in weights:
+                if seat != mine:
+                    both = [hands[each][0][pair[each]] for each in range(2)]
+                    passed[pair] *= self.chances(seat, dice, starter, path, both)[action]
+            if action == self.variant.params.call:
+                won = dict.fromkeys(found, 0.0)
+                for pair, weight in passed.items():
+                    first = self.after_call(dice, starter, path, [hands[each][0][pair[each]] for each in range(2)])
+                    won[pair[mine]] += weight * (first if mine == 0 else 1 - first)
+            else:
+                won = self.best(dice, starter, (*path, action), passed, hands)
+            for hand in found:
+                found[hand] = max(found[hand], won[hand]) if seat == mine else found[hand] + won[hand]
+        return found
+
+    def mean(self):
+        """How often seat 0 wins, mean over who begins."""
+        starters = (0, 1) if self.variant.options.starter == "random" else (0,)
+        return np.mean([self.value(self.variant.options.dice_per_seat, starter) for starter in starters])
+
+
+PLAIN = [
+    {"num_dice": 1, "num_faces": 3},
+    {"num_dice": 2, "num_faces": 3},
+    {"num_dice": (2, 1), "num_faces": 3, "wild": "ones", "starter": "first"},
+    {"num_dice": (1, 2), "num_faces": 2, "raise_rule": "either", "wild": "highest"},
+    {"num_dice": 2, "num_faces": 2, "raise_rule": "either", "rounds": "single"},
+]
+
+
+def tangled(variant):
+    """An agent whose choices depend on all that it sees, and do not spread evenly."""
+    weights = np.random.default_rng(5).normal(size=(variant.facts.observation_size, variant.facts.num_actions)) * 2
+
+    def chances(observations, masks):
+        logits = np.exp(observations @ weights) * masks * (np.sin(50 * observations @ weights) > -0.5)
+        logits += 1e-9 * masks
+        return logits / logits.sum(axis=1, keepdims=True)
+
+    return chances
+
+
+@pytest.mark.parametrize("options", PLAIN)
+def test_a_plain_implementation_agrees_on_best_responses(options):
+    variant = configure("liars_dice", past_rounds=False, **options)
+    for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
+        agent = asked(spec)
+        wins = [Plain(variant, None, agent).mean(), 1 - Plain(variant, agent, None).mean()]
+        assert (1 + exploitability(variant, agent)) / 2 == pytest.approx(np.mean(wins), abs=1e-12)
+        assert measure(variant, spec).measures[1].value == pytest.approx(np.mean(wins), abs=1e-12)
+
+
+@pytest.mark.parametrize("options", PLAIN)
+def test_a_plain_implementation_agrees_on_two_agents(options):
+    variant = configure("liars_dice", past_rounds=False, **options)
+    pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
+    for pair in pairs:
+        one, other = map(asked, pair)
+        wins = [Plain(variant, one, other).mean(), 1 - Plain(variant, other, one).mean()]
+        assert winning_probability(variant, *pair) == pytest.approx(np.mean(wins), abs=1e-12)
+
+
+# --- whole games ----------------------------------------------------------------------------------------------------
+
+# Best responses to the text's agent, mean over who begins, as an independent program found them.
+NUMBERS = {(2, 0): 0.85761, (2, 1): 0.94205, (3, 0): 0.88621, (3, 1): 0.96305}
+FIVE_DICE = {0: 0.952, 0.25: 0.957, 0.75: 0.975, 1: 0.984}
+
+
+@pytest.mark.parametrize(("dice", "bluff"), NUMBERS)
+def test_best_responses_in_whole_games(dice, bluff):
+    found = measure("liars_dice", f"numbers:bluff={bluff}", num_dice=dice).measures
+    assert found[1].value == pytest.approx(NUMBERS[dice, bluff], abs=5e-6)
+    assert found[0].value == pytest.approx(2 * found[1].value - 1)
+    assert [each.error for each in found] == [0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bluff", FIVE_DICE)
+def test_best_responses_with_five_dice(bluff):
+    variant = configure("liars_dice")
+    assert (1 + exploitability(variant, agents.make(f"numbers:bluff={bluff}"))) / 2 == pytest.approx(FIVE_DICE[bluff], abs=5e-4)
+
+
+def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
+    """A walk in parts, and an agent asked at every information set though the last bid alone matters to it."""
+
+    def outcome(spec):
+        variant = configure("liars_dice", num_dice=3, num_faces=4, wild="ones")
+        return exploitability(variant, asked(spec)), winning_probability(variant, spec, "numbers:bluff=0.3")
+
+    usual = {spec: outcome(spec) for spec in ("random", "numbers:bluff=0.5")}
+    monkeypatch.setattr(liars_dice_walk, "HEAVY", 3000)
+    monkeypatch.setattr(liars_dice_walk, "ROWS_AT_ONCE", 1000)
+    for spec, expected in usual.items():
+        assert outcome(spec) == pytest.approx(expected, abs=1e-12)
+    for agent in (Uniform, Numbers):
+        monkeypatch.setattr(agent, "memoryless", False)
+    for spec, expected in usual.items():
+        assert outcome(spec) == pytest.approx(expected, abs=1e-12)
+
+
+def test_progress_ends_where_it_should():
+    told = []
+
+    def done(amount, total):
+        told.append(amount / total)
+
+    for options in ({"num_dice": 2}, {"num_dice": (2, 1), "rounds": "single"}, {"num_dice": 2, "starter": "first"}):
+        variant = configure("liars_dice", **options)
+        for spec in ("numbers", "random"):
+            exact.measure(variant, asked(spec), Effort(done=done))
+            assert sum(told) == pytest.approx(1)
+            told.clear()
+            winning_probability(variant, spec, "numbers", done)
+            assert sum(told) == pytest.approx(1)
+            told.clear()
+
+
+def test_an_agent_to_whom_past_rounds_matter():
+    """It is measured as it plays before it has seen a call, and the note says so; two agents are not computed then."""
+    words = "before it has seen a call"
+    for spec, matter in (("reader", True), ("reader:learn=false", False), ("numbers", False)):
+        assert (words in measure("liars_dice", spec, num_dice=3).measures[0].note) == matter
+        assert words not in measure("liars_dice", spec, num_dice=3, rounds="single").measures[0].note
+        if matter:
+            with pytest.raises(ValueError, match="past rounds matter to reader: an exact result of two agents is known for"):
+                winning_probability(configure("liars_dice", num_dice=3), "numbers", spec)
+    for past_rounds in (True, False):
+        variant = configure("liars_dice", num_dice=2, num_faces=3, past_rounds=past_rounds)
+        assert (words in measure(variant, tangled(variant)).measures[0].note) == past_rounds
+
+
+def test_a_round_that_one_would_rather_lose():
+    """No agent of this game is like that yet, so the check is shown values that are."""
+    variant = configure("liars_dice", num_dice=(2, 1))
+    chances = {stage: np.array([0.0 if stage.agent == 1 else 0.9]) for stage in exact._stages(variant, 0)}
+    chances[Stage(2, 1, False)] = np.array([0.5])
+    values = exact._backward(variant, exact._stages(variant, 0), chances, best=False)
+    assert values[Stage(2, 1, False)] == 0
+    variant = configure("liars_dice", num_dice=2)
+    chances = {stage: np.array([0.9 if stage == Stage(2, 1, False) else 0.0]) for stage in exact._stages(variant, 0)}
+    chances[Stage(1, 1, True)] = np.array([1.0])
+    chances[Stage(1, 2, True)] = np.array([0.0])
+    with pytest.raises(ValueError, match="with 2 dice against the agent's 2 one would rather lose the round than win it"):
+        exact._backward(variant, exact._stages(variant, 0), chances, best=True)
+
+
+def test_two_agents_that_are_not_computed():
+    def chances(observations, masks):
+        drawn = np.random.default_rng().random(masks.shape) * masks
+        return drawn / drawn.sum(axis=1, keepdims=True)
+
+    one_die = configure("liars_dice", num_dice=1)
+    for pair in (("numbers", chances), ("mcts:2", "numbers")):
+        with pytest.raises(ValueError, match="are random: an exact result of two agents is known for"):
+            winning_probability(one_die, *pair)
+    with pytest.raises(ValueError, match="an exact result of two agents is known for liars_dice only, not for thirties"):
+        winning_probability(configure("thirties", num_players=2), "random", "random")
+    with pytest.raises(ValueError, match="num_players must be 2 for an exact result of two agents, not 3"):
+        winning_probability(configure("liars_dice", num_players=3), "random", "random")
+    assert winning_probability(one_die, "numbers", "numbers") == pytest.approx(0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options", [{"num_dice": 2}, {"num_dice": 3}, {"num_dice": (2, 3), "starter": "first", "wild": "ones"}]
+)
+def test_two_agents_win_as_often_as_computed(options):
+    variant = configure("liars_dice", **options)
+    specs = ["random", "numbers", "numbers:bluff=0.5", "numbers:bluff=1,preset=article", "reader:learn=false"]
+    for pair in itertools.combinations(specs, 2):
+        played = tournament(variant, pair, 200_000, 11)
+        # Of thirty pairs none should miss twice its 95 % interval.
+        assert winning_probability(variant, *pair) == pytest.approx(played.win_rate[0][1], abs=2 * played.ci95[0][1])
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"num_players": 3}, "num_players must be 2 for an exact measure, not 3: with more players"),
-        ({}, "rounds must be 'single' for an exact measure"),
-        ({"rounds": "single"}, "num_dice=5 with num_faces=6 makes a round of about 784,"),
-        ({"rounds": "single", "num_dice": 2, "reward": "dice"}, "reward must be 'win' for an exact measure, not 'dice'"),
+        ({"num_dice": 6}, "num_dice=6 with num_faces=6 and raise_rule='quantity' makes a round of about 5,970,557,208 "),
+        ({"num_dice": 2, "reward": "dice"}, "reward must be 'win' for an exact measure, not 'dice'"),
+        ({"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "250,000,000 at most are allowed for an exact measure"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(options, words):
@@ -178,9 +437,13 @@ def test_what_cannot_be_measured_is_refused(options, words):
     assert words in str(caught.value)
 
 
-def test_sizes_of_the_trees():
-    """Public nodes of two, three and four dice each, as an independent program counted them."""
-    for dice, nodes in ((2, 634), (3, 10_605), (4, 180_840)):
-        played = rounds_of(configure("liars_dice", num_dice=dice, rounds="single"))[0]
-        assert len(played.bid) == nodes
-        assert sum(played.information_sets(seat) for seat in range(2)) <= MOST_INFORMATION_SETS
+def test_sizes_of_the_rounds():
+    """Information sets with a choice, as an independent program counted them, and the largest of the academic benchmarks."""
+    for dice, sets in ((2, 3_213), (3, 145_040)):
+        played = liars_dice_walk.Round(configure("liars_dice", num_dice=dice), (dice, dice))
+        assert sum(played.information_sets(player) for player in range(2)) == sets
+    openspiel = configure("liars_dice", rules="openspiel", num_dice=2, num_faces=5)
+    played = liars_dice_walk.Round(openspiel, (2, 2))
+    assert sum(played.information_sets(player) for player in range(2)) == 2**19 * 15
+    five = liars_dice_walk.Round(configure("liars_dice"), (5, 5))
+    assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < exact.MOST_INFORMATION_SETS

@@ -19,7 +19,7 @@ import numpy as np
 from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, draw_actions, name_of, resolve
 from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
 
-__all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "measure"]
+__all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure"]
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
@@ -133,13 +133,17 @@ class _Asked:
     For an agent that only acts they are the frequencies of its answers. Two answers are enough as long as they agree.
 
     Attributes:
+        name: the agent's.
         is_random: whether an answer has depended on the agent's random stream. Then another run may give another result.
+        memoryless: whether the agent declares that how a position came about makes no difference to it.
     """
 
-    def __init__(self, agent: Any) -> None:
+    def __init__(self, agent: Any, name: str = "") -> None:
         self.agent = agent
+        self.name = name
         self.is_random = False
         self._states_probabilities = hasattr(agent, "probabilities")
+        self.memoryless = self._states_probabilities and bool(getattr(agent, "memoryless", False))
         self._compared = 0
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -215,22 +219,21 @@ def measure(
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
     measure_game = _measure_of(variant.game)
-    player, name = _player(agent)
-    asked = _Asked(player)
-    runs = [_run(measure_game, variant, asked, Effort(seed, sample, done))]
-    if asked.is_random:
+    player = asked(agent)
+    runs = [_run(measure_game, variant, player, Effort(seed, sample, done))]
+    if player.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
-        runs += [_run(measure_game, variant, asked, Effort(each, sample)) for each in seeds]
+        runs += [_run(measure_game, variant, player, Effort(each, sample)) for each in seeds]
     gap, random_gap = (sum(amounts) for amounts in zip(*((found[0].gap, baseline) for found, baseline in runs)))
     score = 1 - gap / random_gap if random_gap > NOTHING * len(runs) else None
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
-    return Measures(variant.game.name, variant.changed_options(), name, seed, score, measures)
+    return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures)
 
 
-def _run(measure_game: GameMeasure, variant: Variant, asked: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
+def _run(measure_game: GameMeasure, variant: Variant, player: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """One measurement, and the headline's gap for uniformly random play with the same random numbers."""
     silent = dataclasses.replace(effort, done=lambda amount, total: None)
-    return measure_game(variant, asked, effort), measure_game(variant, _Asked(Uniform()), silent)[0].gap
+    return measure_game(variant, player, effort), measure_game(variant, _Asked(Uniform()), silent)[0].gap
 
 
 def _mean(repeated: list[Measurement]) -> Measurement:
@@ -246,15 +249,15 @@ def _mean(repeated: list[Measurement]) -> Measurement:
     return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
 
 
-def _player(agent: Any) -> tuple[Any, str]:
-    """The agent and its name."""
+def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any]) -> Any:
+    """An agent as a game's `measure` sees it, from what `measure` takes."""
     if isinstance(agent, str):
-        return resolve(agent), agent
+        return _Asked(resolve(agent), agent)
     if hasattr(agent, "act") or hasattr(agent, "probabilities"):
-        return agent, name_of(agent)
+        return _Asked(agent, name_of(agent))
     if callable(agent):
         function = _Function(agent)
-        return function, function.name
+        return _Asked(function, function.name)
     raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
 
 

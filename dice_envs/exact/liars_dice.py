@@ -1,324 +1,260 @@
-"""Exact best responses in Liar's Dice: one round between two players.
+"""Exact figures of Liar's Dice between two players: best responses to any agent, and one agent against another.
 
-A round is a tree of public nodes, one for each sequence of bids. Hands stay hidden, so a node holds vectors over a
-seat's hands; a hand is how many dice show each face, weighted with its multinomial probability. The seats' dice are
-independent, so what a call is worth to a hand follows from the other seat's reach, summed by the number of its dice
-that match the bid.
+A whole game comes apart into rounds. A round ends with one player losing a die, and that player begins the next one. For
+an agent that looks at the present round only, what follows depends on the dice left and on who has lost one, and on
+nothing else. As long as winning a round is worth more than losing it, a best response wins each round as often as it
+can; so each round is looked at alone, and the game's value follows backward from its end. `liars_dice_walk` walks the rounds.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities
-from dice_envs.dice import new_streams
-from dice_envs.exact import Effort, Measurement
+from dice_envs.agent import Agent, Turn, ask_probabilities
+from dice_envs.batch import Batch
+from dice_envs.dice import choose_from_mask, new_streams
+from dice_envs.exact import Effort, Measurement, asked
+from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Asked, Record, Round, Source, Tabled, meet, respond
 from dice_envs.game import Variant
-from dice_envs.games.liars_dice import MAX_FACES, NO_BID, count_raises, face_of, matching, nth_raise, play, quantity_of
 from dice_envs.kernel import kernel
 
-__all__ = ["MOST_INFORMATION_SETS", "Policy", "Responder", "Round", "exploitability", "measure", "policy_of", "rounds_of"]
+__all__ = [
+    "MOST_INFORMATION_SETS",
+    "Stage",
+    "exploitability",
+    "measure",
+    "record_response",
+    "response_values",
+    "winning_probability",
+]
 
-MOST_INFORMATION_SETS = 25_000_000  # of one round, both seats together: four dice each; asking at more takes too long
-ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
-
-
-class Round(NamedTuple):
-    """The public tree of one round, parents before their children, the children of a node side by side.
-
-    Node 0 is the empty history. Pairs hold seat 0's part and seat 1's.
-    """
-
-    starter: int
-    bid: np.ndarray  # (nodes,) int64: the last bid, or NO_BID
-    mover: np.ndarray  # (nodes,) int64: the seat to move
-    parent: np.ndarray  # (nodes,) int64; −1 for node 0
-    first_child: np.ndarray  # (nodes,) int64
-    num_children: np.ndarray  # (nodes,) int64: one for each legal bid, in rising order
-    hands: tuple[np.ndarray, np.ndarray]  # (hands, MAX_FACES) int8: how many dice show each face
-    chances: tuple[np.ndarray, np.ndarray]  # (hands,) float64
-    matches: tuple[np.ndarray, np.ndarray]  # (hands, faces) int64: dice that match a bid on the face
-
-    def information_sets(self, seat: int) -> int:
-        """At how many pairs of a node and a hand the seat is to move."""
-        return int((self.mover == seat).sum()) * len(self.hands[seat])
+MOST_INFORMATION_SETS = 250_000_000  # of one round, both players together: five dice each by the article's rule
+PROBED = 512  # positions at which it is seen whether past rounds matter to an agent
+MOST_BIDS_SHOWN = 10  # by past calls, of each player, at these positions
+_PROBE_GAMES, _PROBE_STEPS = 256, 12
+_ROUNDING = 1e-9
+_OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "caller", "loser")  # state fields that calls have set
 
 
-class Policy(NamedTuple):
-    """What one seat does in a round, by node and by its own hand, (nodes, hands) float64."""
+class Stage(NamedTuple):
+    """Where a game stands when a round begins."""
 
-    bids: np.ndarray  # the probability of the bid that leads to the node, at its parent; 1 where that is not its move
-    calls: np.ndarray  # the probability of a call at the node; 0 where it is not its move
-
-
-@kernel
-def _raises(params, state, bid, out):
-    """Write the legal bids after `bid`; returns how many. The state and `out` are modified in place."""
-    state["bid"] = bid
-    count = count_raises(params, state)
-    for k in range(count):
-        out[k] = nth_raise(params, state, k)
-    return count
+    agent: int  # dice of the agent
+    other: int  # dice of its opponent
+    agent_starts: bool
 
 
-def _dealt(variant: Variant, starter: int) -> np.ndarray:
-    """One state in which the round has just been dealt."""
-    state = np.zeros(1, variant.game.state)
-    variant.kernels.deal(variant.params, state, np.zeros(1, np.int64))
-    state["seat"] = state["starter"] = starter
-    return state
-
-
-def _all_hands(variant: Variant, dice: int) -> tuple[np.ndarray, np.ndarray]:
-    faces = variant.params.num_faces
-    thrown = list(itertools.combinations_with_replacement(range(faces), dice))
-    hands = np.array([[throw.count(face) for face in range(MAX_FACES)] for throw in thrown], np.int8)
-    ways = [math.factorial(dice) / math.prod(map(math.factorial, hand.tolist())) for hand in hands]
-    return hands, np.array(ways) / faces**dice
-
-
-@kernel
-def _match_all(params, hands, out):
-    for i in range(len(hands)):
-        for face in range(params.num_faces):
-            out[i, face] = matching(params, hands[i], face)
-
-
-@functools.lru_cache(maxsize=4)
-def rounds_of(variant: Variant) -> tuple[Round, ...]:
-    """The rounds that a game of one round can be: one for each seat that may begin.
-
-    Raises:
-        ValueError: the game is not one round between two players for a win, or it has too many information sets.
-    """
+def _check(variant: Variant, what: str) -> None:
+    """Raise ValueError, naming what cannot be had, unless the game is between two players for a win."""
     options = variant.options
     if options.num_players != 2:
         raise ValueError(
-            f"num_players must be 2 for an exact measure, not {options.num_players}: with more players a best response "
-            "wins from what the others let it have, and no value of the game tells how much of that is the agent's fault"
+            f"num_players must be 2 for {what}, not {options.num_players}: with more players what one wins depends on what "
+            "the others let it have, and no value of the game tells how much of that is the agent's fault"
         )
     if options.reward != "win":
-        raise ValueError(f"reward must be 'win' for an exact measure, not {options.reward!r}, which is not zero-sum")
-    if options.rounds != "single" and max(options.dice_per_seat) > 1:
-        raise ValueError("rounds must be 'single' for an exact measure with more than one die each, not 'elimination'")
-    return tuple(_round(variant, starter) for starter in ((0, 1) if options.starter == "random" else (0,)))
-
-
-def _round(variant: Variant, starter: int) -> Round:
-    params, state = variant.params, _dealt(variant, starter)[0]
-    raises = np.empty(params.num_actions, np.int64)
-    after: dict[int, np.ndarray] = {
-        bid: raises[: _raises(params, state, bid, raises)].copy() for bid in range(NO_BID, params.call)
-    }
-    nodes = dict.fromkeys(after, 1)
-    for bid in reversed(after):
-        nodes[bid] = 1 + sum(nodes[higher] for higher in after[bid].tolist())
-    dealt = [_all_hands(variant, dice) for dice in variant.options.dice_per_seat]
-    sets = nodes[NO_BID] * max(len(hands) for hands, _ in dealt)
+        raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
+    sets = sum(_round(variant, options.dice_per_seat).information_sets(player) for player in range(2))
     if sets > MOST_INFORMATION_SETS:
         raise ValueError(
-            f"num_dice={variant.options.num_dice!r} with num_faces={params.num_faces} makes a round of about {sets:,} "
-            f"information sets; an exact measure takes {MOST_INFORMATION_SETS:,} at most"
+            f"num_dice={options.num_dice!r} with num_faces={options.num_faces} and raise_rule={options.raise_rule!r} makes a "
+            f"round of about {sets:,.0f} information sets; {MOST_INFORMATION_SETS:,} at most are allowed for {what}"
         )
-    size = nodes[NO_BID]
-    bid, parent = np.full(size, NO_BID, np.int64), np.full(size, -1, np.int64)
-    first, count = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    mover = np.full(size, starter, np.int64)
-    made = 1
-    for node in range(size):
-        higher = after[bid[node]]
-        first[node], count[node] = made, len(higher)
-        children = slice(made, made + len(higher))
-        bid[children], parent[children], mover[children] = higher, node, 1 - mover[node]
-        made += len(higher)
-    matches = []
-    for hands, _ in dealt:
-        matches.append(np.zeros((len(hands), params.num_faces), np.int64))
-        _match_all(params, hands, matches[-1])
-    (hands_0, chances_0), (hands_1, chances_1) = dealt
-    return Round(starter, bid, mover, parent, first, count, (hands_0, hands_1), (chances_0, chances_1), tuple(matches))  # type: ignore[arg-type]
 
 
-# --- policies -----------------------------------------------------------------------------------------------------
+@functools.lru_cache(maxsize=64)
+def _round(variant: Variant, dice: tuple[int, int]) -> Round:
+    return Round(variant, dice)
 
 
-@kernel
-def _positions(params, dealt, bid, parent, hands, nodes, which, states):
-    """Set states[i] to node nodes[i], its mover holding hand which[i]. In place."""
-    path = np.empty(len(dealt[0]["bids"]), np.int64)
-    for i in range(len(nodes)):
-        state = states[i]
-        states[i] = dealt[0]
-        length = 0
-        node = nodes[i]
-        while parent[node] >= 0:
-            path[length] = bid[node]
-            length += 1
-            node = parent[node]
-        for k in range(length):
-            play(params, state, path[length - 1 - k])
-        for seat in range(2):  # the other seat's hand is drawn again for whoever looks
-            for face in range(MAX_FACES):
-                state["counts"][seat, face] = 0
-        for face in range(MAX_FACES):
-            state["counts"][state["seat"], face] = hands[which[i], face]
+def _starters(variant: Variant) -> tuple[int, ...]:
+    """The seats that may begin the game."""
+    return (0, 1) if variant.options.starter == "random" else (0,)
 
 
-@kernel
-def _spread(call, bid, first, count, nodes, which, chances, bids, calls):
-    """Write the probabilities of each action to where they lead. The last two are modified in place."""
-    for i in range(len(nodes)):
-        node = nodes[i]
-        calls[node, which[i]] = chances[i, call]
-        for child in range(first[node], first[node] + count[node]):
-            bids[child, which[i]] = chances[i, bid[child]]
+def _seats(variant: Variant) -> tuple[int, ...]:
+    """The seats that an agent must be asked in: one, if the other one sees and does the same."""
+    first, second = variant.options.dice_per_seat
+    return (0,) if first == second and variant.options.starter == "random" else (0, 1)
 
 
-def policy_of(
-    variant: Variant, played: Round, seat: int, agent: Any, seed: int = 0, done: Callable[[int], Any] = lambda amount: None
-) -> Policy:
-    """The policy of an agent that states its probabilities, asked once at every information set of the seat.
+def _first_stages(variant: Variant, seat: int) -> list[Stage]:
+    dice = variant.options.dice_per_seat
+    return [Stage(dice[seat], dice[1 - seat], starter == seat) for starter in _starters(variant)]
 
-    Args:
-        variant: the game.
-        played: a round of it.
-        seat: the agent's.
-        agent: see `dice_envs.agent.ask_probabilities`.
-        seed: of the agent's own random stream.
-        done: told how many information sets have been asked for, as they are.
+
+def _stages(variant: Variant, seat: int) -> list[Stage]:
+    """The rounds that a game may come to with the agent in the seat: after the first, the starter has just lost a die.
+
+    Those with fewer dice come first.
+    """
+    stages = set(_first_stages(variant, seat))
+    if variant.options.rounds == "elimination":
+        own, other = variant.options.dice_per_seat[seat], variant.options.dice_per_seat[1 - seat]
+        stages |= {Stage(a, b, True) for a in range(1, own) for b in range(1, other + 1)}
+        stages |= {Stage(a, b, False) for a in range(1, own + 1) for b in range(1, other)}
+    return sorted(stages, key=lambda stage: (stage.agent + stage.other, stage))
+
+
+def _information_sets(variant: Variant, seats: Iterable[int]) -> float:
+    """At how many the agent has a choice, over all rounds."""
+    total = 0.0
+    for seat in seats:
+        for stage in _stages(variant, seat):
+            played, player = _placed(variant, stage)
+            total += played.information_sets(player)
+    return total
+
+
+def _placed(variant: Variant, stage: Stage) -> tuple[Round, int]:
+    """The round, and which of its players the agent is."""
+    if stage.agent_starts:
+        return _round(variant, (stage.agent, stage.other)), 0
+    return _round(variant, (stage.other, stage.agent)), 1
+
+
+def _source(agent: Any, played: Round, player: int, seat: int, streams: np.ndarray) -> Source:
+    by_asking = Asked(played, player, agent, seat, streams)
+    return Tabled(by_asking, played, player) if getattr(agent, "memoryless", False) else by_asking
+
+
+def _backward(
+    variant: Variant, stages: Iterable[Stage], chances: dict[Stage, np.ndarray], best: bool
+) -> dict[Stage, np.ndarray]:
+    """How often the opponent wins the game from each stage on, from how often it wins each round.
+
+    With `best` the first number of each is a best response's, and winning a round must be worth no less than losing it.
 
     Raises:
-        AgentError: the agent's probabilities are no distribution over the legal actions.
+        ValueError: losing a round is worth more.
     """
-    mine = np.flatnonzero(played.mover == seat)
-    hands = len(played.hands[seat])
-    policy = Policy(np.ones((len(played.bid), hands)), np.zeros((len(played.bid), hands)))
-    dealt = _dealt(variant, played.starter)
-    # One hand's opposite must not be empty: whoever looks at the position counts the dice of both.
-    streams = new_streams(seed, min(ROWS_AT_ONCE, len(mine) * hands))
-    for start in range(0, len(mine) * hands, ROWS_AT_ONCE):
-        rows = np.arange(start, min(start + ROWS_AT_ONCE, len(mine) * hands))
-        nodes, which = mine[rows // hands], rows % hands
-        states = np.zeros(len(rows), variant.game.state)
-        _positions(variant.params, dealt, played.bid, played.parent, played.hands[seat], nodes, which, states)
-        chances = ask_probabilities(agent, Turn(variant, states, np.arange(len(rows)), streams[: len(rows)]))
-        _spread(variant.params.call, played.bid, played.first_child, played.num_children, nodes, which, chances, *policy)
-        done(len(rows))
-    return policy
+    values: dict[Stage, np.ndarray] = {}
+    single = variant.options.rounds == "single"
+    for stage in stages:
+        won, lost = np.ones(len(chances[stage])), np.zeros(len(chances[stage]))
+        if not single and stage.agent > 1:
+            won = values[Stage(stage.agent - 1, stage.other, True)]
+        if not single and stage.other > 1:
+            lost = values[Stage(stage.agent, stage.other - 1, False)]
+        if best and won[0] < lost[0] - _ROUNDING:
+            raise ValueError(
+                f"no best response is known: with {stage.other} dice against the agent's {stage.agent} one would rather lose "
+                f"the round than win it ({lost[0]:.6f} of the games are won after it is lost, {won[0]:.6f} after it is won)"
+            )
+        values[stage] = lost + (won - lost) * chances[stage]
+    return values
 
 
-# --- best responses -------------------------------------------------------------------------------------------------
+def response_values(
+    variant: Variant,
+    agent: Any,
+    seat: int,
+    seed: int = 0,
+    copies: int = 1,
+    done: Callable[[float], Any] = lambda amount: None,
+    record: Callable[[Stage], Record] | None = None,
+) -> list[np.ndarray]:
+    """How often a best response wins from an agent that states its probabilities, for each seat that may begin.
 
-CALLS = -1  # value of a response where it calls; else it is the node that its bid leads to
+    Args:
+        variant: the game, between two players for a win.
+        agent: see `dice_envs.agent.ask_probabilities`; it is taken to look at the present round only.
+        seat: the agent's.
+        seed: of the agent's own random streams.
+        copies: 2: the agent is asked twice everywhere, and the best response to its first answers is valued against the
+            second ones too.
+        done: told of how many information sets have been dealt with.
+        record: makes, for a round, what is told of the response at each node (see `liars_dice_walk.respond`).
 
-
-@kernel
-def _reach(mover, first, count, responder, chances, bids, reach):
-    """Write how likely the other seat holds each hand and bids as the history says, (nodes, hands). In place."""
-    reach[0] = chances
-    for node in range(len(mover)):
-        for child in range(first[node], first[node] + count[node]):
-            for hand in range(reach.shape[1]):
-                reach[child, hand] = reach[node, hand] * (1.0 if mover[node] == responder else bids[child, hand])
-
-
-@kernel
-def _call_values(params, bid, mine, weights, own, other, matched, value):
-    """Write what a call of `bid` is worth to each own hand. `matched` is scratch. Both modified in place.
-
-    `weights` (other's hands,) is the other's reach; `own` and `other` are matches (hands, faces).
+    Returns:
+        (copies,) float64 for each seat that may begin.
     """
-    quantity = quantity_of(params, bid) + 1
-    face = face_of(params, bid)
-    matched[:] = 0.0
-    for hand in range(len(other)):
-        matched[other[hand, face]] += weights[hand]
-    for k in range(len(matched) - 2, -1, -1):
-        matched[k] += matched[k + 1]
-    for hand in range(len(own)):
-        holds = matched[max(0, quantity - own[hand, face])]
-        value[hand] = matched[0] - 2.0 * holds if mine else 2.0 * holds - matched[0]  # the caller wins if the bid fails
+    streams = np.array([new_streams(seed + copy, ROWS_AT_ONCE) for copy in range(copies)])
+    stages = _stages(variant, seat)
+    chances = {}
+    for stage in stages:
+        played, player = _placed(variant, stage)
+        source = _source(agent, played, player, seat, streams)
+        chances[stage] = respond(played, player, source, copies, done, record(stage) if record is not None else None)
+    values = _backward(variant, stages, chances, best=True)
+    return [values[stage] for stage in _first_stages(variant, seat)]
 
 
-@kernel
-def _respond(params, bid, mover, first, count, responder, own, other, calls, reach, choose, response, values):
-    """Write the responder's counterfactual values (nodes, own hands), in place.
+def record_response(
+    variant: Variant, agent: Any, seat: int, seed: int = 0
+) -> tuple[float, dict[Stage, dict[tuple[int, ...], np.ndarray]]]:
+    """A best response to the agent in a seat, for small games: how often it wins, and what it does.
 
-    With `choose` its best response is found and written into `response` (nodes, own hands), in place; else that one is
-    played. `own` and `other` are matches (hands, faces).
+    Returns:
+        For each round the bids made before a decision → for each of its hands (see `Round.hands`) the bid that it makes,
+        or −1 for a call. Where the agent never lets it come to, nothing is said.
     """
-    matched = np.empty(params.num_actions + 1)  # a hand has fewer dice than the game has actions
-    weights = np.empty(len(other))
-    called = np.empty(len(own))
-    for node in range(len(bid) - 1, -1, -1):
-        mine = mover[node] == responder
-        value = values[node]
-        value[:] = -np.inf if mine and choose else 0.0
-        if bid[node] != NO_BID:
-            for hand in range(len(other)):
-                weights[hand] = reach[node, hand] * (1.0 if mine else calls[node, hand])
-            _call_values(params, bid[node], mine, weights, own, other, matched, called)
-            for hand in range(len(own)):
-                if not mine or choose or response[node, hand] == CALLS:
-                    value[hand] = called[hand]
-                    response[node, hand] = CALLS
-        for child in range(first[node], first[node] + count[node]):
-            for hand in range(len(own)):
-                later = values[child, hand]
-                if not mine:
-                    value[hand] += later
-                elif choose and later > value[hand]:
-                    value[hand] = later
-                    response[node, hand] = child
-                elif not choose and response[node, hand] == child:
-                    value[hand] = later
+    _check(variant, "a best response")
+    book: dict[Stage, dict[tuple[int, ...], np.ndarray]] = {}
 
+    def record(stage: Stage) -> Record:
+        return book.setdefault(stage, {}).__setitem__
 
-class Responder:
-    """A best response of one seat to a policy of the other in a round.
-
-    Attributes:
-        value: what it wins from that policy, between −1 and 1.
-        choice: (nodes, own hands) int32, CALLS or the node that the bid leads to; means nothing where it is not to move.
-    """
-
-    def __init__(self, variant: Variant, played: Round, seat: int, policy: Policy) -> None:
-        self._variant, self._played, self._seat = variant, played, seat
-        self.choice = np.zeros((len(played.bid), len(played.hands[seat])), np.int32)
-        self.value = self._play(policy, choose=True)
-
-    def against(self, policy: Policy) -> float:
-        """What it wins from another policy."""
-        return self._play(policy, choose=False)
-
-    def _play(self, policy: Policy, choose: bool) -> float:
-        played, own, other = self._played, self._seat, 1 - self._seat
-        reach = np.empty((len(played.bid), len(played.hands[other])))
-        values = np.empty((len(played.bid), len(played.hands[own])))
-        tree = played.bid, played.mover, played.first_child, played.num_children
-        _reach(*tree[1:], own, played.chances[other], policy.bids, reach)
-        matches = played.matches[own], played.matches[other]
-        _respond(self._variant.params, *tree, own, *matches, policy.calls, reach, choose, self.choice, values)
-        return float(values[0] @ played.chances[own])
+    values = response_values(variant, agent, seat, seed, record=record)
+    return float(np.mean([value[0] for value in values])), book
 
 
 def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
-    """What best responses win from an agent that states its probabilities, mean over the seats and who begins."""
-    wins = [
-        Responder(variant, played, seat, policy_of(variant, played, 1 - seat, agent, seed)).value
-        for played in rounds_of(variant)
-        for seat in range(2)
-    ]
-    return sum(wins) / len(wins)
+    """What best responses win from an agent that states its probabilities, mean over the seats and who begins.
+
+    Raises:
+        ValueError: the game is not between two players for a win, or it is too large.
+    """
+    _check(variant, "an exact measure")
+    wins = [value[0] for seat in _seats(variant) for value in response_values(variant, agent, seat, seed)]
+    return float(2 * np.mean(wins) - 1)
 
 
-# --- the measure --------------------------------------------------------------------------------------------------
+# --- past rounds ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _draw_legal(states, masks, actions):
+    for i in range(len(actions)):
+        actions[i] = choose_from_mask(states[i], masks[i])
+
+
+def _looks_back(variant: Variant, agent: Any, seed: int) -> bool:
+    """Whether what calls have shown in past rounds makes a difference to the agent, at positions of random play.
+
+    It is asked as if no call had been seen, and as if calls had shown so many bids, and so many honest ones, drawn at random.
+    """
+    batch = Batch(variant, _PROBE_GAMES, seed)
+    positions = []
+    for _ in range(_PROBE_STEPS):
+        masks = batch.legal()
+        seen = batch.states["bids_shown"].sum(axis=1) > 0
+        positions.append(batch.states[(masks.sum(axis=1) > 1) & (seen | (variant.options.rounds == "single"))])
+        actions = np.zeros(_PROBE_GAMES, np.int64)
+        _draw_legal(batch.states, masks, actions)
+        going = np.flatnonzero(batch.states["seat"] >= 0)
+        batch.play(actions[going], going)
+    states = np.concatenate(positions)
+    states = states[:: max(1, len(states) // PROBED)][:PROBED].copy()
+    if not len(states):
+        return False
+    forgotten = states.copy()
+    for name in _OF_THE_PAST:
+        forgotten[name] = Batch(variant, 1, seed).states[name]
+    if variant.options.rounds == "elimination":
+        rng = np.random.default_rng(seed)
+        states["bids_shown"][:, :2] = rng.integers(0, MOST_BIDS_SHOWN + 1, (len(states), 2))
+        states["bids_honest"] = rng.integers(0, states["bids_shown"] + 1)
+    everywhere, streams = np.arange(len(states)), new_streams(seed, len(states))
+    answers = [ask_probabilities(agent, Turn(variant, each, everywhere, streams.copy())) for each in (states, forgotten)]
+    return bool(np.abs(answers[0] - answers[1]).max() > _ROUNDING)
+
+
+# --- the measure ----------------------------------------------------------------------------------------------------
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
@@ -332,29 +268,98 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     The agent's exploitability lies between the two, and so does the interval given.
 
     Raises:
-        ValueError: see `rounds_of`.
+        ValueError: the game is not between two players for a win, or it is too large; or a best response would rather lose
+            a round than win it.
     """
-    rounds = rounds_of(variant)
-    total = sum(played.information_sets(seat) for played in rounds for seat in range(2))
+    _check(variant, "an exact measure")
+    seats = _seats(variant)
+    total = _information_sets(variant, seats)
 
-    def done(amount: int) -> None:
-        effort.done(amount, total)
+    def done(amount: float) -> None:
+        effort.done(amount, total)  # type: ignore[arg-type]
 
-    most, least = np.empty((len(rounds), 2)), np.empty((len(rounds), 2))  # of the best response in each seat
-    for row, played in enumerate(rounds):
-        for seat in range(2):
-            responder = Responder(variant, played, seat, policy_of(variant, played, 1 - seat, agent, effort.seed, done))
-            most[row, seat] = least[row, seat] = responder.value
-            if getattr(agent, "is_random", False):
-                least[row, seat] = responder.against(policy_of(variant, played, 1 - seat, agent, effort.seed + 1))
-    by_seat = (most + least).mean(axis=0) / 2
-    exploitability = float(by_seat.mean())
-    error = float((most - least).mean()) / 2
-    sizes = f"{total:,} information sets"
-    shares = ", ".join(f"{(1 + won) / 2:.6f} in seat {seat}" for seat, won in enumerate(by_seat))
+    looks_back = _looks_back(variant, agent, effort.seed)
+    copies = 2 if getattr(agent, "is_random", False) else 1
+    while True:
+        found = [response_values(variant, agent, seat, effort.seed, copies, done) for seat in seats]
+        if copies == 2 or not getattr(agent, "is_random", False):
+            break
+        copies = 2  # it has taken until now to see it
+    wins = np.array(found)  # (seats, who begins, copies)
+    middle = (wins[..., 0] + wins[..., -1]) / 2
+    rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
+    notes = [f"{total:,.0f} information sets"]
+    if looks_back:
+        notes.append("measured as the agent plays before it has seen a call, though past rounds matter to it")
+    gap = max(0.0, 2 * rate - 1)
     return [
-        Measurement("exploitability", exploitability, 0.0, max(0.0, exploitability), error, "return", sizes),
-        Measurement(
-            "best response wins", (1 + exploitability) / 2, 0.5, max(0.0, exploitability / 2), error / 2, "probability", shares
-        ),
+        Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes)),
+        Measurement("best response wins", rate, 0.5, gap / 2, error, "probability", _shares(variant, seats, middle)),
     ]
+
+
+def _shares(variant: Variant, seats: tuple[int, ...], wins: np.ndarray) -> str:
+    """How often the best response wins where it starts and where it does not, in words."""
+    by_role: dict[bool, list[float]] = {True: [], False: []}
+    for seat, row in zip(seats, wins, strict=True):
+        for stage, share in zip(_first_stages(variant, seat), row, strict=True):
+            by_role[not stage.agent_starts].append(float(share))
+    return f"{np.mean(by_role[True]):.6f} where it starts, {np.mean(by_role[False]):.6f} where it does not"
+
+
+# --- one agent against another ----------------------------------------------------------------------------------------
+
+
+def winning_probability(
+    variant: Variant,
+    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
+    other: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
+    done: Callable[[float, float], Any] = lambda amount, total: None,
+) -> float:
+    """How often an agent wins from another, mean over the seats and who begins, without sampling.
+
+    Args:
+        variant: the game, between two players for a win.
+        agent, other: as `dice_envs.measure` takes them; their answers must not be random.
+        done: told of progress as (amount done since the last call, amount in all).
+
+    Raises:
+        ValueError: there is no exact result for the game, its options or the agents.
+        AgentError: an agent's probabilities or actions are against the rules.
+    """
+    what = "an exact result of two agents"
+    if variant.game.name != "liars_dice":
+        raise ValueError(f"{what} is known for liars_dice only, not for {variant.game.name}")
+    _check(variant, what)
+    players = [asked(each) for each in (agent, other)]
+    for player in players:
+        looks_back = _looks_back(variant, player, 0)
+        _check_steady(player, what)
+        if looks_back and variant.options.rounds == "elimination":
+            raise ValueError(f"past rounds matter to {player.name}: {what} is known for agents that look at one round only")
+    total = 0.0
+    seats = _seats(variant)
+    for seat in seats:
+        total += sum(float(_placed(variant, stage)[0].decisions[:, 0].sum()) for stage in _stages(variant, seat))
+    streams = new_streams(0, ROWS_AT_ONCE)[None]
+    wins = []
+    for seat in seats:
+        stages = _stages(variant, seat)
+        chances = {}
+        for stage in stages:
+            played, player_number = _placed(variant, stage)
+            own = _source(players[0], played, player_number, seat, streams)
+            others = _source(players[1], played, 1 - player_number, 1 - seat, streams)
+            sources = (own, others) if stage.agent_starts else (others, own)
+            started = meet(played, sources, lambda amount: done(amount, total))
+            chances[stage] = np.array([1 - started if stage.agent_starts else started])
+        values = _backward(variant, stages, chances, best=False)
+        wins += [1 - values[stage][0] for stage in _first_stages(variant, seat)]
+    for player in players:
+        _check_steady(player, what)
+    return float(np.mean(wins))
+
+
+def _check_steady(player: Any, what: str) -> None:
+    if player.is_random:
+        raise ValueError(f"the answers of {player.name} are random: {what} is known for agents whose probabilities are fixed")

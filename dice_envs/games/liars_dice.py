@@ -65,6 +65,8 @@ class Options:
         starter: who bids first in the first round: "random" or "first" (seat 0).
         reward: "win": at the end +1 for the winner and -1/(n-1) for the others (one round: -1 for the loser of the
             call and +1/(n-1) for the others); "dice": -1 for each die lost, when it is lost.
+        past_rounds: False leaves what past rounds' calls have shown out of the observation, so that choices can depend
+            on the present round only.
         rules: "openspiel" is short for two players, "either", wild "highest", "single" and starter "first".
     """
 
@@ -76,6 +78,7 @@ class Options:
     rounds: Literal["elimination", "single"] = "elimination"
     starter: Literal["random", "first"] = "random"
     reward: Literal["win", "dice"] = "win"
+    past_rounds: bool = True
     rules: Literal["standard", "openspiel"] = "standard"
 
     def __post_init__(self) -> None:
@@ -103,6 +106,7 @@ class Options:
         check_choice("rounds", self.rounds, ("elimination", "single"))
         check_choice("starter", self.starter, ("random", "first"))
         check_choice("reward", self.reward, ("win", "dice"))
+        check_choice("past_rounds", self.past_rounds, (True, False))
 
     @property
     def dice_per_seat(self) -> tuple[int, ...]:
@@ -124,6 +128,7 @@ class Params(NamedTuple):
     single: bool
     random_starter: bool
     pay_dice: bool
+    past_rounds: bool
     at: tuple[int, ...]  # where each of `_blocks` begins
 
 
@@ -144,7 +149,7 @@ def _blocks(options: Options) -> tuple[Block, ...]:
         Block("bid_face", len(faces), "face of the last bid, one-hot", (("face",), faces), flags=True),
         Block("bid_quantity", 1, "quantity of the last bid / all dice at the start", high=dice),
         Block("bid_chance", 1, "probability that the last bid holds, given the own dice and fair others; 1 with no bid"),
-        Block("past_bids", 2 * n, past, (seats, ("honest", "seen"))),
+        Block("past_bids", 2 * n if options.past_rounds else 0, past, (seats, ("honest", "seen"))),
     )
 
 
@@ -163,6 +168,7 @@ def _params(options: Options) -> Params:
         single=options.rounds == "single",
         random_starter=options.starter == "random",
         pay_dice=options.reward == "dice",
+        past_rounds=options.past_rounds,
         at=offsets(_blocks(options)),
     )
 
@@ -484,9 +490,10 @@ def observe(params, state, seat, out):
         out[dice_at + relative] = state["dice"][other] / most
         if state["seat"] == other:
             out[mover_at + relative] = 1
-        shown = np.float32(state["bids_shown"][other])
-        out[past_at + 2 * relative] = (state["bids_honest"][other] + np.float32(1)) / (shown + np.float32(2))
-        out[past_at + 2 * relative + 1] = shown / (shown + np.float32(MANY_BIDS))
+        if params.past_rounds:
+            shown = np.float32(state["bids_shown"][other])
+            out[past_at + 2 * relative] = (state["bids_honest"][other] + np.float32(1)) / (shown + np.float32(2))
+            out[past_at + 2 * relative + 1] = shown / (shown + np.float32(MANY_BIDS))
     who = np.int64(state["starter"])
     for i in range(state["num_bids"]):
         out[bids_at + relative_seat(who, seat, n) * bids + state["bids"][i]] = 1
