@@ -7,6 +7,7 @@ add up: a better raise is worth more to a player who also calls well.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -19,22 +20,29 @@ from dice_envs.exact.liars_dice_solution import Dice, Solution, SolvedRound, edg
 from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Asked, Asking, Round, Source, Tabled, meet
 from dice_envs.kernel import kernel
 
-__all__ = ["PARTS", "Mixed", "Part", "Played", "Solved", "mean_loss", "wins_against"]
+__all__ = ["PARTS", "Mixed", "Part", "Played", "Solved", "mean_loss", "wins_against", "wins_game"]
+
+
+KEPT, BOTH, QUANTITY, FACE = range(4)  # values of `Part.opening`
 
 
 class Part(NamedTuple):
     """What of an agent's play is the solution's."""
 
     calls: bool = False  # whether it calls or raises
-    opening: bool = False  # its first bid
+    opening: int = (
+        KEPT  # its first bid: nothing of it, all of it, the quantity with its own face, the face with its own quantity
+    )
     raises: bool = False  # what it raises to, when it raises
 
 
 PARTS = {
-    "as it plays": Part(),
-    "the solution's calls": Part(calls=True),
-    "the solution's first bids": Part(opening=True),
-    "the solution's raises": Part(raises=True),
+    "nothing": Part(),
+    "calls": Part(calls=True),
+    "first bids": Part(opening=BOTH),
+    "quantity of first bids": Part(opening=QUANTITY),
+    "face of first bids": Part(opening=FACE),
+    "raises": Part(raises=True),
 }
 
 OUTSIDE = -1  # as in liars_dice_solution; kernels take globals of their own file for constants
@@ -75,6 +83,14 @@ def _write_solved(
             at += hands
 
 
+class Answers(NamedTuple):
+    """What a source writes. See `liars_dice_walk.Asking`."""
+
+    calls: np.ndarray
+    raises: np.ndarray
+    alive: np.ndarray
+
+
 class Solved:
     """A player of a solved round, as a source of probabilities. See `liars_dice_walk.Source`."""
 
@@ -95,45 +111,55 @@ class Solved:
 
 
 @kernel
-def _combine(
-    slots, rows, start, weight, first, entry_at, raise_at, with_calls, with_opening, with_raises,
-    own_calls, own_raises, own_alive, other_calls, other_raises, other_alive, calls, raises, alive,
-):  # fmt: skip
-    """Write the own play with parts of the other's into the last three. In place."""
+def _combine(slots, rows, start, weight, first, entry_at, raise_at, calls_too, opening_too, raises_too, own, other, mixed):
+    """Write the own play with parts of the other's into `mixed`. In place, and `own` and `other` too: their raises that no
+    hand makes become 0.
+    """
     counted = 0
     for node in range(len(slots)):
         begin = start[rows[node]]
         hands = start[rows[node] + 1] - begin
         edges = first[slots[node] + 1] - first[slots[node]]
-        for edge in range(counted, counted + edges):
-            alive[edge] = 0
+        for edge in range(edges):
+            at = raise_at[node] + edge * hands
+            mixed.alive[counted + edge] = 0
+            mixed.raises[at : at + hands] = 0.0
+            if own.alive[counted + edge] == 0:
+                own.raises[at : at + hands] = 0.0
+            if other.alive[counted + edge] == 0:
+                other.raises[at : at + hands] = 0.0
         for k in range(hands):
-            own = 0.0
-            other = 0.0
-            for edge in range(edges):
-                at = raise_at[node] + edge * hands + k
-                raises[at, 0] = 0.0
-                own += own_raises[at, 0] if own_alive[counted + edge] > 0 else 0.0
-                other += other_raises[at, 0] if other_alive[counted + edge] > 0 else 0.0
             entry = entry_at[node] + k
-            calls[entry, 0] = other_calls[entry, 0] if with_calls else own_calls[entry, 0]
-            left = weight[begin + k, 0] - calls[entry, 0]
-            takes_other = with_opening if slots[node] == 0 else with_raises
-            if (other if takes_other else own) == 0.0:  # it never raises with this hand
+            mixed.calls[entry, 0] = other.calls[entry, 0] if calls_too else own.calls[entry, 0]
+            of_own = 0.0
+            of_other = 0.0
+            for edge in range(edges):
+                of_own += own.raises[raise_at[node] + edge * hands + k, 0]
+                of_other += other.raises[raise_at[node] + edge * hands + k, 0]
+            left = weight[begin + k, 0] - mixed.calls[entry, 0]
+            takes_other = opening_too if slots[node] == 0 else raises_too
+            if (of_other if takes_other else of_own) == 0.0:  # it never raises with this hand
                 takes_other = not takes_other
-            total = other if takes_other else own
+            total = of_other if takes_other else of_own
             if left <= 0.0 or total == 0.0:
                 continue
             for edge in range(edges):
                 at = raise_at[node] + edge * hands + k
-                share = 0.0
-                if takes_other:
-                    share = other_raises[at, 0] if other_alive[counted + edge] > 0 else 0.0
-                else:
-                    share = own_raises[at, 0] if own_alive[counted + edge] > 0 else 0.0
-                raises[at, 0] = left * share / total
-                alive[counted + edge] += raises[at, 0] > 0.0
+                mixed.raises[at, 0] = (other.raises[at, 0] if takes_other else own.raises[at, 0]) * left / total
+                mixed.alive[counted + edge] += mixed.raises[at, 0] > 0.0
         counted += edges
+
+
+def _first_bids(round_: Round, quantities: Answers, faces: Answers) -> np.ndarray:
+    """First bids (bids, hands) of the one's quantities and the other's faces, drawn apart; weighted like both."""
+    bids = slice(round_.first[0], round_.first[1])
+    need, face = round_.need[round_.child[bids]], round_.face[round_.child[bids]]
+    by_quantity, by_face = (
+        np.where(each.alive[:, None] > 0, each.raises.reshape(len(need), -1), 0.0) for each in (quantities, faces)
+    )
+    weight = by_face.sum(axis=0)
+    by_quantity, by_face = (need[:, None] == need).astype(float) @ by_quantity, (face[:, None] == face).astype(float) @ by_face
+    return np.divide(by_quantity * by_face, weight, out=np.zeros_like(by_face), where=weight > 0)
 
 
 class Mixed:
@@ -143,18 +169,26 @@ class Mixed:
     """
 
     def __init__(self, round_: Round, own: Source, other: Source, part: Part) -> None:
-        self._round, self._sources, self._part = round_, (own, other), part
+        self._round, self._own, self._other, self._part = round_, own, other, part
 
     def write(self, asking: Asking) -> None:
-        answers: list[np.ndarray] = []
-        for source in self._sources:
-            empty = np.zeros_like(asking.calls), np.zeros_like(asking.raises), np.zeros_like(asking.alive)
-            source.write(asking._replace(calls=empty[0], raises=empty[1], alive=empty[2]))
-            answers += empty
+        own, other = (_answers(source, asking) for source in (self._own, self._other))
+        mixed = Answers(asking.calls, asking.raises, asking.alive)
+        part, reach = self._part, asking.reach
+        if asking.slots[0] == 0 and part.opening in (QUANTITY, FACE):
+            both = _first_bids(self._round, *((other, own) if part.opening == QUANTITY else (own, other)))
+            other.raises[:, 0] = both.reshape(-1)
+            other.alive[:] = (both > 0).sum(axis=1)
         _combine(
-            asking.slots, asking.rows, asking.reach.start, asking.reach.weight, self._round.first, asking.entry_at,
-            asking.raise_at, *self._part, *answers, asking.calls, asking.raises, asking.alive,
+            asking.slots, asking.rows, reach.start, reach.weight, self._round.first, asking.entry_at, asking.raise_at,
+            part.calls, part.opening != KEPT, part.raises, own, other, mixed,
         )  # fmt: skip
+
+
+def _answers(source: Source, asking: Asking) -> Answers:
+    answers = Answers(np.zeros_like(asking.calls), np.zeros_like(asking.raises), np.zeros_like(asking.alive))
+    source.write(asking._replace(calls=answers.calls, raises=answers.raises, alive=answers.alive))
+    return answers
 
 
 class Played(NamedTuple):
@@ -197,6 +231,19 @@ def wins_against(
             found[name][dice] = Played(starting, 1 - other_starting, solved.value, 1 - solved.value)
             done(1)
     return found
+
+
+def wins_game(played: Mapping[Dice, Played], dice: int) -> float:
+    """The chance to win a game of elimination in which both begin with so many dice, mean over who starts."""
+
+    @functools.cache
+    def wins(own: int, others: int, starting: bool) -> float:
+        if own == 0 or others == 0:
+            return float(others == 0)
+        chance = played[own, others].starting if starting else played[others, own].following
+        return chance * wins(own, others - 1, False) + (1 - chance) * wins(own - 1, others, True)
+
+    return (wins(dice, dice, True) + wins(dice, dice, False)) / 2
 
 
 def mean_loss(solution: Solution, played: Mapping[Dice, Played]) -> float:

@@ -566,7 +566,7 @@ class _Plan:
 
     def __init__(self, solved: SolvedRound) -> None:
         self.solved = solved
-        tree, kinds = solved.tree, solved.tree.kinds
+        tree = solved.tree
         self.edge_bids = tree.edge_bids
         self.edge_of = edges_by_bid(tree)
         self.by_hand = tuple(np.array([both[player] for both in tree.class_of], np.int64) for player in range(2))

@@ -85,7 +85,7 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
     habits = answer.habits[answer.full]
     quantities = np.flatnonzero(habits.openings.sum(axis=1) >= 5e-4)
     faces = habits.openings.shape[1]
-    with saved_plot(folder, "liars_dice_openings", ncols=2, figsize=(11, 4)) as (figure, (left, right)):
+    with saved_plot(folder, "liars_dice_openings", ncols=2, figsize=(11, 4)) as (_, (left, right)):
         grid = 100 * habits.openings[quantities]
         _heat(left, grid, "Blues", 0, max(1.0, float(grid.max())), "{:.1f}")
         left.set_xticks(range(faces), range(1, faces + 1))
@@ -93,7 +93,7 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
         left.set_xlabel("face")
         left.set_ylabel("quantity")
         left.set_title(f"first bids, %, {answer.dice} v {answer.dice} dice")
-        held = [most for most in range(1, answer.dice + 1) if habits.openings_by_most[:, most].sum() > 0]
+        held = np.flatnonzero(habits.openings_by_most.sum(axis=0) > 0)
         shares = shares_of(habits.openings_by_most[np.ix_(quantities, held)].T)
         labels = [f"{most} ({100 * habits.openings_by_most[:, most].sum():.3g} %)" for most in held]
         import matplotlib
