@@ -8,7 +8,7 @@ add up: a better raise is worth more to a player who also calls well.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,7 +209,6 @@ def wins_against(
     solution: Solution,
     agent: Any,
     parts: Mapping[str, Part] = PARTS,
-    done: Callable[[int], Any] = lambda amount: None,
 ) -> dict[str, dict[Dice, Played]]:
     """What an agent wins of each round against the solution, with parts of its play replaced, by part and round.
 
@@ -217,7 +216,6 @@ def wins_against(
         solution: of a game of two players.
         agent: states its probabilities, which depend on its own dice and the last bid only.
         parts: what is replaced.
-        done: told of 1 for every round and part.
     """
     found: dict[str, dict[Dice, Played]] = {name: {} for name in parts}
     streams = new_streams(0, ROWS_AT_ONCE)[None]
@@ -229,7 +227,6 @@ def wins_against(
             mixed = [Mixed(round_, own[player], best[player], part) for player in range(2)]
             starting, other_starting = meet(round_, (mixed[0], best[1])), meet(round_, (best[0], mixed[1]))
             found[name][dice] = Played(starting, 1 - other_starting, solved.value, 1 - solved.value)
-            done(1)
     return found
 
 

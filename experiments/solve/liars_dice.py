@@ -117,7 +117,9 @@ def draw_values(folder: Path, values: Mapping[Dice, float], single: bool = False
         for own in range(most):
             for others in range(most):
                 if np.isfinite(grid[own, others]):
-                    panel.text(others, own, f"{100 * grid[own, others]:.1f}", ha="center", va="center")
+                    share = 100 * grid[own, others]
+                    colour = "black" if 12 < share < 88 else "white"  # legible on the ends of the scale
+                    panel.text(others, own, f"{share:.1f}", ha="center", va="center", color=colour)
         panel.set_xticks(range(most), range(1, most + 1))
         panel.set_yticks(range(most), range(1, most + 1))
         panel.set_xlabel("dice of the other player")

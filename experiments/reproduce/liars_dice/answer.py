@@ -22,13 +22,14 @@ from dice_envs.exact.liars_dice_habits import (
     round_shares,
     values_of_all_rounds,
 )
-from dice_envs.exact.liars_dice_parts import PARTS, Played, mean_loss, wins_against
+from dice_envs.exact.liars_dice_parts import PARTS, Played, mean_loss, wins_against, wins_game
 from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, solve
-from experiments.output import Finding, console, progress
+from experiments.output import Finding, console
 from experiments.solve.liars_dice import SAY_EVERY, line_of
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")
+ALONE, *BORROWED = PARTS  # an agent as it plays, and what of its play is replaced by the solution's
 
 
 class Calls(NamedTuple):
@@ -131,9 +132,9 @@ def work_out(dice: int, precision: float) -> Answer:
     values = values_of_all_rounds(solution, precision, say)
     habits = {each: habits_of(solved) for each, solved in solution.rounds.items()}
     played = {}
-    with progress("rounds against numbers agents", len(BLUFFS) * len(solution.rounds) * len(PARTS)) as done:
-        for bluff in BLUFFS:
-            played[bluff] = wins_against(solution, agents.make(f"numbers:bluff={bluff}"), done=done)
+    for bluff in BLUFFS:
+        console.print(f"  numbers agent with bluff={bluff:g} against it")
+        played[bluff] = wins_against(solution, agents.make(f"numbers:bluff={bluff}"))
     return Answer(solution, habits, round_shares(solution), values, played)
 
 
@@ -172,12 +173,11 @@ def findings(answer: Answer) -> list[Finding]:
         add(f"{own} v {others} dice: chance that the starter wins the game", worth.value, error, "between certified bounds")
     for bluff, parts in answer.played.items():
         for part, rounds in parts.items():
-            add(
-                f"numbers bluff {bluff:g}, {part}: rounds lost more often than by the solution, %",
-                100 * answer.loss(bluff, part),
-            )
+            who = f"numbers bluff {bluff:g}" + (f" with the solution's {part}" if part != ALONE else "")
+            add(f"{who}: % of games won against the solution", 100 * wins_game(rounds, dice))
+            add(f"{who}: rounds lost more often than by the solution, %", 100 * answer.loss(bluff, part))
             for (own, others), each in rounds.items():
-                figure = f"numbers bluff {bluff:g}, {part}, {own} v {others} dice: % of rounds won"
+                figure = f"{who}, {own} v {others} dice: % of rounds won"
                 add(f"{figure} as the starter", 100 * each.starting, note=f"the solution {100 * each.best_starting:.4f}")
                 add(f"{figure} as the other player", 100 * each.following, note=f"the solution {100 * each.best_following:.4f}")
     return rows

@@ -10,9 +10,10 @@ import numpy as np
 from dice_envs.exact.liars_dice_habits import FACES_NAMED, NAMERS, NONE
 from dice_envs.exact.liars_dice_parts import PARTS
 from experiments.output import saved_plot
-from experiments.reproduce.liars_dice.answer import BLUFFS, STAGES, Answer, shares_of
+from experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, STAGES, Answer, shares_of
 from experiments.solve.liars_dice import draw_values
 
+BAR_COLOURS = ("#e76f51", "#2a6f97", "#2a9d8f", "#74c69d", "#b7e4c7", "#b5838d")  # of PARTS
 COLOURS = ("#2a6f97", "#89c2d9", "#e76f51", "#f4a261")  # of FACES_NAMED
 LEAST_LABEL = 0.04  # a share below this has no label
 
@@ -98,7 +99,7 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
         labels = [f"{most} ({100 * habits.openings_by_most[:, most].sum():.3g} %)" for most in held]
         import matplotlib
 
-        colours = matplotlib.colormaps["YlGnBu"](np.linspace(0.25, 0.75, len(quantities)))
+        colours = matplotlib.colormaps["YlGnBu"](np.linspace(0.2, 0.55, len(quantities)))
         _stack(right, shares, labels, [f"bids {quantity + 1}" for quantity in quantities], colours)
         right.set_ylabel("dice of the best face (% of hands)")
         right.set_xlabel("%")
@@ -121,31 +122,29 @@ def _draw_calls(folder: Path, answer: Answer) -> None:
                     unseen.append(dice[1 - player])
         across, up, size = np.array(points).T
         shown = panel.scatter(
-            across, up, s=np.maximum(size, 3), c=unseen, cmap="viridis", vmin=1, vmax=max(answer.dice, 2), alpha=0.75,
+            across, up, s=np.maximum(size, 3), c=unseen, cmap="viridis", vmin=1, vmax=answer.dice + 1, alpha=0.8,
             label="solution, all rounds (area: how often)", zorder=3, linewidths=0,
         )  # fmt: skip
         figure.colorbar(shown, ax=panel, label="dice of the other player", ticks=range(1, answer.dice + 1))
         panel.set_xlabel("% chance that the bid holds, as the own dice say")
         panel.set_ylabel("% of such turns at which it calls")
         panel.set_title("When the solution calls")
-        panel.legend(loc="lower left", frameon=False)
+        panel.legend(loc="upper right", frameon=False)
         panel.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_losses(folder: Path, answer: Answer) -> None:
-    with saved_plot(folder, "liars_dice_losses", figsize=(9, 4.5)) as (_, panel):
+    with saved_plot(folder, "liars_dice_losses", figsize=(11, 5)) as (_, panel):
         width = 0.8 / len(PARTS)
         for place, part in enumerate(PARTS):
             losses = [100 * answer.loss(bluff, part) for bluff in BLUFFS]
             across = np.arange(len(BLUFFS)) + (place - (len(PARTS) - 1) / 2) * width
-            label = part if place == 0 else f"with {part}"
-            bars = panel.bar(
-                across, losses, 0.92 * width, color=("#e76f51", "#2a6f97", "#61a5c2", "#a9d6e5")[place], label=label
-            )
-            panel.bar_label(bars, fmt="%.1f", fontsize=8)
+            label = "as it plays" if part == ALONE else f"with the solution's {part}"
+            bars = panel.bar(across, losses, 0.94 * width, color=BAR_COLOURS[place], label=label)
+            panel.bar_label(bars, fmt="%.1f", fontsize=7.5)
         panel.set_xticks(range(len(BLUFFS)), [f"bluff {bluff:g}" for bluff in BLUFFS])
         panel.set_ylabel("% of rounds")
         panel.set_title(f"Rounds that numbers agents lose more often than the solution would, {answer.dice} dice each")
-        panel.legend(loc="upper left", frameon=False, ncols=2)
+        panel.legend(loc="upper left", frameon=False, ncols=3)
         panel.set_ylim(top=1.25 * panel.get_ylim()[1])
         panel.spines[["top", "right"]].set_visible(False)

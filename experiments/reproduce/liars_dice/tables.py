@@ -8,9 +8,9 @@ import numpy as np
 from rich.table import Table
 
 from dice_envs.exact.liars_dice_habits import FACES_NAMED, FEWER, MOST, NAMERS, NONE
-from dice_envs.exact.liars_dice_parts import PARTS
+from dice_envs.exact.liars_dice_parts import wins_game
 from experiments.output import console
-from experiments.reproduce.liars_dice.answer import BLUFFS, STAGES, Answer, as_bluff, shares_of
+from experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, BORROWED, STAGES, Answer, as_bluff, shares_of
 
 SEEN = 5e-4  # a share below this is not shown
 
@@ -130,25 +130,25 @@ def _values(answer: Answer) -> Table:
 
 def _losses(answer: Answer) -> Table:
     dice = f"{answer.dice} v {answer.dice}"
-    ours = answer.played[BLUFFS[0]]["as it plays"][answer.full]
+    ours = answer.played[BLUFFS[0]][ALONE][answer.full]
     table = _table(
-        "Numbers agents against the solution, %: rounds won, lost more than by the solution, and how much of that is "
-        "mended by a part of the solution's play",
-        "agent", f"wins {dice} first (solution {percent(ours.best_starting)})", f"second ({percent(ours.best_following)})",
-        "loss, all rounds", *(f"mended by {part}" for part in list(PARTS)[1:]),
+        "Numbers agents against the solution, %: games and rounds won, rounds lost more often than the solution would lose "
+        "them, and how much of that loss goes with the solution's …",
+        "agent", "games", f"{dice}, first (solution {percent(ours.best_starting)})",
+        f"second ({percent(ours.best_following)})", "loss, all rounds", *(f"… {part}" for part in BORROWED),
     )  # fmt: skip
     for bluff in BLUFFS:
-        played = answer.played[bluff]["as it plays"][answer.full]
-        loss = answer.loss(bluff, "as it plays")
-        mended = [mended_by(answer, bluff, part) for part in list(PARTS)[1:]]
-        cells = [percent(played.starting), percent(played.following), percent(loss, 2), *map(percent, mended)]
-        table.add_row(f"bluff {bluff:g}", *cells)
+        alone = answer.played[bluff][ALONE]
+        played, game, loss = alone[answer.full], wins_game(alone, answer.dice), answer.loss(bluff, ALONE)
+        mended = [mended_by(answer, bluff, part) for part in BORROWED]
+        cells = [game, played.starting, played.following, loss, *mended]
+        table.add_row(f"bluff {bluff:g}", *map(percent, cells))
     return table
 
 
 def mended_by(answer: Answer, bluff: float, part: str) -> float:
     """The share of a numbers agent's loss that is gone with a part of the solution's play."""
-    loss = answer.loss(bluff, "as it plays")
+    loss = answer.loss(bluff, ALONE)
     return 1 - answer.loss(bluff, part) / loss if loss > 0 else float("nan")
 
 
@@ -193,18 +193,17 @@ def _about_values(answer: Answer) -> list[str]:
 
 
 def _about_losses(answer: Answer) -> list[str]:
-    parts = list(PARTS)[1:]
-    sentences = []
+    losses = {bluff: answer.loss(bluff, ALONE) for bluff in BLUFFS}
+    words = ", ".join(f"{percent(loss)} with bluff={bluff:g}" for bluff, loss in losses.items())
+    sentences = [f"Against the solution a numbers agent wins fewer rounds than the solution would, by so many points: {words}."]
     for bluff in (BLUFFS[0], BLUFFS[-1]):
-        loss = answer.loss(bluff, "as it plays")
-        if loss <= 0:
-            continue
-        mended = {part: mended_by(answer, bluff, part) for part in parts}
-        words = ", ".join(f"{part} {percent(mended[part], 0)} %" for part in sorted(parts, key=lambda part: -mended[part]))
-        sentences.append(
-            f"With bluff={bluff:g} a numbers agent wins {percent(loss)} points less of a round than the solution would; "
-            f"of this loss it would be spared by {words}."
-        )
+        if losses[bluff] > 0:
+            mended = {part: f"{percent(mended_by(answer, bluff, part), 0)} %" for part in BORROWED}
+            sentences.append(
+                f"With bluff={bluff:g}, of this loss goes with the solution's first bids {mended['first bids']} (their "
+                f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), with "
+                f"its calls {mended['calls']}, with its raises {mended['raises']}."
+            )
     return sentences
 
 
