@@ -98,7 +98,7 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
     ours = {row["figure"]: row["ours"] for row in rows}
     assert ours["2 v 2 dice: chance that the starter wins the game"] == pytest.approx(0.61996075, abs=1e-6)
     assert ours["numbers bluff 0: % of games won against the solution"] < 50
-    named = [ours[f"whole game, raises, solution: % that name {what}"] for what in FACES_NAMED]
+    named = [ours[f"whole game, raises, solution: {what}, %"] for what in FACES_NAMED]
     assert sum(named) == pytest.approx(100)
     assert "Being first with 2 dice each is worth +12.00 points" in " ".join(result.output.split())
 

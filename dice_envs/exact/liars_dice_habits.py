@@ -39,7 +39,7 @@ __all__ = [
 # What a bid names, of the faces that may be named: the one held most of (or tied for it), one held less of, one that the
 # hand does not hold although it holds another, or one that it does not hold because it holds none of them.
 MOST, FEWER, NONE, FORCED = range(4)
-FACES_NAMED = ("the face held most of", "a face held, but fewer", "a face not held, by choice", "a face not held, of need")
+FACES_NAMED = ("the face held most of", "a face held less of", "a face not held, by choice", "a face not held, by necessity")
 NAMERS = ("solution", "numbers player", "random face")  # who names a face, at the solution's own decisions
 
 LEAF_CHILD = -1  # as LEAF; kernels take globals of their own file for constants

@@ -117,6 +117,11 @@ def as_bluff(named: np.ndarray) -> float:
     return float((numbers - solution) / (numbers - blind)) if numbers > blind else float("nan")
 
 
+def dice_in_words(number: int) -> str:
+    """`1 die`, `2 dice`."""
+    return f"{number} {'die' if number == 1 else 'dice'}"
+
+
 def work_out(dice: int, precision: float) -> Answer:
     """Solve the game, or take what is kept, and compute all figures. Says how far it has come."""
     said = time.monotonic()
@@ -127,7 +132,7 @@ def work_out(dice: int, precision: float) -> Answer:
             said = time.monotonic()
             console.print(line_of(progress))
 
-    console.print(f"Bluff or play the numbers? Two players with {dice} dice each, solved to {precision:g}:")
+    console.print(f"Bluff or play the numbers? Two players with {dice_in_words(dice)} each, solved to {precision:g}:")
     solution = solve(configure("liars_dice", num_dice=dice), precision, resume=True, done=say)
     values = values_of_all_rounds(solution, precision, say)
     habits = {each: habits_of(solved) for each, solved in solution.rounds.items()}
@@ -141,7 +146,8 @@ def work_out(dice: int, precision: float) -> Answer:
 def findings(answer: Answer) -> list[Finding]:
     """All figures as rows. Those of habits are exact for the strategies found, values within the solution's certificate."""
     dice, rows = answer.dice, []
-    source = f"exact solution, two players with {dice} dice each, exploitability {max(answer.solution.exploitability, 0):.1e}"
+    exploitability = max(answer.solution.exploitability, 0)
+    source = f"exact solution, two players with {dice_in_words(dice)} each, exploitability {exploitability:.1e}"
 
     def add(figure: str, ours: float, error: float = 0.0, note: str = "") -> None:
         if np.isfinite(ours):
@@ -150,7 +156,7 @@ def findings(answer: Answer) -> list[Finding]:
     for stage, name in enumerate(STAGES):
         for namer, shares in zip(NAMERS, shares_of(answer.named[stage]), strict=True):
             for named, share in zip(FACES_NAMED, shares, strict=True):
-                add(f"whole game, {name}, {namer}: % that name {named}", 100 * share)
+                add(f"whole game, {name}, {namer}: {named}, %", 100 * share)
         add(
             f"whole game, {name}: bluff of a numbers player that names as often what it holds most of",
             as_bluff(answer.named[stage]),
@@ -159,7 +165,7 @@ def findings(answer: Answer) -> list[Finding]:
         add(f"{own} v {others} dice: % of games that come to it", 100 * answer.shares[own, others])
         for stage, name in enumerate(STAGES):
             for named, share in zip(FACES_NAMED, shares_of(habits.named[stage])[0], strict=True):
-                add(f"{own} v {others} dice, {name}, solution: % that name {named}", 100 * share)
+                add(f"{own} v {others} dice, {name}, solution: {named}, %", 100 * share)
     for (quantity, face), share in np.ndenumerate(answer.habits[answer.full].openings):
         if share > 0:
             add(f"{dice} v {dice} dice: % of first bids that are {quantity + 1} x {face + 1}", 100 * share)

@@ -108,28 +108,30 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
 
 
 def _draw_calls(folder: Path, answer: Answer) -> None:
-    with saved_plot(folder, "liars_dice_calls", figsize=(8, 5.5)) as (figure, panel):
-        line = np.linspace(0, 100, 3)
-        panel.plot(line, 100 - line, color="#e76f51", label="article's rule: the chance that the bid fails")
+    with saved_plot(folder, "liars_dice_calls", figsize=(9.5, 5.5)) as (figure, panel):
+        import matplotlib
+
+        panel.plot([0, 100], [100, 0], color="#e76f51", label="article's rule:\nthe chance that the bid fails")
         panel.plot([0, 50, 50, 100], [100, 100, 0, 0], color="#888888", linestyle="--", label="threshold 0.5")
-        unseen, points = [], []
-        for dice, share in answer.shares.items():
-            for player in range(2):
-                each = answer.calls(dice, player)
-                seen = each.turns > 0
-                for holds, turns, calls in zip(each.holds[seen], each.turns[seen], each.calls[seen], strict=True):
-                    points.append((100 * holds, 100 * calls / turns, 400 * share * turns))
-                    unseen.append(dice[1 - player])
-        across, up, size = np.array(points).T
-        shown = panel.scatter(
-            across, up, s=np.maximum(size, 3), c=unseen, cmap="viridis", vmin=1, vmax=answer.dice + 1, alpha=0.8,
-            label="solution, all rounds (area: how often)", zorder=3, linewidths=0,
-        )  # fmt: skip
-        figure.colorbar(shown, ax=panel, label="dice of the other player", ticks=range(1, answer.dice + 1))
+        colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, answer.dice))
+        for unseen in range(1, answer.dice + 1):
+            points = []
+            for dice, share in answer.shares.items():
+                for player in range(2):
+                    each = answer.calls(dice, player)
+                    if dice[1 - player] == unseen:
+                        points += [(holds, turns * share, calls * share) for holds, turns, calls in zip(*each, strict=True)]
+            holds, turns, calls = np.array([point for point in points if point[1] > 0]).reshape(-1, 3).T
+            panel.scatter(
+                100 * holds, 100 * calls / turns, s=np.maximum(350 * turns, 3), color=colours[unseen - 1], alpha=0.8,
+                label=f"solution, other has {unseen}", zorder=3, linewidths=0,
+            )  # fmt: skip
         panel.set_xlabel("% chance that the bid holds, as the own dice say")
         panel.set_ylabel("% of such turns at which it calls")
-        panel.set_title("When the solution calls")
-        panel.legend(loc="upper right", frameon=False)
+        panel.set_title("When the solution calls, in every round and seat (area: how often)")
+        legend = figure.legend(loc="outside right upper", frameon=False, labelspacing=0.8)
+        for handle in legend.legend_handles[2:]:
+            handle.set_sizes([60])
         panel.spines[["top", "right"]].set_visible(False)
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from dice_envs.exact.liars_dice_habits import FACES_NAMED, FEWER, MOST, NAMERS, NONE
 from dice_envs.exact.liars_dice_parts import wins_game
 from experiments.output import console
-from experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, BORROWED, STAGES, Answer, as_bluff, shares_of
+from experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, BORROWED, STAGES, Answer, as_bluff, dice_in_words, shares_of
 
 SEEN = 5e-4  # a share below this is not shown
 
@@ -33,7 +33,7 @@ def show(answer: Answer) -> None:
 
 def percent(share: float, digits: int = 1) -> str:
     """`37.5`, or a dash where there is nothing to take a share of."""
-    return f"{100 * share:.{digits}f}" if np.isfinite(share) else "-"
+    return f"{round(100 * share, digits) + 0.0:.{digits}f}" if np.isfinite(share) else "-"  # + 0.0: no -0.0
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -132,10 +132,10 @@ def _losses(answer: Answer) -> Table:
     dice = f"{answer.dice} v {answer.dice}"
     ours = answer.played[BLUFFS[0]][ALONE][answer.full]
     table = _table(
-        "Numbers agents against the solution, %: games and rounds won, rounds lost more often than the solution would lose "
-        "them, and how much of that loss goes with the solution's …",
+        "Numbers agents against the solution, %: games and rounds won; the loss, rounds won less often than the solution "
+        "would; and how much of the loss the solution's calls, first bids or raises would mend",
         "agent", "games", f"{dice}, first (solution {percent(ours.best_starting)})",
-        f"second ({percent(ours.best_following)})", "loss, all rounds", *(f"… {part}" for part in BORROWED),
+        f"second ({percent(ours.best_following)})", "loss, all rounds", *BORROWED,
     )  # fmt: skip
     for bluff in BLUFFS:
         alone = answer.played[bluff][ALONE]
@@ -167,7 +167,7 @@ def conclusion(answer: Answer) -> list[str]:
             f"in {percent(shares[1, MOST])} %, a face taken at random {percent(shares[2, MOST])} %){alike}. "
             f"{percent(shares[0, NONE])} % name a face that it does not hold although it holds another."
         )
-    return [*sentences, _about_calls(answer), *_about_values(answer), *_about_losses(answer), _how_sure(answer)]
+    return [*_about_losses(answer), *sentences, _about_calls(answer), _about_values(answer), _how_sure(answer)]
 
 
 def _about_calls(answer: Answer) -> str:
@@ -182,33 +182,36 @@ def _about_calls(answer: Answer) -> str:
     return f"It calls {', and '.join(parts)}."
 
 
-def _about_values(answer: Answer) -> list[str]:
+def _about_values(answer: Answer) -> str:
     most = answer.dice
     first = 100 * (answer.values[most, most].value - 0.5)
-    sentence = f"Being first with {most} dice each is worth {first:+.2f} points of winning chance"
+    sentence = f"Being first with {dice_in_words(most)} each is worth {first:+.2f} points of winning chance"
     if most > 1:
         ahead = (answer.values[most, most - 1].value + 1 - answer.values[most - 1, most].value) / 2
-        sentence += f", a die more than {most - 1} {100 * (ahead - 0.5):+.2f}, mean of both orders"
-    return [sentence + "."]
+        sentence += f"; {most} dice against {most - 1} are worth {100 * (ahead - 0.5):+.2f}, whoever may be first"
+    return f"{sentence}."
 
 
 def _about_losses(answer: Answer) -> list[str]:
     losses = {bluff: answer.loss(bluff, ALONE) for bluff in BLUFFS}
     words = ", ".join(f"{percent(loss)} with bluff={bluff:g}" for bluff, loss in losses.items())
-    sentences = [f"Against the solution a numbers agent wins fewer rounds than the solution would, by so many points: {words}."]
+    sentences = [
+        "Bluff or play the numbers? Against the solution each of the article's agents wins fewer rounds than the solution "
+        f"would in its place, by so many points: {words}."
+    ]
     for bluff in (BLUFFS[0], BLUFFS[-1]):
         if losses[bluff] > 0:
             mended = {part: f"{percent(mended_by(answer, bluff, part), 0)} %" for part in BORROWED}
             sentences.append(
-                f"With bluff={bluff:g}, of this loss goes with the solution's first bids {mended['first bids']} (their "
-                f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), with "
-                f"its calls {mended['calls']}, with its raises {mended['raises']}."
+                f"With bluff={bluff:g}, the solution's first bids would mend {mended['first bids']} of this loss (their "
+                f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), its "
+                f"calls {mended['calls']}, its raises {mended['raises']}."
             )
     return sentences
 
 
 def _how_sure(answer: Answer) -> str:
     return (
-        "These are the habits of one equilibrium, exact for strategies that best responses win at most "
-        f"{max(answer.solution.exploitability, 0):.1e} from; another may name other faces and be as good."
+        f"All this is exact for one pair of strategies, whose exploitability is {max(answer.solution.exploitability, 0):.1e}. "
+        "Other strategies may name other faces and be as good."
     )
