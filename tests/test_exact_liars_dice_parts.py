@@ -95,6 +95,13 @@ def test_a_plain_program_wins_as_often(bluff, part):
         assert played.following == pytest.approx(plain_wins(solution, agent, dice, 1, part), abs=1e-9)
 
 
+def test_an_agent_that_sees_all_bids_is_asked_at_each_node():
+    """The solution itself wins what the solution wins, whatever part of it is its own."""
+    solution = solve(configure("liars_dice", num_dice=2), 1e-3)
+    for played in wins_against(solution, Nash(precision=1e-3), {"nothing": Part(), "calls": Part(calls=True)}).values():
+        assert mean_loss(solution, played) == pytest.approx(0, abs=1e-9)
+
+
 def test_all_parts_together_are_the_solution():
     solution = solve(configure("liars_dice", num_dice=3), 1e-2)
     played = wins_against(solution, agents.make("numbers:bluff=1"), {"all": ALL})["all"]

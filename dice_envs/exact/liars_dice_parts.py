@@ -22,17 +22,15 @@ from dice_envs.kernel import kernel
 
 __all__ = ["PARTS", "Mixed", "Part", "Played", "Solved", "mean_loss", "wins_against", "wins_game"]
 
-
-KEPT, BOTH, QUANTITY, FACE = range(4)  # values of `Part.opening`
+# Values of `Part.opening`: its own first bid, the solution's, the solution's quantity with its own face, and the reverse.
+KEPT, BOTH, QUANTITY, FACE = range(4)
 
 
 class Part(NamedTuple):
     """What of an agent's play is the solution's."""
 
     calls: bool = False  # whether it calls or raises
-    opening: int = (
-        KEPT  # its first bid: nothing of it, all of it, the quantity with its own face, the face with its own quantity
-    )
+    opening: int = KEPT  # its first bid
     raises: bool = False  # what it raises to, when it raises
 
 
@@ -92,7 +90,7 @@ class Answers(NamedTuple):
 
 
 class Solved:
-    """A player of a solved round, as a source of probabilities. See `liars_dice_walk.Source`."""
+    """A player of a solved round, as a source of probabilities: of one answer each. See `liars_dice_walk.Source`."""
 
     def __init__(self, round_: Round, player: int, solved: SolvedRound) -> None:
         tree, kinds = solved.tree, solved.tree.kinds
@@ -205,16 +203,12 @@ class Played(NamedTuple):
         return (self.best_starting + self.best_following - self.starting - self.following) / 2
 
 
-def wins_against(
-    solution: Solution,
-    agent: Any,
-    parts: Mapping[str, Part] = PARTS,
-) -> dict[str, dict[Dice, Played]]:
+def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PARTS) -> dict[str, dict[Dice, Played]]:
     """What an agent wins of each round against the solution, with parts of its play replaced, by part and round.
 
     Args:
         solution: of a game of two players.
-        agent: states its probabilities, which depend on its own dice and the last bid only.
+        agent: states its probabilities, which do not depend on past rounds.
         parts: what is replaced.
     """
     found: dict[str, dict[Dice, Played]] = {name: {} for name in parts}
@@ -222,7 +216,10 @@ def wins_against(
     for dice, solved in solution.rounds.items():
         round_ = Round(solution.variant, dice)
         best = [Solved(round_, player, solved) for player in range(2)]
-        own = [Tabled(Asked(round_, player, agent, player, streams), round_, player) for player in range(2)]
+        own: list[Source] = []
+        for player in range(2):
+            asked = Asked(round_, player, agent, player, streams)
+            own.append(Tabled(asked, round_, player) if getattr(agent, "memoryless", False) else asked)
         for name, part in parts.items():
             mixed = [Mixed(round_, own[player], best[player], part) for player in range(2)]
             starting, other_starting = meet(round_, (mixed[0], best[1])), meet(round_, (best[0], mixed[1]))

@@ -31,7 +31,7 @@ def main(
     """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says; then the answer
     to his question, bluff or play the numbers, from an exact solution of the two-player game.
 
-    Five dice take about two minutes to solve, once: rounds that are precise enough are kept.
+    Five dice take a minute or two to solve, once: rounds that are precise enough are kept.
 
     Example: reproduce liars-dice --dice 3
     """
