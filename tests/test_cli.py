@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import agents
 from dice_envs import configure
+from dice_envs.exact.liars_dice_habits import FACES_NAMED
 from experiments.__main__ import app
 from experiments.play import choose
 from tests.conftest import ROOT
@@ -159,14 +160,23 @@ def test_arena_table_of_four(tmp_path):
     assert "seed" in result.output
 
 
-def test_reproduce_liars_dice(tmp_path):
+def test_reproduce_liars_dice(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     out = tmp_path / "rows.json"
-    result = run("reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--json", out, "--report", tmp_path)
+    command = ["reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--dice", 2, "--json", out, "--report", tmp_path]
+    result = run(*command)
     assert result.exit_code == 0, result.output
     rows = json.loads(out.read_text())["rows"]
     assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
     assert [row["published"] for row in rows if row["published"]] == [49.34, 50.66, 23.79, 24.65, 25.4, 26.16]
-    assert (tmp_path / "liars_dice_bluffing.png").exists()
+    for plot in ("bluffing", "faces_named", "bluffs_by_round", "openings", "calls", "values", "losses"):
+        assert (tmp_path / f"liars_dice_{plot}.png").exists()
+    ours = {row["figure"]: row["ours"] for row in rows}
+    assert ours["2 v 2 dice: chance that the starter wins the game"] == pytest.approx(0.61996075, abs=1e-6)
+    assert ours["numbers bluff 0: % of games won against the solution"] < 50
+    named = [ours[f"whole game, raises, solution: {what}, %"] for what in FACES_NAMED]
+    assert sum(named) == pytest.approx(100)
+    assert "Being first with 2 dice each is worth +12.00 points" in " ".join(result.output.split())
 
 
 def test_play_to_the_end():
@@ -287,6 +297,8 @@ def test_choose_understands_words():
         (["train", "liars_dice", "--opponent", "wizard"], "unknown agent 'wizard'"),
         (["bench", "chess"], "unknown part 'chess'; parts are: "),
         (["reproduce", "liars-dice", "--games", "0"], "games must be a whole number from 1"),
+        (["reproduce", "liars-dice", "--dice", "6"], "dice must be a whole number from 1 to 5, not 6"),
+        (["reproduce", "liars-dice", "--precision", "0"], "precision must be a number from 1e-12 to 1, not 0"),
         (["reproduce", "liars-dice", "--games", "1" * 18], "games must be a whole number from 1 to 10000000, not 1111"),
         (["reproduce", "shakes", "--games", "1" * 18], "games must be a whole number from 1000 to 10000000, not 1111"),
         (["reproduce", "fatestones", "--draws", "1" * 18], "draws must be a whole number from 2 to 10000000, not 1111"),

@@ -19,7 +19,7 @@ import numpy as np
 from dice_envs.exact.liars_dice_tree import Tree
 from dice_envs.kernel import kernel
 
-__all__ = ["FOLLOW", "RESPOND", "Bounds", "RoundSolver", "Walker", "memory_of", "quantised", "strategy_at"]
+__all__ = ["FOLLOW", "RESPOND", "Bounds", "RoundSolver", "Walker", "memory_of", "mix_at", "quantised", "strategy_at"]
 
 LEAF = -1  # as in liars_dice_tree; kernels take globals of their own file for constants
 LEARN, RESPOND, FOLLOW = 0, 1, 2  # what the player whose view a walk takes does: learn, play best, play the average
@@ -99,7 +99,7 @@ def _call_chances(kinds, kind, player, weights, matched):
 
 
 @kernel(allocates=False, inline=True)
-def _mix(kinds, kind, offset, numbers, rows, total):
+def mix_at(kinds, kind, offset, numbers, rows, total):
     """Write the strategy that a node's numbers are in proportion to, (actions, active classes). In place.
 
     Where all of a class are 0, its actions are equally likely. `total` is scratch. `rows` has a row for the call, which
@@ -188,7 +188,7 @@ def _enter_other(kinds, kind, offset, player, mode, numbers, pace, scratch, reac
     first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
     classes = kinds.classes[kind, player]
     if active > 0:
-        _mix(kinds, kind, offset, numbers.regrets if mode == LEARN else numbers.averages, action, scratch.total)
+        mix_at(kinds, kind, offset, numbers.regrets if mode == LEARN else numbers.averages, action, scratch.total)
         for place in range(1 if kind == 0 else 0, 1 + last - first):
             for each in range(active):
                 action[place, each] *= reach[each]
@@ -257,7 +257,7 @@ def _leave_own(kinds, kind, offset, player, mode, numbers, pace, scratch, value,
             for each in range(active):
                 value[each] = max(value[each], action[place, each])
         return
-    _mix(kinds, kind, offset, numbers.regrets if mode == LEARN else numbers.averages, scratch.mix, scratch.total)
+    mix_at(kinds, kind, offset, numbers.regrets if mode == LEARN else numbers.averages, scratch.mix, scratch.total)
     for place in range(start, actions):
         for each in range(active):
             value[each] += scratch.mix[place, each] * action[place, each]
@@ -536,7 +536,7 @@ class Walker:
     def bid_chances(self, kind: int, offset: int, edge: int) -> np.ndarray:
         """How likely each class of a node's mover takes an edge there, (classes,) float64."""
         kinds, top = self.tree.kinds, self._top
-        _mix(kinds, kind, offset, self.averages, top.mix, top.total)
+        mix_at(kinds, kind, offset, self.averages, top.mix, top.total)
         chances = np.zeros(int(kinds.classes[kind, kinds.mover[kind]]))
         active = int(kinds.active[kind])
         chances[:active] = top.mix[1 + edge - int(kinds.first_edge[kind]), :active]

@@ -35,6 +35,8 @@ __all__ = [
     "SolvedRound",
     "cache_folder",
     "check_two_players",
+    "edges_by_bid",
+    "find_node",
     "load_or_solve",
     "rounds_of",
     "solve",
@@ -540,7 +542,7 @@ OUTSIDE = -1  # where no kind of node is: all dice are bid, and the solution cal
 
 
 @kernel
-def _find(edge_of, child, shift, bids, count):
+def find_node(edge_of, child, shift, bids, count):
     """The kind of node that bids lead to, and where its numbers begin; OUTSIDE where the tree ends before."""
     kind = 0
     offset = 0
@@ -561,7 +563,7 @@ def _write_probabilities(params, kinds, numbers, edge_of, edge_bids, by_hand, ha
     """Write what the solution does at states[rows], the mover of which holds `hands`, into out[rows]. In place."""
     for i in range(len(rows)):
         state = states[rows[i]]
-        kind, offset = _find(edge_of, kinds.child, kinds.shift, state["bids"], state["num_bids"])
+        kind, offset = find_node(edge_of, kinds.child, kinds.shift, state["bids"], state["num_bids"])
         if kind == OUTSIDE:
             out[rows[i], params.call] = 1.0
         else:
@@ -572,18 +574,22 @@ def _write_probabilities(params, kinds, numbers, edge_of, edge_bids, by_hand, ha
                 strategy_at(kinds, kind, offset, numbers, each, params.call, edge_bids, out[rows[i]])
 
 
+def edges_by_bid(tree: Tree) -> np.ndarray:
+    """The edge by which each bid leaves each kind of node, −1 where none does, (kinds, bids) int64."""
+    edge_of = np.full((len(tree.bids), sum(tree.dice) * tree.variant.params.num_faces), -1, np.int64)
+    kind_of = np.repeat(np.arange(len(tree.bids)), np.diff(tree.kinds.first_edge))
+    edge_of[kind_of, tree.edge_bids] = np.arange(len(kind_of))
+    return edge_of
+
+
 class _Plan:
     """A solved round with what it takes to find a state in it."""
 
     def __init__(self, solved: SolvedRound) -> None:
         self.solved = solved
-        tree, kinds = solved.tree, solved.tree.kinds
+        tree = solved.tree
         self.edge_bids = tree.edge_bids
-        bids = int(self.edge_bids.max()) + 1
-        self.edge_of = np.full((len(kinds.mover), bids), -1, np.int64)
-        for kind in range(len(kinds.mover)):
-            for edge in range(int(kinds.first_edge[kind]), int(kinds.first_edge[kind + 1])):
-                self.edge_of[kind, self.edge_bids[edge]] = edge
+        self.edge_of = edges_by_bid(tree)
         self.by_hand = tuple(np.array([both[player] for both in tree.class_of], np.int64) for player in range(2))
         keys = [_keys(hands) for hands in tree.hands]
         self._order = [np.argsort(each) for each in keys]

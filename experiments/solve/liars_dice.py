@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice_solution import Progress, Solution, cache_folder, rounds_of, solve
+from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, cache_folder, rounds_of, solve
 from experiments.options import JsonOption, OptionOption, ReportOption, game_options
 from experiments.output import check_folder, check_writable, console, finish, print_mode, saved_plot, write_json
 
@@ -51,11 +52,7 @@ def main(
         nonlocal said
         if progress.finished or time.monotonic() - said >= SAY_EVERY:
             said = time.monotonic()
-            own, others = progress.dice
-            how = f"after {progress.iterations:,} iterations" if progress.iterations else "by a linear programme"
-            left = f"; {progress.rounds_left} to go" if progress.rounds_left else ""
-            state = "done, " if progress.finished else ""
-            console.print(f"  {own} v {others} dice: {state}bounds {max(progress.width, 0):.1e} apart {how}{left}")
+            console.print(line_of(progress))
 
     solution = solve(
         variant, precision, seconds=60 * minutes if minutes else float("inf"), threads=threads, resume=resume, done=say
@@ -66,12 +63,22 @@ def main(
     console.print(f"kept in {cache_folder()}", soft_wrap=True)
 
     def plot(folder: Path) -> None:
-        draw_values(folder, solution)
+        values = {dice: solution.chance(dice, expected=True).lower for dice in rounds_of(variant.options)}
+        draw_values(folder, values, variant.options.rounds == "single")
 
     finish(
         lambda: write_json(json, solution.as_dict()),
         lambda: plot(report) if report is not None else None,
     )
+
+
+def line_of(progress: Progress) -> str:
+    """How far the solver has come, in words."""
+    own, others = progress.dice
+    how = f"after {progress.iterations:,} iterations" if progress.iterations else "by a linear programme"
+    left = f"; {progress.rounds_left} to go" if progress.rounds_left else ""
+    state = "done, " if progress.finished else ""
+    return f"  {own} v {others} dice: {state}bounds {max(progress.width, 0):.1e} apart {how}{left}"
 
 
 def _show(solution: Solution) -> None:
@@ -100,19 +107,20 @@ def _show(solution: Solution) -> None:
     )
 
 
-def draw_values(folder: Path, solution: Solution) -> None:
-    """A heat map of what each round is worth to its starter."""
-    most = max(max(dice) for dice in solution.rounds)
-    single = solution.variant.options.rounds == "single"
+def draw_values(folder: Path, values: Mapping[Dice, float], single: bool = False) -> None:
+    """A heat map of what each round is worth to its starter: the chance to win it if `single`, else the game."""
+    most = max(max(dice) for dice in values)
     grid = np.full((most, most), np.nan)
-    for own, others in rounds_of(solution.variant.options):
-        grid[own - 1, others - 1] = solution.chance((own, others), expected=True).lower
+    for (own, others), value in values.items():
+        grid[own - 1, others - 1] = value
     with saved_plot(folder, "liars_dice_values", figsize=(1.2 + most, 0.8 + most)) as (figure, panel):
         shown: Any = panel.imshow(100 * grid, origin="lower", cmap="RdYlGn", vmin=0, vmax=100)
         for own in range(most):
             for others in range(most):
                 if np.isfinite(grid[own, others]):
-                    panel.text(others, own, f"{100 * grid[own, others]:.1f}", ha="center", va="center")
+                    share = 100 * grid[own, others]
+                    colour = "black" if 12 < share < 88 else "white"  # legible on the ends of the scale
+                    panel.text(others, own, f"{share:.1f}", ha="center", va="center", color=colour)
         panel.set_xticks(range(most), range(1, most + 1))
         panel.set_yticks(range(most), range(1, most + 1))
         panel.set_xlabel("dice of the other player")

@@ -1,4 +1,4 @@
-"""D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018): its two simulations."""
+"""The article's two simulations, as its program plays and as its text says."""
 
 from __future__ import annotations
 
@@ -8,22 +8,8 @@ import numpy as np
 
 import agents
 from dice_envs import configure
-from dice_envs.game import check_range
-from experiments.arena import MOST_GAMES, play_table
-from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
-from experiments.output import (
-    Finding,
-    check_folder,
-    check_writable,
-    console,
-    finish,
-    print_rows,
-    progress,
-    saved_plot,
-    seed_or_fresh,
-    wilson_half_width,
-    write_json,
-)
+from experiments.arena import play_table
+from experiments.output import Finding, progress, saved_plot, wilson_half_width
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000
@@ -46,17 +32,8 @@ EXPLANATION = (
 )
 
 
-def main(
-    games: GamesOption = 1_000_000,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
-) -> None:
-    """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says."""
-    check_range("games", games, 1, MOST_GAMES)
-    seed = seed_or_fresh(seed)
-    check_writable(json)
-    check_folder(report)
+def simulate(games: int, seed: int) -> list[Finding]:
+    """Both tables, played by every style, beside the article's counts."""
     rows: list[Finding] = []
     with progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
         for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
@@ -81,27 +58,21 @@ def main(
                             f"{count} of {PUBLISHED_GAMES:,}" if article else "",
                         )
                     )
-    print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
-    console.print(EXPLANATION)
+    return rows
 
-    def plot(folder: Path) -> None:
-        with saved_plot(folder, "liars_dice_bluffing", ncols=2, figsize=(10, 4.5)) as (_, panels):
-            for panel, bluffs in zip(panels, PUBLISHED, strict=True):
-                mine = [row for row in rows if row.figure.startswith(f"{len(bluffs)} ")]
-                bars = np.arange(len(bluffs))
-                panel.bar(bars - 0.27, [row.published for row in mine[: len(bluffs)]], 0.25, label="article's 10,000 games")
-                for place, style in enumerate(("its program", "its text")):
-                    part = [row for row in mine if f", {style}:" in row.figure]
-                    panel.bar(
-                        bars + 0.27 * place, [row.ours for row in part], 0.25, yerr=[row.error for row in part], label=style
-                    )
-                panel.axhline(100 / len(bluffs), color="black", linewidth=0.8, linestyle="--")
-                panel.set_xticks(bars, [f"bluff {bluff:g}" for bluff in bluffs])
-                panel.set_ylabel("% of games won")
-                panel.set_title(f"{len(bluffs)} players, 6 dice")
-            panels[0].legend(loc="lower right")
 
-    finish(
-        lambda: write_json(json, {"seed": seed, "games": games, "rows": rows}),
-        lambda: plot(report) if report is not None else None,
-    )
+def draw_simulations(folder: Path, rows: list[Finding]) -> None:
+    """The article's shares of wins beside ours."""
+    with saved_plot(folder, "liars_dice_bluffing", ncols=2, figsize=(10, 4.5)) as (_, panels):
+        for panel, bluffs in zip(panels, PUBLISHED, strict=True):
+            mine = [row for row in rows if row.figure.startswith(f"{len(bluffs)} ")]
+            bars = np.arange(len(bluffs))
+            panel.bar(bars - 0.27, [row.published for row in mine[: len(bluffs)]], 0.25, label="article's 10,000 games")
+            for place, style in enumerate(("its program", "its text")):
+                part = [row for row in mine if f", {style}:" in row.figure]
+                panel.bar(bars + 0.27 * place, [row.ours for row in part], 0.25, yerr=[row.error for row in part], label=style)
+            panel.axhline(100 / len(bluffs), color="black", linewidth=0.8, linestyle="--")
+            panel.set_xticks(bars, [f"bluff {bluff:g}" for bluff in bluffs])
+            panel.set_ylabel("% of games won")
+            panel.set_title(f"{len(bluffs)} players, 6 dice")
+        panels[0].legend(loc="lower right")

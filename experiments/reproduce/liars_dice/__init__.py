@@ -1,0 +1,58 @@
+"""D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018): its two simulations, and the answer to its question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dice_envs.exact.liars_dice_solution import LEAST_PRECISION
+from dice_envs.game import check_range
+from experiments.arena import MOST_GAMES
+from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
+from experiments.output import check_folder, check_writable, console, finish, print_rows, seed_or_fresh, write_json
+from experiments.reproduce.liars_dice.answer import findings, work_out
+from experiments.reproduce.liars_dice.plots import draw_answer
+from experiments.reproduce.liars_dice.simulations import EXPLANATION, draw_simulations, simulate
+from experiments.reproduce.liars_dice.tables import show
+
+MOST_DICE = 5  # each: more take hours to solve
+
+
+def main(
+    games: GamesOption = 1_000_000,
+    seed: SeedOption = None,
+    dice: Annotated[int, typer.Option(help="Dice of each player in the game that is solved, 1 to 5.")] = 5,
+    precision: Annotated[float, typer.Option(help="The exploitability of the solution, for returns of ±1.")] = 1e-3,
+    json: JsonOption = None,
+    report: ReportOption = None,
+) -> None:
+    """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says; then the answer
+    to his question, bluff or play the numbers, from an exact solution of the two-player game.
+
+    Five dice take a minute or two to solve, once: rounds that are precise enough are kept.
+
+    Example: reproduce liars-dice --dice 3
+    """
+    check_range("games", games, 1, MOST_GAMES)
+    check_range("dice", dice, 1, MOST_DICE)
+    check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
+    seed = seed_or_fresh(seed)
+    check_writable(json)
+    check_folder(report)
+    rows = simulate(games, seed)
+    print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
+    console.print(EXPLANATION)
+    answer = work_out(dice, precision)
+    show(answer)
+    data = {"seed": seed, "games": games, "dice": dice, "precision": precision, "rows": rows + findings(answer)}
+
+    def plot(folder: Path) -> None:
+        draw_simulations(folder, rows)
+        draw_answer(folder, answer)
+
+    finish(
+        lambda: write_json(json, data),
+        lambda: plot(report) if report is not None else None,
+    )

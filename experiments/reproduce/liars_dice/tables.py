@@ -1,0 +1,217 @@
+"""The answer on the terminal: tables, and a few sentences whose figures are computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from dice_envs.exact.liars_dice_habits import FACES_NAMED, FEWER, MOST, NAMERS, NONE
+from dice_envs.exact.liars_dice_parts import wins_game
+from experiments.output import console
+from experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, BORROWED, STAGES, Answer, as_bluff, dice_in_words, shares_of
+
+SEEN = 5e-4  # a share below this is not shown
+
+
+def show(answer: Answer) -> None:
+    """All tables, then the conclusion."""
+    for table in (
+        _named(answer),
+        _named_by_round(answer),
+        _openings(answer),
+        _openings_by_most(answer),
+        _calls(answer),
+        _values(answer),
+        _losses(answer),
+    ):
+        console.print(table)
+    for sentence in conclusion(answer):
+        console.print(sentence)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """`37.5`, or a dash where there is nothing to take a share of."""
+    return f"{round(100 * share, digits) + 0.0:.{digits}f}" if np.isfinite(share) else "-"  # + 0.0: no -0.0
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 else "right")
+    return table
+
+
+def _named(answer: Answer) -> Table:
+    title = "What bids name in a whole game, % (numbers player and random face: at the solution's own decisions)"
+    table = _table(title, "", *FACES_NAMED, "as a numbers player with bluff")
+    for stage, name in enumerate(STAGES):
+        for place, (namer, shares) in enumerate(zip(NAMERS, shares_of(answer.named[stage]), strict=True)):
+            bluff = as_bluff(answer.named[stage])
+            alike = (f"{bluff:.2f}" if np.isfinite(bluff) else "-", "0", "1")[place]
+            table.add_row(f"{name}, {namer}", *map(percent, shares), alike, end_section=place == 2)
+    return table
+
+
+def _named_by_round(answer: Answer) -> Table:
+    table = _table(
+        "What the solution's bids name, by round, %: the face held most of / a face not held, by choice",
+        "dice of the starter v other", "in % of games", "first bids", "as bluff", "raises", "as bluff", "raises a round",
+    )  # fmt: skip
+    for (own, others), habits in answer.habits.items():
+        row = [f"{own} v {others}", percent(answer.shares[own, others])]
+        for stage in range(2):
+            shares, bluff = shares_of(habits.named[stage])[0], as_bluff(habits.named[stage])
+            row.append(f"{percent(shares[MOST])} / {percent(shares[NONE])}")
+            row.append(f"{bluff:.2f}" if np.isfinite(bluff) else "-")
+        table.add_row(*row, f"{habits.named[1, 0].sum():.2f}")
+    return table
+
+
+def _openings(answer: Answer) -> Table:
+    openings = answer.habits[answer.full].openings
+    faces = range(1, openings.shape[1] + 1)
+    table = _table(
+        f"First bids with {answer.dice} v {answer.dice} dice, %", "quantity", *(f"face {face}" for face in faces), "all"
+    )
+    for quantity, row in enumerate(openings, 1):
+        if row.sum() >= SEEN:
+            table.add_row(str(quantity), *map(percent, row), percent(row.sum()))
+    table.add_section()
+    table.add_row("all", *map(percent, openings.sum(axis=0)), percent(openings.sum()))
+    return table
+
+
+def _openings_by_most(answer: Answer) -> Table:
+    habits = answer.habits[answer.full]
+    quantities = [q for q, row in enumerate(habits.openings, 1) if row.sum() >= SEEN]
+    table = _table(
+        f"First bids with {answer.dice} v {answer.dice} dice, by how many dice show the best face, %",
+        "dice of the best face", "hands", *(f"bids {quantity}" for quantity in quantities), *FACES_NAMED[:3],
+    )  # fmt: skip
+    for most in range(1, answer.dice + 1):
+        by_quantity, named = habits.openings_by_most[:, most], habits.named_by_most[:, most]
+        if by_quantity.sum() > 0:
+            bids = [percent(shares_of(by_quantity)[quantity - 1]) for quantity in quantities]
+            faces = [percent(shares_of(named)[each]) for each in (MOST, FEWER, NONE)]
+            table.add_row(str(most), percent(by_quantity.sum(), 2), *bids, *faces)
+    return table
+
+
+def _calls(answer: Answer) -> Table:
+    table = _table(
+        f"When the solution calls with {answer.dice} v {answer.dice} dice, % of turns with a bid to call or to raise",
+        "dice needed of the other's", "the bid holds", "turns, starter", "calls", "turns, other", "calls",
+        "article's rule", "threshold 0.5",
+    )  # fmt: skip
+    both = [answer.calls(answer.full, player) for player in range(2)]
+    turns = [shares_of(each.turns) for each in both]
+    called = [np.divide(each.calls, each.turns, out=np.full_like(each.turns, np.nan), where=each.turns > 0) for each in both]
+    for need, holds in enumerate(both[0].holds.tolist()):
+        row = [str(need) if holds > 0 else "more than it has", percent(holds)]
+        for player in range(2):
+            row += [percent(turns[player][need]), percent(called[player][need])]
+        table.add_row(*row, percent(1 - holds), percent(float(holds < 0.5)))
+    return table
+
+
+def _values(answer: Answer) -> Table:
+    most = answer.dice
+    table = _table(
+        "% of games that the starter wins, by its dice (rows) and the other's",
+        "dice", *(str(each) for each in range(1, most + 1)), "being first is worth",
+    )  # fmt: skip
+    for own in range(1, most + 1):
+        row = [percent(answer.values[own, others].value, 2) for others in range(1, most + 1)]
+        table.add_row(str(own), *row, f"{100 * (answer.values[own, own].value - 0.5):+.2f}")
+    return table
+
+
+def _losses(answer: Answer) -> Table:
+    dice = f"{answer.dice} v {answer.dice}"
+    ours = answer.played[BLUFFS[0]][ALONE][answer.full]
+    table = _table(
+        "Numbers agents against the solution, %: games and rounds won; the loss, rounds won less often than the solution "
+        "would; and how much of the loss the solution's calls, first bids or raises would mend",
+        "agent", "games", f"{dice}, first (solution {percent(ours.best_starting)})",
+        f"second ({percent(ours.best_following)})", "loss, all rounds", *BORROWED,
+    )  # fmt: skip
+    for bluff in BLUFFS:
+        alone = answer.played[bluff][ALONE]
+        played, game, loss = alone[answer.full], wins_game(alone, answer.dice), answer.loss(bluff, ALONE)
+        mended = [mended_by(answer, bluff, part) for part in BORROWED]
+        cells = [game, played.starting, played.following, loss, *mended]
+        table.add_row(f"bluff {bluff:g}", *map(percent, cells))
+    return table
+
+
+def mended_by(answer: Answer, bluff: float, part: str) -> float:
+    """The share of a numbers agent's loss that is gone with a part of the solution's play."""
+    loss = answer.loss(bluff, ALONE)
+    return 1 - answer.loss(bluff, part) / loss if loss > 0 else float("nan")
+
+
+def conclusion(answer: Answer) -> list[str]:
+    """What the figures say."""
+    sentences = []
+    for stage, name in enumerate(STAGES):
+        counts = answer.named[stage]
+        if counts.sum() == 0:
+            continue
+        shares = shares_of(counts)
+        bluff = as_bluff(counts)
+        alike = f"; a numbers player with bluff={bluff:.2f} would do so as often" if np.isfinite(bluff) else ""
+        sentences.append(
+            f"The solution's {name} name the face it holds most of in {percent(shares[0, MOST])} % of cases (a numbers player "
+            f"in {percent(shares[1, MOST])} %, a face taken at random {percent(shares[2, MOST])} %){alike}. "
+            f"{percent(shares[0, NONE])} % name a face that it does not hold although it holds another."
+        )
+    return [*_about_losses(answer), *sentences, _about_calls(answer), _about_values(answer), _how_sure(answer)]
+
+
+def _about_calls(answer: Answer) -> str:
+    parts = []
+    for even, words in ((True, "even chances or better to hold"), (False, "less than even chances")):
+        each: Any = answer.calls_below(even)
+        if each is not None:
+            parts.append(
+                f"{percent(each.calls / each.turns)} % of bids with {words}, of which the article's rule would call "
+                f"{percent(1 - each.holds)} %"
+            )
+    return f"It calls {', and '.join(parts)}."
+
+
+def _about_values(answer: Answer) -> str:
+    most = answer.dice
+    first = 100 * (answer.values[most, most].value - 0.5)
+    sentence = f"Being first with {dice_in_words(most)} each is worth {first:+.2f} points of winning chance"
+    if most > 1:
+        ahead = (answer.values[most, most - 1].value + 1 - answer.values[most - 1, most].value) / 2
+        sentence += f"; {most} dice against {most - 1} are worth {100 * (ahead - 0.5):+.2f}, whoever may be first"
+    return f"{sentence}."
+
+
+def _about_losses(answer: Answer) -> list[str]:
+    losses = {bluff: answer.loss(bluff, ALONE) for bluff in BLUFFS}
+    words = ", ".join(f"{percent(loss)} with bluff={bluff:g}" for bluff, loss in losses.items())
+    sentences = [
+        "Bluff or play the numbers? Against the solution each of the article's agents wins fewer rounds than the solution "
+        f"would in its place, by so many points: {words}."
+    ]
+    for bluff in (BLUFFS[0], BLUFFS[-1]):
+        if losses[bluff] > 0:
+            mended = {part: f"{percent(mended_by(answer, bluff, part), 0)} %" for part in BORROWED}
+            sentences.append(
+                f"With bluff={bluff:g}, the solution's first bids would mend {mended['first bids']} of this loss (their "
+                f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), its "
+                f"calls {mended['calls']}, its raises {mended['raises']}."
+            )
+    return sentences
+
+
+def _how_sure(answer: Answer) -> str:
+    return (
+        f"All this is exact for one pair of strategies, whose exploitability is {max(answer.solution.exploitability, 0):.1e}. "
+        "Other strategies may name other faces and be as good."
+    )
