@@ -233,7 +233,8 @@ def measure(
 
 def _run(measure_game: GameMeasure, variant: Variant, player: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """One measurement, and the headline's gap of uniformly random play under the same random numbers."""
-    return measure_game(variant, player, effort), _random_gap(measure_game, variant, effort.seed, effort.sample)
+    hashable: Any = measure_game
+    return measure_game(variant, player, effort), _random_gap(hashable, variant, effort.seed, effort.sample)
 
 
 @functools.lru_cache(maxsize=64)
