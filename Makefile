@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train test test-slow test-bounds test-interpreted test-rllib lint format types golden clean
+.PHONY: train test test-slow test-bounds test-interpreted test-rllib lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -24,7 +24,7 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
 
-# Kernels that raise where they would read or write beside an array: all fast tests but those of the tools around them.
+# With bounds checks kernels raise when they index outside an array. All fast tests but those of the tools around them.
 TOOLS = cli kernel project train
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m "not slow" $(TOOLS:%=--ignore=tests/test_%.py)
@@ -56,6 +56,9 @@ types: $(STAMP)
 
 golden: $(STAMP)
 	$(BIN)/python -m tests.golden
+
+stubs: $(STAMP)
+	$(BIN)/python -m tests.stubs
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

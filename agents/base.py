@@ -1,14 +1,28 @@
-"""What players share: playing one game only, choosing without chance."""
+"""What players share: playing one game only, choosing deterministically."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dice_envs.agent import Turn
+from dice_envs.game import Variant
 
-__all__ = ["Deterministic", "OfOneGame"]
+__all__ = ["Deterministic", "OfOneGame", "check_game"]
+
+
+def check_game(player: Any, variant: Variant) -> None:
+    """Raise ValueError for a game that is not among those that the player names as `plays`."""
+    from . import factories, for_game, games_of  # here, because they import every module of players
+
+    played = games_of(player)
+    if variant.game.name not in played:
+        known = [name for name, factory in factories().items() if factory is type(player)]
+        raise ValueError(
+            f"{known[0] if known else type(player).__name__} plays {' and '.join(played)} only, not {variant.game.name}; "
+            f"agents for {variant.game.name} are: {', '.join(for_game(variant.game.name))}"
+        )
 
 
 class OfOneGame:
@@ -20,24 +34,24 @@ class OfOneGame:
 
     plays: ClassVar[str]
 
-    def check(self, turn: Turn) -> None:
-        """Raise ValueError for a turn of another game."""
-        if turn.game.name != self.plays:
-            from . import factories  # here, because `factories` imports every module of players
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game. Players that do not play all of its variants refuse those here as well."""
+        check_game(self, variant)
 
-            known = [name for name, factory in factories().items() if factory is type(self)]
-            raise ValueError(f"{known[0] if known else type(self).__name__} plays {self.plays} only, not {turn.game.name}")
+    def check(self, turn: Turn) -> None:
+        """Raise ValueError for a turn of a variant that it does not play."""
+        self.check_variant(turn.variant)
 
 
 class Deterministic:
-    """A player whose policy is its action."""
+    """A player whose policy puts probability 1 on one action."""
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
         raise NotImplementedError
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """1 for the action that it plays, (n, num_actions) float64."""
+        """1 for the action that it plays and 0 for the others, (n, num_actions) float64."""
         chances = np.zeros((len(turn), turn.variant.facts.num_actions))
         chances[np.arange(len(turn)), self.act(turn)] = 1
         return chances

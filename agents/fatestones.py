@@ -7,9 +7,9 @@ import itertools
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, draw_actions, resolve
+from dice_envs.agent import Agent, Turn, check_plays, draw_actions, resolve
 from dice_envs.exact.fatestones import nash_strategies, replies
-from dice_envs.game import shown
+from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import MAX_HAND, duel
 from dice_envs.kernel import kernel
 
@@ -17,12 +17,12 @@ from .base import Deterministic, OfOneGame
 
 __all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash"]
 
-MOST_NESTED = 8  # best responses to best responses
+MOST_NESTED = 8  # levels of best responses to best responses
 
 
 @dataclasses.dataclass(frozen=True)
 class Nash(OfOneGame):
-    """Plays FateStones as no opponent can beat it: an optimal mixed strategy of every position, found exactly."""
+    """Plays a Nash equilibrium of FateStones, so no opponent beats it on average: an exact mixed strategy of each position."""
 
     plays = "fatestones"
 
@@ -38,7 +38,7 @@ class Nash(OfOneGame):
 
 @dataclasses.dataclass(frozen=True)
 class BestResponse(OfOneGame, Deterministic):
-    """Wins as much as can be won from one opponent in FateStones, whose strategy it knows.
+    """The exact best response to one opponent in FateStones, whose strategy it knows.
 
     Attributes:
         opponent: the agent it answers, say `random` or `nash`; it must state its probabilities.
@@ -60,8 +60,13 @@ class BestResponse(OfOneGame, Deterministic):
             raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
         object.__setattr__(self, "_agent", agent)
 
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or what the opponent does not play."""
+        super().check_variant(variant)
+        check_plays(self._agent, variant)
+
     def gains(self, turn: Turn) -> np.ndarray:
-        """Expected wins less losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
+        """Expected wins minus losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
         self.check(turn)
         out = np.full((len(turn), MAX_HAND), -2.0)
         left = turn.states["left"]
@@ -81,7 +86,7 @@ class BestResponse(OfOneGame, Deterministic):
 
 @kernel
 def _roll_out_strongest(params, state, mask):
-    """FateStones: the own die that wins most, less what it loses, against the opponent's dice."""
+    """FateStones: the mover's die with the most wins minus losses against the opponent's dice."""
     seat = state["seat"]
     own, other = state["hands"][seat], state["hands"][1 - seat]
     best = 0
@@ -97,5 +102,5 @@ def _roll_out_strongest(params, state, mask):
     return best
 
 
-AGENTS = {"nash": Nash, "best_response": BestResponse}
+AGENTS = {"best_response": BestResponse}
 ROLLOUTS = {"strongest": _roll_out_strongest}

@@ -1,17 +1,20 @@
-"""Players of Liar's Dice: one plays the numbers and bluffs now and then, one learns from what calls have shown."""
+"""Players of Liar's Dice: one plays the odds and bluffs now and then, one learns from what calls have shown."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
+import time
 from math import comb
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn
+from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import below, choose_weighted, uniform
-from dice_envs.game import check_choice, check_range
+from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, ActionValues, Progress, Solution, check_two_players, solve
+from dice_envs.game import Variant, check_choice, check_range
 from dice_envs.games.liars_dice import (
     MAX_DICE,
     MAX_FACES,
@@ -31,7 +34,7 @@ from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
-__all__ = ["AGENTS", "ROLLOUTS", "Numbers", "Reader"]
+__all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most"]
 
 NO_THRESHOLD = -1.0  # value of `_Style.threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
@@ -43,7 +46,7 @@ class _Style(NamedTuple):
     bluff: float
     threshold: float
     more: int  # 1: the chance of one more than the bid, as the article's program has it
-    own_faces: bool  # bluffs are drawn in proportion to the own dice, likewise
+    own_faces: bool  # bluffs are drawn in proportion to the bidder's dice, as the article's program has it
 
 
 @kernel
@@ -58,11 +61,11 @@ def _options(params, state, style, actions, chances):
         for face in range(1, faces):
             if matching(params, counts, face) > matching(params, counts, best):
                 best = face
-        # One more than it holds itself; it cannot exceed the dice in play, since somebody else has one.
+        # One more than it holds. That cannot exceed the dice in play, since somebody else has a die.
         actions[0] = matching(params, counts, best) * faces + best
         chances[0] = 1.0
         return 1
-    raises = 0  # the first legal bids, up to where a face comes again, are the least on each legal face
+    raises = 0  # the first legal bids, until a face repeats, are the lowest bid on each legal face
     for k in range(min(count_raises(params, state), faces)):
         actions[k] = nth_raise(params, state, k)
         if k > 0 and face_of(params, actions[k]) == face_of(params, actions[0]):
@@ -124,7 +127,7 @@ class Numbers(OfOneGame):
         bluff: chance that a raise names a random legal face and not the one it holds most of, 0 to 1.
         threshold: call if the chance that the bid holds is below it, 0 to 1; None: call with the chance that it
             does not hold.
-        preset: "text": as the article says; "article": as its program does, which differs in the next two.
+        preset: "text": as the article says; "article": as its program does. It sets the defaults of the next two.
         chance: "at_least" the quantity bid (text), or "more" than it (article).
         bluff_faces: "uniform" (text), or "own": in proportion to its own dice (article).
     """
@@ -183,14 +186,14 @@ def _ways(dice: int, faces: int, cap: int) -> int:
 
 
 @functools.cache
-def _chance_blind(num_faces: int, dice: int) -> float:
-    """The chance that a face named at random is one of those most held, ties included, with so many dice."""
+def chance_blind(num_faces: int, dice: int) -> float:
+    """The chance that a face named at random is the one most held, or tied for it, with this many dice."""
     hits = sum(comb(dice, k) * _ways(dice - k, num_faces - 1, k) for k in range(dice + 1))
     return hits / num_faces**dice
 
 
 @functools.cache
-def _chance_most(num_faces: int) -> np.ndarray:
+def chance_most(num_faces: int) -> np.ndarray:
     """P(a face is the one most held | k of n dice show it), (MAX_DICE + 1, MAX_DICE + 1) float64 at [n, k].
 
     The other n - k dice fall evenly on the other faces; a tie counts as half.
@@ -206,20 +209,20 @@ def _chance_most(num_faces: int) -> np.ndarray:
 
 @kernel
 def _honesty(state, seat, blind):
-    """How often the seat names the face it holds most of on purpose, 0 to 1, from the bids that calls have shown.
+    """How often the seat deliberately names the face it holds most of, 0 to 1, from the bids that calls have shown.
 
-    `blind` is how often a random face would be that face too. Two bids' worth of prior say half the time.
+    `blind` is how often a random face would be that face too. The prior counts as two bids, one of them deliberate.
     """
     share = (state["bids_honest"][seat] + 1.0 + blind) / (state["bids_shown"][seat] + 2.0)
     return max(0.0, (share - blind) / (1.0 - blind))
 
 
 @kernel
-def _believe(params, state, seat, learn, most, blind, named, total):
-    """For each face, the chances of how many of the others' dice count for it: total[face, number]. In place.
+def believe(params, state, seat, learn, most, blind, named, total):
+    """For each face, write the distribution of the number of the others' dice that count for it: total[face, number].
 
-    Each other seat's number is binomial, times the likelihood of the face it last named this round: with its honesty
-    the face it holds most of, otherwise any face. `named` is scratch.
+    Each other seat's number has a binomial prior. The likelihood is that of the face it last named in this round: with
+    probability `_honesty` the face it holds most of, otherwise any face. `named` is work space. In place.
     """
     faces = params.num_faces
     named[:] = -1
@@ -251,7 +254,7 @@ def _believe(params, state, seat, learn, most, blind, named, total):
                 else:
                     posterior[k] = 1.0 if k == n else 0.0
                 weight += posterior[k]
-            for number in range(reach + n, -1, -1):  # from above, so that what is read is not yet written
+            for number in range(reach + n, -1, -1):  # downwards, because `row` is read below `number`
                 summed = 0.0
                 for k in range(max(0, number - reach), min(n, number) + 1):
                     summed += posterior[k] / weight * row[number - k]
@@ -276,12 +279,12 @@ def _act_reader(params, states, learn, nerve, most, blind, out):
         seat = np.int64(state["seat"])
         faces = params.num_faces
         counts = state["counts"][seat]
-        _believe(params, state, seat, learn, most, blind, named, total)
+        believe(params, state, seat, learn, most, blind, named, total)
         bid = np.int64(state["bid"])
         best = np.int64(params.call)
         if bid == NO_BID:
             highest = 0.0
-            for face in range(faces):  # the greatest quantity that still holds with `nerve`, the surest face of those
+            for face in range(faces):  # the greatest quantity that holds with chance `nerve`; of equal ones the surest face
                 own = matching(params, counts, face)
                 for quantity in range(1, np.int64(state["in_play"]) + 1):
                     holds = _at_least(total[face], quantity - own)
@@ -304,15 +307,16 @@ def _act_reader(params, states, learn, nerve, most, blind, out):
 
 @dataclasses.dataclass(frozen=True)
 class Reader(OfOneGame, Deterministic):
-    """Learns how often each opponent bluffs from the dice that calls have shown, and reads its bids by that.
+    """Learns how often each opponent bluffs from the dice that calls have shown, and infers dice from its bids.
 
-    An opponent names the face it holds most of with a chance that every bid shown by a call makes better known;
-    otherwise any face. By Bayes' rule its last bid then tells about its dice. The agent calls if the
-    bid is less sure to hold than the surest of the least raises, and makes that raise otherwise. It does not bluff.
+    In its model an opponent names the face it holds most of with some probability, and otherwise any face. The agent
+    estimates this probability from the bids that calls have shown. Bayes' rule then gives the opponent's dice from its
+    last bid. The agent compares the lowest raises on each face: it makes the one that is most likely to hold, or calls
+    if the bid is more likely to fail. It does not bluff.
     Source of the idea: D. Oehm, "Liar's Dice in R" (2018), sections "The agent" and "Bots need brains".
 
     Attributes:
-        learn: false: every opponent is taken to bluff half the time, whatever calls show.
+        learn: false: every opponent is assumed to bluff half the time, whatever calls show.
         nerve: it opens with the highest bid that holds with at least this chance, 0 to 1.
     """
 
@@ -329,10 +333,80 @@ class Reader(OfOneGame, Deterministic):
         """One legal action for each game, (n,) int64."""
         self.check(turn)
         out = np.empty(len(turn), np.int64)
-        most = _chance_most(turn.params.num_faces)
-        blind = _chance_blind(turn.params.num_faces, turn.params.most_dice)
+        most = chance_most(turn.params.num_faces)
+        blind = chance_blind(turn.params.num_faces, turn.params.most_dice)
         _act_reader(turn.params, turn.states, self.learn, float(self.nerve), most, blind, out)
         return out
+
+
+# --- optimal play ------------------------------------------------------------------------------------------------------
+
+_SAY_EVERY = 5.0  # seconds between two lines of progress
+
+
+@functools.lru_cache(maxsize=4)
+def _solution(variant: Variant, precision: float) -> Solution:
+    """The solution that is kept, or solved first with lines of progress on standard error."""
+    said = time.monotonic()
+
+    def say(progress: Progress) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _SAY_EVERY:
+            said = time.monotonic()
+            own, others = progress.dice
+            print(
+                f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {progress.width:.1e} "
+                f"at most, {progress.rounds_left} rounds left",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    return solve(variant, precision, resume=True, done=say)
+
+
+@dataclasses.dataclass(frozen=True)
+class Nash(OfOneGame):
+    """Optimal play for two players: nobody wins more from it than the game's value, but for the precision.
+
+    It takes the solution that `solve liars_dice` has kept, or solves the game first: up to three dice each in seconds,
+    five in a minute or two, once.
+
+    Attributes:
+        precision: how much best responses may win from it above the value, for returns of ±1, mean of both seats.
+    """
+
+    plays = "liars_dice"
+
+    precision: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or a variant without a value."""
+        super().check_variant(variant)
+        check_two_players(variant.options)
+
+    def solution(self, variant: Variant) -> Solution:
+        """What it plays by.
+
+        Raises:
+            ValueError: the variant has no value, or is too large to be solved.
+        """
+        self.check_variant(variant)
+        return _solution(variant, self.precision)
+
+    def action_values(self, variant: Variant, state: Any) -> ActionValues:
+        """What each action at a state wins against optimal play, and how likely optimal play takes it."""
+        return self.solution(variant).action_values(state)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        return draw_actions(turn.streams, self.probabilities(turn))
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """The chance of each action, (n, num_actions) float64."""
+        return self.solution(turn.variant).probabilities(turn.states)
 
 
 # --- rollouts -------------------------------------------------------------------------------------------------------
@@ -340,12 +414,12 @@ class Reader(OfOneGame, Deterministic):
 
 @kernel
 def _roll_out_numbers(params, state, mask):
-    """Liar's Dice: call with the chance that the bid fails, else the least raise on a random face."""
+    """Liar's Dice: call with the chance that the bid fails, else the lowest raise on a random face."""
     raises = count_raises(params, state)
     bid = state["bid"]
     if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, state["seat"])):
         return params.call
-    least = 1  # the least raises, up to where a face comes again
+    least = 1  # number of lowest raises, one on each legal face: until a face repeats
     first = face_of(params, nth_raise(params, state, 0))
     while least < raises and face_of(params, nth_raise(params, state, least)) != first:
         least += 1

@@ -2,30 +2,30 @@
 
 One engine serves turns and simultaneous choices, chance and hidden information. It knows a game by its kernels only:
 
-- Every simulation starts from the searched state with all that the searcher cannot see drawn again, its dice to
-  come included: information set MCTS (Cowling, Powley, Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
+- Every simulation starts from the searched state with all that is hidden from the searcher drawn again, future dice
+  included: information set MCTS (Cowling, Powley, Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
   TCIAIG 4(2), 2012, section IV; each seat has its own tree here, their MO-ISMCTS).
-- A node is what one seat sees when it is to move, found by a hash of its observation. Chance needs no nodes then: a
-  throw leads to whatever the mover sees next. And since seats that choose at the same time cannot see each other's
-  choice, they select independently of each other: decoupled selection (Tak, Lanctot, Winands, "Monte Carlo Tree
-  Search Variants for Simultaneous Move Games", IEEE CIG 2014).
-- A simulation adds one leaf and plays on from there by a rollout policy.
-- The tree grows as it is filled, up to a limit on its memory. Once it is full, simulations add nothing to it: positions
-  without a node are played by the rollout policy.
-- Where a game can average over a roll (`Game.expect`), so can a simulation: it goes on as the game does if it goes on,
-  weighted by the chance of that, and the dice add no noise.
+- A node is the information state of the seat to move, found by a hash of its observation. So there are no chance
+  nodes: a throw leads to the node of whatever the mover sees next. Seats that choose at the same time cannot see each
+  other's choice, so they select independently: decoupled selection (Tak, Lanctot, Winands, "Monte Carlo Tree Search
+  Variants for Simultaneous Move Games", IEEE CIG 2014).
+- A simulation adds one leaf. From there a rollout policy plays to the end.
+- The arrays of the tree grow as needed, up to a memory limit. Once it is full, simulations add no nodes: in positions
+  without a node the rollout policy chooses.
+- If a game provides `Game.expect`, a simulation can add the roll's expected reward, continue in the non-terminal outcome
+  and be weighted by its probability (the agent's parameter `expect`). This removes dice noise.
 
 Selection rules, `select`:
     uct      UCB1 on each seat's own returns (Kocsis, Szepesvári, "Bandit based Monte-Carlo Planning", ECML 2006).
     regret   regret matching on sampled returns, played as the average strategy (Lanctot, Lisý, Winands, "Monte Carlo
-             Tree Search in Simultaneous Move Games with Applications to Goofspiel", CGW 2013). Seats take turns, from
-             simulation to simulation, in exploring and learning while the others play their current strategies
-             (Lanctot et al., "Monte Carlo Sampling for Regret Minimization in Extensive Games", NIPS 2009), and the
-             mean return of each action is the baseline of its estimate (Schmid et al., "Variance Reduction in Monte
-             Carlo Counterfactual Regret Minimization", AAAI 2019). Converges to equilibrium where seats hide nothing
-             but choices made at the same time; with other hidden information it is a heuristic.
-    joint    the searcher picks for everybody, to its own advantage, and sees what it has picked: what the FateStones
-             project's simulator does with the two picks of a turn. It is here to be measured, not to be used.
+             Tree Search in Simultaneous Move Games with Applications to Goofspiel", CGW 2013). In each simulation one
+             seat, in rotation, explores and learns while the others play their current strategies (Lanctot et al.,
+             "Monte Carlo Sampling for Regret Minimization in Extensive Games", NIPS 2009). The mean return of each
+             action is the baseline of its estimate (Schmid et al., "Variance Reduction in Monte Carlo Counterfactual
+             Regret Minimization", AAAI 2019). Converges to equilibrium if simultaneous choices are the only hidden
+             information; otherwise it is a heuristic.
+    joint    the searcher picks for all seats, to its own advantage, and sees what it has picked. The FateStones
+             project's simulator does this with the two picks of a turn. It is here for comparison, not for use.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import below, choose_weighted, mix, next_u64, uniform
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, check_choice, check_range
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Variant, check_choice, check_range
 from dice_envs.kernel import kernel
 
 from .rollouts import RANDOM, rollout_of, rollouts
@@ -50,7 +50,7 @@ __all__ = ["AGENTS", "MCTS", "compile_search"]
 SELECTIONS = ("uct", "regret", "joint")
 UCT, REGRET, JOINT = range(3)
 MAX_SIMULATIONS = 10_000_000
-NO_NODE = -1  # in the hash table: a free place; of a position: the rollout policy chooses there
+NO_NODE = -1  # in the hash table: a free place; for a position: it has no node, so the rollout policy chooses
 MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
 
 
@@ -62,21 +62,21 @@ class _Settings(NamedTuple):
     select: int  # UCT, REGRET or JOINT
     opponent_random: bool
     expect: bool
-    best: bool  # the policy is the most visited action and not the mix
+    best: bool  # the policy is the best action alone, not a mix
     span: float  # max_return − min_return of the game
     seats: int
-    most_nodes: int  # what the tree may grow to
+    most_nodes: int  # limits on the tree's size
     most_edges: int
 
 
-# Few arrays of records, because every array that a kernel hands on is counted in and out.
+# Pack fields into few arrays: numba reference-counts every array passed between kernels.
 _NODE = np.dtype([("key", np.uint64), ("start", np.int64), ("count", np.int64), ("visits", np.int64)])
 _EDGE = np.dtype(
     [
         ("mean", np.float64),  # of the mover's returns from here on
         ("width", np.float64),  # 1 / sqrt(visits)
-        ("regret", np.float64),  # summed; used by REGRET, as the next
-        ("strategy", np.float64),  # summed
+        ("regret", np.float64),  # cumulative; used by REGRET only, as is the next
+        ("strategy", np.float64),  # cumulative
         ("visits", np.int32),
         ("action", np.int32),
     ]
@@ -86,26 +86,26 @@ _STEP = np.dtype(  # a tree move of the current simulation
         ("node", np.int64),
         ("edge", np.int64),
         ("seat", np.int64),
-        ("chance", np.float64),  # with which the edge was chosen
-        ("weight", np.float64),  # of the simulation at this node; below 1 where rolls were averaged over
+        ("chance", np.float64),  # probability with which the edge was chosen
+        ("weight", np.float64),  # importance weight of the simulation at this node; below 1 after an expected roll
         ("before", np.float64, (MAX_SEATS,)),  # returns earned before this node
     ]
 )
 _RUN = np.dtype(  # the current simulation
     [
         ("rng", np.uint64),  # of the search itself
-        ("chain", np.uint64),  # hash of the path, where nodes depend on it
-        ("game", np.int64),  # of the batch, and the simulation of its search: where to go on with a larger tree
+        ("chain", np.uint64),  # hash of the path, if nodes depend on it (JOINT)
+        ("game", np.int64),  # index in the batch; with the next, where to resume once the tree has grown
         ("simulation", np.int64),
-        ("nodes", np.int64),  # made so far by all simulations, and the edges of those that have been expanded
+        ("nodes", np.int64),  # number of nodes so far, and of edges
         ("edges", np.int64),
         ("leaves", np.int64),  # nodes without edges
         ("full", np.int64),  # 1 once a node or its edges found no room, in any game of the batch
         ("depth", np.int64),  # tree moves so far
         ("in_tree", np.int64),  # 1 until the rollout policy has taken over
         ("learner", np.int64),  # the seat that learns (REGRET)
-        ("own_edge", np.int64),  # the searcher's first move, or NO_NODE
-        ("own_node", np.int64),  # where it was chosen
+        ("own_edge", np.int64),  # edge of the searcher's first move, or NO_NODE
+        ("own_node", np.int64),  # node of that move
         ("earned", np.float64, (MAX_SEATS,)),  # returns so far
         ("rewards", np.float64, (MAX_SEATS,)),  # of one move
     ]
@@ -113,7 +113,7 @@ _RUN = np.dtype(  # the current simulation
 
 
 class _Tree(NamedTuple):
-    """Arrays of one search, emptied for the next."""
+    """Arrays of one search, reused by the next."""
 
     table: np.ndarray  # (power of two,) int32: node at each place of the hash table, or NO_NODE
     nodes: np.ndarray  # (nodes,) of _NODE; edges of a node are start … start + count − 1, none at first
@@ -129,23 +129,23 @@ class _Tree(NamedTuple):
 
 # The most that one simulation adds to the tree, so that room can be made before it starts.
 # Nodes: its first position, the searcher's own first position, and one leaf, after which the rollout policy plays.
-# Edges: at most one for each action at every node that gets its edges. Those nodes were leaves before this simulation or
-# are the first two of its new ones; and each comes with a tree move, so they are no more than the path is long.
+# Edges: at most one per action at every node that is expanded. Such a node was a leaf before this simulation or is one of
+# its first two new nodes. Every expansion comes with a tree move, so there are at most as many as the path is long.
 _NODES_A_SIMULATION = 3
 _NEW_WITH_EDGES = 2
 
-_ENOUGH, _MORE_NODES, _MORE_EDGES = range(3)  # what a search lacks to go on
+_ENOUGH, _MORE_NODES, _MORE_EDGES = range(3)  # what a search lacks to continue
 
-_FIRST_SIMULATIONS = 4096  # a new tree has room for so many
-_EDGES_A_NODE = 8  # how a limit on memory is shared out; most nodes stay leaves, which have none
-_TABLE_BYTES = 24  # a node's share of the hash table, and of the one before it while the table grows
+_FIRST_SIMULATIONS = 4096  # a new tree has room for this many
+_EDGES_A_NODE = 8  # edges budgeted per node under the memory limit; most nodes stay leaves, which have none
+_TABLE_BYTES = 24  # a node's share of the hash table, and of the old table while a larger one is filled
 
 
 def _most(memory: float, simulations: int, game: Game, facts: Facts) -> tuple[int, int]:
     """How many nodes and edges the tree may have: what `memory` GiB hold, and no more than the simulations can make.
 
     Raises:
-        ValueError: not even one simulation fits in.
+        ValueError: not even one simulation fits.
     """
     edges_a_node = min(_EDGES_A_NODE, facts.num_actions)
     node_bytes = _NODE.itemsize + _TABLE_BYTES + edges_a_node * _EDGE.itemsize
@@ -164,7 +164,7 @@ def _path_length(facts: Facts) -> int:
 
 
 def _fitting(most: int, wanted: int) -> int:
-    """`most`, halved as often as leaves what is wanted: then the last growth doubles too, and copying never takes more."""
+    """`most`, halved as often as possible without falling below `wanted`. So every growth doubles, the last one too."""
     size = most
     while size // 2 >= wanted:
         size //= 2
@@ -213,8 +213,8 @@ def _tell_full(memory: float, nodes: int) -> None:
     if not _told_full:
         _told_full = True
         warnings.warn(
-            f"mcts: the search tree has filled its {memory:g} GiB with {nodes:,} positions; simulations go on without adding "
-            "to it. The agent's parameter memory raises the limit",
+            f"mcts: the search tree has filled its {memory:g} GiB with {nodes:,} positions; simulations continue without "
+            "adding to it. The agent's parameter memory raises the limit",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -223,7 +223,7 @@ def _tell_full(memory: float, nodes: int) -> None:
 _SALT = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint64(0xFF51AFD7ED558CCD)
 _S32, _ONE = np.uint64(32), np.uint64(1)
-_LIGHT = 0.02  # simulations of less weight end, or go on in its place with a chance of weight / _LIGHT
+_LIGHT = 0.02  # Russian roulette: a lighter simulation is dropped, or kept at this weight with probability weight / _LIGHT
 
 
 @kernel(allocates=False)
@@ -242,7 +242,7 @@ def _find(key, table, nodes):
 
 @kernel
 def _fill_table(table, nodes, count):
-    """Enter the first nodes into the table, and nothing else. In place."""
+    """Clear the table and enter the first `count` nodes. In place."""
     table[:] = NO_NODE
     for node in range(count):
         table[-1 - _find(nodes[node]["key"], table, nodes)] = node
@@ -250,7 +250,7 @@ def _fill_table(table, nodes, count):
 
 @kernel(allocates=False)
 def _lacking(settings, run, tree):
-    """What the tree must have more of before another simulation starts. Growing in between leaves results as they are."""
+    """What the tree must have more of before another simulation starts. Growing does not change results."""
     if len(tree.nodes) < settings.most_nodes and run["nodes"] + _NODES_A_SIMULATION > len(tree.nodes):
         return _MORE_NODES
     expanded = min(run["leaves"] + _NEW_WITH_EDGES, len(tree.path))
@@ -261,7 +261,7 @@ def _lacking(settings, run, tree):
 
 @kernel(allocates=False)
 def _matched(start, count, edges, policy):
-    """The current strategy of a node, in proportion to positive regrets. `policy` is modified in place."""
+    """The current strategy of a node by regret matching: in proportion to positive regrets. `policy` is modified in place."""
     total = 0.0
     for k in range(count):
         policy[k] = max(0.0, edges[start + k]["regret"])
@@ -288,7 +288,7 @@ def _select_uct(settings, node, edges):
 
 @kernel(allocates=False)
 def _select_regret(settings, run, node, edges, policy, step):
-    """The edge; its chance is noted in the step. In place."""
+    """Sample an edge by regret matching. Its probability is recorded in the step. In place."""
     start, count = node["start"], node["count"]
     _matched(start, count, edges, policy)
     share = settings.exploration if step["seat"] == run["learner"] else 0.0
@@ -309,7 +309,7 @@ def _select_regret(settings, run, node, edges, policy, step):
 
 @kernel(allocates=False)
 def _tree_move(settings, number, seat, weight, run, tree):
-    """Choose an edge of the node and note it in the path. Returns the edge. In place."""
+    """Choose an edge of the node and record it in the path. Returns the edge. In place."""
     step = tree.path[run["depth"]]
     run["depth"] += 1
     step["node"] = number
@@ -327,7 +327,7 @@ def _tree_move(settings, number, seat, weight, run, tree):
 
 @kernel(allocates=False)
 def _count(edge, value):
-    """One more visit, which returned the value. In place."""
+    """Record a visit with this value. In place."""
     edge["visits"] += 1
     edge["mean"] += (value - edge["mean"]) / edge["visits"]
     edge["width"] = 1.0 / np.sqrt(np.float64(edge["visits"]))
@@ -360,11 +360,11 @@ def _back_up_regrets(run, nodes, edges, path, policy):
             value = (after["before"][learner] - step["before"][learner] + after["weight"] * rest) / step["weight"]
         _matched(start, count, edges, policy)
         node["visits"] += 1
-        for k in range(count):  # weighted by age: early strategies count for little
+        for k in range(count):  # weighted by visits: early strategies count for little
             edges[start + k]["strategy"] += node["visits"] * policy[k]
         if step["seat"] == learner:
-            # Each action is worth its mean so far; the one taken is corrected by what came of it over the chance that
-            # it was taken, so that the estimates of all are without bias.
+            # The baseline of each action's value is its mean so far. The action taken is corrected by its deviation from
+            # that, divided by its sampling probability, so that all estimates are unbiased.
             taken = edges[step["edge"]]
             correction = (value - taken["mean"]) / step["chance"]
             expected = policy[step["edge"] - start] * correction
@@ -385,9 +385,9 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     Returns:
         A kernel `(params, settings, states (n,), streams (n,), worlds, chances, averaged, tree, policies (n, actions),
         totals (actions,), values (n,))` that searches each state for its seat to move, drawing from its stream. It
-        writes the policy that the search arrives at and the searcher's mean return. All but the first three and
-        `averaged` are modified in place. It returns _ENOUGH when all is done; otherwise what `tree` must have more of
-        before it is called again, to go on where it was.
+        writes the resulting policy and the searcher's mean return. All but the first three and `averaged` are modified
+        in place. It returns _ENOUGH when all searches are done. Otherwise it returns what `tree` must have more of; call
+        it again with a larger tree and it resumes.
 
     Raises:
         ValueError: the game has no such rollout.
@@ -402,7 +402,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
 
         @compiled
         def prepare(params, state, seat):
-            """Draw again what the seat cannot see; choices not yet revealed are taken back. In place."""
+            """Draw again what the seat cannot see, and undo choices that are not revealed yet. In place."""
             reroll_hidden(params, state, seat)
     else:
         retract = game.retract
@@ -416,7 +416,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
 
         @compiled
         def advance(params, settings, state, action, run, share):
-            """Play and add what each seat earns, times `share`. Returns the chance that the game goes on. In place."""
+            """Play, and add what each seat earns times `share`. Returns the probability that the game continues. In place."""
             play(params, state, action)
             for seat in range(settings.seats):
                 run["earned"][seat] += share * state["rewards"][seat]
@@ -461,10 +461,10 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
 
     @compiled
     def node_of(params, state, key, at_once, run, tree):
-        """The node of this key, with its edges, or NO_NODE where the rollout policy is to choose. In place.
+        """The node of this key, expanded, or NO_NODE where the rollout policy is to choose. In place.
 
-        A new position becomes a node, where there is room. It gets its edges at once, or as a leaf when it is seen
-        again: most never are.
+        A new position becomes a node if there is room. It is expanded now if `at_once`. Otherwise it stays a leaf until it
+        is seen again, because most positions never are.
         """
         number = _find(key, tree.table, tree.nodes)
         if number < 0:
@@ -508,8 +508,8 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         if run["depth"] < len(tree.path):
             number = node_of(params, state, key, run["depth"] == 0 or own_first, run, tree)
         if number == NO_NODE:
-            # A full tree knows no node for what a first seat with a hidden hand sees: the simulation plays on to the
-            # searcher's own node, which has to learn.
+            # In a full tree the first seat's position may have no node, if its hand is hidden. Stay in the tree then, as
+            # the searcher's own node, further on, has to learn.
             if run["depth"] > 0 or own_first:
                 run["in_tree"] = 0
             action = np.int64(roll_out(params, state, tree.mask))
@@ -519,17 +519,17 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
                 run["own_edge"] = edge
                 run["own_node"] = number
             action = np.int64(tree.edges[edge]["action"])
-        if settings.select == JOINT:  # what has been picked is seen: nodes are those of a path
+        if settings.select == JOINT:  # picks are seen, so nodes depend on the path
             run["chain"] = mix(run["chain"] + _SALT * np.uint64(action + 1))
         return action
 
     @compiled
     def average_turn(params, settings, worlds, chances, searcher, weight, run, tree):
-        """A turn in which two seats choose at once, averaged over a uniformly random opponent and the roll.
+        """A turn in which two seats choose at once, taking the expectation over a uniformly random opponent and the roll.
 
-        The state is `worlds[0]`. Each choice of the opponent makes a world; the searcher, who cannot tell them apart,
-        chooses once. The state becomes one of the worlds, drawn by its chance. Returns the weight of what follows.
-        In place.
+        The state is `worlds[0]`. Each choice of the opponent makes a world. The searcher cannot tell them apart, so it
+        chooses once for all. The state becomes one of the worlds, drawn in proportion to its probability of continuing.
+        Returns the simulation's new weight. In place.
         """
         worlds[1] = worlds[0]
         count = 1
@@ -558,7 +558,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         total = 0.0
         for k in range(count):
             total += chances[k]
-        worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: none goes on, so any will do
+        worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: all games are over, so any will do
         return weight * total
 
     @compiled
@@ -582,7 +582,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
 
     @compiled
     def search_on(params, settings, state, worlds, chances, averaged, tree, policy, totals):
-        """Simulate until all is done, and count the searcher's first moves. Returns what the tree lacks. In place."""
+        """Run the simulations left and count the searcher's first moves. Returns what the tree lacks. In place."""
         run = tree.runs[0]
         searcher = np.int64(state["seat"])
         for simulation in range(run["simulation"], settings.simulations):
@@ -607,9 +607,12 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
 
     @compiled
     def conclude(params, settings, state, tree, policy, totals):
-        """Turn counted moves into the policy. Returns the searcher's mean return. In place."""
+        """Turn the counts into the policy. Returns the searcher's mean return. In place."""
         run = tree.runs[0]
-        if run["own_node"] == NO_NODE:  # too few simulations to have come to the searcher's own choice
+        counted = 0.0  # fewer than all simulations where a full tree has had no node for the searcher's choice
+        for a in range(len(policy)):
+            counted += policy[a]
+        if run["own_node"] == NO_NODE:  # the searcher's own choice was never reached
             tree.mask[:] = 0
             legal(params, state, tree.mask)
             for a in range(len(policy)):
@@ -624,20 +627,20 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         for a in range(len(policy)):
             total += policy[a]
             returns += totals[a]
-            # Of actions visited equally often, the one of the better mean.
+            # Of actions visited equally often, take the one with the better mean return.
             if policy[a] > policy[best] or (policy[a] == policy[best] and totals[a] > totals[best] and policy[a] > 0.0):
                 best = a
         for a in range(len(policy)):
             policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
-        return returns / settings.simulations
+        return returns / counted if counted > 0.0 else 0.0
 
-    # The outermost kernel takes its arrays from Python and must give them back, so it counts references.
+    # The outermost kernel takes its arrays from Python and must release them, so it needs reference counting.
     @kernel(tag=tag)
     def search(params, settings, states, streams, worlds, chances, averaged, tree, policies, totals, values):
         run = tree.runs[0]
         for i in range(run["game"], len(states)):
             policy = policies[i]
-            if run["simulation"] == 0:  # every tree has room for the first simulation, so this is done once a game
+            if run["simulation"] == 0:  # every tree has room for the first simulation, so this runs once per game
                 tree.table[:] = NO_NODE
                 run["rng"] = next_u64(streams[i])
                 run["nodes"] = 0
@@ -663,17 +666,17 @@ class MCTS:
 
     Attributes:
         simulations: for each move, 1 to 10,000,000.
-        select: "uct"; "regret": regret matching, for choices made at the same time; "joint": the searcher picks for
-            everybody, as the FateStones project's search does.
+        select: "uct"; "regret": regret matching, for simultaneous choices; "joint": the searcher picks for all seats, as
+            the FateStones project's search does.
         exploration: "uct" and "joint": the constant of UCB1 on returns scaled to a range of 1 (default 1.4);
             "regret": how often the learning seat picks at random (default 0.2).
-        opponent: "search": the others are searched for too; "random": they are modelled as uniformly random.
-        expect: average over rolls instead of sampling them, and over a random opponent's choice made at the same
-            time; only for games that offer it.
-        rollout: how simulations go on below the tree: "random"; "numbers" (Liar's Dice); "strongest" (FateStones).
+        opponent: "search": the tree search chooses for the others too; "random": they are modelled as uniformly random.
+        expect: take the expectation over rolls instead of sampling them, and over a random opponent's simultaneous
+            choice; only for games that offer it.
+        rollout: how simulations continue below the tree: "random"; "numbers" (Liar's Dice); "strongest" (FateStones).
         final: "best" plays the most visited action, "mixed" in proportion to visits or, for "regret", the average
             strategy; None: "mixed" for "regret", else "best".
-        memory: GiB that the tree may take, 0.01 to 1000. When it is full, simulations go on without adding to it.
+        memory: GiB that the tree may take, 0.01 to 1000. When it is full, simulations continue without adding to it.
     """
 
     simulations: int = 100
@@ -698,15 +701,21 @@ class MCTS:
         if self.select == "joint" and self.opponent == "random":
             raise ValueError("opponent must be 'search' with select='joint', which picks for the opponent, not 'random'")
 
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for a game that does not offer what the search is asked to use, or needs more `memory`."""
+        if self.expect and variant.game.expect is None:
+            raise ValueError(f"expect must be false for {variant.game.name}, which offers no exact expectation of a roll")
+        rollout_of(variant.game, self.rollout)
+        self._settings(variant.game, variant.facts)
+
     def search(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """Search every game of the turn: the policies (n, num_actions) and the searchers' mean returns (n,), float64.
 
         Raises:
-            ValueError: the game does not offer what the search is asked to use, or `memory` is too little for it.
+            ValueError: the game does not support the parameters, or `memory` is too little for it.
         """
         game, facts = turn.game, turn.variant.facts
-        if self.expect and game.expect is None:
-            raise ValueError(f"expect must be false for {game.name}, which offers no exact expectation of a roll")
+        self.check_variant(turn.variant)
         search = compile_search(game, self.rollout)
         settings = self._settings(game, facts)
         averaged = self.expect and settings.opponent_random and facts.simultaneous and facts.num_seats == 2

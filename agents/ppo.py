@@ -24,14 +24,14 @@ __all__ = ["AGENTS", "NetworkPolicy", "Ppo", "load_policy", "save_policy"]
 FORMAT = 1
 MOST_LAYERS = 64
 MOST_NUMBERS = 2**24  # weights and biases of a policy, all together
-MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of a file, unpacked: the numbers, and room for the game's options in the header
+MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of an unpacked file: the numbers, and room for the game's options in the header
 MOST_HEADER = 256  # characters of an array's own header; NumPy writes about 120
-HUGE = 1e30  # in place of logits that have become infinite
+HUGE = 1e30  # replaces infinite logits
 
 
 @kernel
 def _sample_all(logits, masks, streams, out):
-    """Draw from the softmax over the legal actions. `streams` and `out` are modified in place."""
+    """Sample from the softmax over the legal actions. `streams` and `out` are modified in place."""
     for k in range(len(out)):
         top = -np.inf
         for a in range(logits.shape[1]):
@@ -41,13 +41,13 @@ def _sample_all(logits, masks, streams, out):
         for a in range(logits.shape[1]):
             if masks[k, a] != 0:
                 total += np.exp(logits[k, a] - top)
-        at = uniform(streams[k]) * total
+        remaining = uniform(streams[k]) * total
         chosen = -1
         for a in range(logits.shape[1]):
             if masks[k, a] != 0:
                 chosen = a
-                at -= np.exp(logits[k, a] - top)
-                if at < 0:
+                remaining -= np.exp(logits[k, a] - top)
+                if remaining < 0:
                     break
         out[k] = chosen
 
@@ -57,7 +57,8 @@ class NetworkPolicy:
 
     Attributes:
         layers: (weights (out, in), biases (out,)) float32, first layer first.
-        game, options: what it was trained on; it plays that alone.
+        game, options: what it was trained on; it plays nothing else.
+        variant: the same as a Variant.
 
     Raises:
         ValueError: no such game or options, or layers that are not finite float32 or do not lead from its observations
@@ -68,18 +69,19 @@ class NetworkPolicy:
         self.game = game
         self.options = dict(options)
         self.layers = layers
-        self._variant = configure(game, **self.options)
-        _check_layers(layers, self._variant.facts)
+        self.variant = configure(game, **self.options)
+        _check_layers(layers, self.variant.facts)
 
-    def _check(self, variant: Variant) -> None:
-        if variant.game is not self._variant.game or variant.options != self._variant.options:
-            raise ValueError(
-                f"this policy was trained on {self.game} with {self.options or 'the default options'}; it cannot play "
-                f"{variant.game.name} with {variant.changed_options() or 'the default options'}"
-            )
+    def check_variant(self, variant: Variant, name: str = "this policy") -> None:
+        """Raise ValueError, which begins with `name`, for another variant than the one it was trained on."""
+        if variant.game is not self.variant.game:
+            raise ValueError(f"{name} was trained on {self.variant}; it cannot play {variant.game.name}")
+        ours, theirs = self.variant.differences(variant)
+        if ours:
+            raise ValueError(f"{name} was trained on {self.game} with {ours}; it cannot play {theirs}")
 
     def logits(self, observations: np.ndarray) -> np.ndarray:
-        """Unnormalised log chances, (n, num_actions) float32, before masking."""
+        """Unnormalised log probabilities, (n, num_actions) float32, before masking."""
         hidden = observations
         with np.errstate(over="ignore", invalid="ignore"):
             for i, (weights, biases) in enumerate(self.layers):
@@ -91,8 +93,8 @@ class NetworkPolicy:
         return hidden
 
     def act(self, turn: Turn, greedy: bool = False) -> np.ndarray:
-        """Drawn actions, or the likeliest ones, (n,) int64."""
-        self._check(turn.variant)
+        """Sampled actions, or the likeliest ones, (n,) int64."""
+        self.check_variant(turn.variant)
         logits = self.logits(turn.observations)
         if greedy:
             return np.where(turn.legal != 0, logits, -np.inf).argmax(axis=1)
@@ -102,7 +104,7 @@ class NetworkPolicy:
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
-        self._check(turn.variant)
+        self.check_variant(turn.variant)
         logits = np.where(turn.legal != 0, self.logits(turn.observations).astype(np.float64), -np.inf)
         chances = np.exp(logits - logits.max(axis=1, keepdims=True))
         return chances / chances.sum(axis=1, keepdims=True)
@@ -136,7 +138,7 @@ def save_policy(path: Path, policy: NetworkPolicy) -> None:
 
 
 def load_policy(path: str | Path) -> NetworkPolicy:
-    """Read a policy file. Nothing of it is taken on trust: sizes are checked before contents are unpacked.
+    """Read a policy file, or the policy.npz in a folder, without trusting it: sizes are checked before contents are unpacked.
 
     Raises:
         ValueError: the file is missing, damaged, or not a policy; the message names the file and the reason.
@@ -145,7 +147,9 @@ def load_policy(path: str | Path) -> NetworkPolicy:
     name = shown(str(path), most=500)
     try:
         if path.is_dir():
-            raise ValueError(f"{name} is a folder; name the policy.npz in it")
+            path = path / "policy.npz"
+            if not path.is_file():
+                raise ValueError(f"{name} is a folder without a policy.npz; `train` makes one")
         if not path.is_file():
             raise ValueError(f"there is no policy file {name}; `train` makes one")
         if path.stat().st_size > MOST_BYTES:
@@ -202,14 +206,14 @@ def _array(archive: zipfile.ZipFile, name: str) -> tuple[np.dtype[Any], tuple[in
         try:
             version = np.lib.format.read_magic(stream)
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=MOST_HEADER)
-        except Exception:  # NumPy's own advice is to trust the file more
+        except Exception:  # NumPy's message advises to trust the file
             version = None
         if version != (1, 0):
             raise ValueError(f"{name} does not begin as the arrays that NumPy writes")
         left = info.file_size - stream.tell()
         if math.prod(shape) * dtype.itemsize != left:
             raise ValueError(f"{name} holds {left} bytes, which is not {shape} of {dtype}")
-        content = stream.read(left)  # no more than declared, however much is packed
+        content = stream.read(left)  # no more than declared, even if more is packed
     if len(content) != left:
         raise ValueError(f"{name} is cut short")
     return dtype, shape, fortran, content
@@ -231,11 +235,11 @@ def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Ppo:
-    """A trained policy, as `train` saves it: `ppo:runs/liars_dice_quick/policy.npz`.
+    """A trained policy, as `train` saves it: `ppo:runs/liars_dice_quick`. Plays only what it was trained on.
 
     Attributes:
-        path: the policy file.
-        greedy: true: always the likeliest action; false: drawn from the policy.
+        path: the policy file, or the folder of the run.
+        greedy: true: always the likeliest action; false: actions are sampled from the policy.
     """
 
     path: str
@@ -246,6 +250,25 @@ class Ppo:
         if not isinstance(self.greedy, bool):
             raise ValueError(f"greedy must be true or false, not {shown(self.greedy)}")
         object.__setattr__(self, "_policy", load_policy(str(self.path)))
+
+    @property
+    def variant(self) -> Variant:
+        """What the policy was trained on; it plays that alone."""
+        return self._policy.variant
+
+    @property
+    def game(self) -> str:
+        """The game that it was trained on."""
+        return self._policy.game
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that it was trained with, those at their defaults left out."""
+        return dict(self._policy.options)
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another variant than the one it was trained on."""
+        self._policy.check_variant(variant, f"ppo:{shown(str(self.path), most=500)[1:-1]}")
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""

@@ -1,6 +1,6 @@
-"""How search plays on from a new node: kernels `(params, state, mask) → a legal action` for one game or for all.
+"""Rollout policies, by which search continues from a new node: kernels `(params, state, mask) → a legal action`.
 
-A rollout sees the whole state of a simulation, hidden dice included; it should look at the mover's own alone.
+A rollout policy gets the whole state of a simulation, hidden dice included. It should use only what the mover sees.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def rollouts() -> dict[str, tuple[str, Any]]:
 
 
 def rollout_of(game: Game, name: str) -> Any:
-    """The rollout kernel of that name. ValueError where the game has none of that name."""
+    """The rollout kernel of that name. ValueError if the game has none of that name."""
     known = [RANDOM, *(known for known, (plays, _) in rollouts().items() if plays == game.name)]
     if name not in known:
         raise ValueError(f"rollout must be one of {', '.join(map(repr, known))} for {game.name}, not {shown(name)}")

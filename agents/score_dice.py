@@ -1,4 +1,4 @@
-"""Players of score dice: the two whose games the paper tabulates, best responses to them, and equilibria."""
+"""Players of score dice: the two whose games the paper tabulates, best responses to them, and Nash equilibria."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from dice_envs.agent import Turn, Uniform, draw_actions
-from dice_envs.exact.score_dice import (
-    NONE_TIED,
-    Die,
-    Equilibrium,
-    Tied,
-    known_ranges,
-    response_to_highest,
-)
-from dice_envs.game import check_choice
+from dice_envs.exact.score_dice import response_to_highest
+from dice_envs.exact.score_dice_equilibrium import Equilibrium
+from dice_envs.exact.score_dice_hands import NONE_TIED, Die, Tied, known_ranges
+from dice_envs.game import Variant, check_choice
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 from dice_envs.kernel import kernel
 
@@ -51,7 +46,7 @@ class Shuffled(OfOneGame, Uniform):
     """Score dice: a random die in hand. Against itself this is the paper's unsorted game.
 
     Whatever the other does, each of its dice then meets a random one of those left, so every pairing is equally likely.
-    Nobody can gain or lose against that: it is an equilibrium strategy, with any pools.
+    No opponent can gain or lose by its choices, so this is an equilibrium strategy, with any pools.
     """
 
     plays = "score_dice"
@@ -90,8 +85,8 @@ def _tied_so_far(options: Options, state: Any, seat: int) -> Tied:
 class Response(OfOneGame, Deterministic):
     """Score dice: the exact best response to `highest` or to `shuffled`.
 
-    Against `highest` it weighs all that the other may still hold, exactly, for the rest of the game (Tian Ji's horse
-    race, where hands are open). Working this out takes seconds for 5d6 and grows fast with the dice.
+    Against `highest` it takes the exact expectation over all that the other may still hold, for the rest of the game
+    (with open hands, Tian Ji's horse race). Computing this takes seconds for 5d6 and grows fast with the dice.
 
     Against `shuffled` nothing can be gained, since it makes every pairing equally likely. Every way to play is a best
     response to it; this one plays its highest die.
@@ -127,12 +122,17 @@ class Response(OfOneGame, Deterministic):
 class Nash(OfOneGame):
     """Score dice: a Nash equilibrium, for small pools (about 3d6 against 3d6; 4 dice a side with open hands).
 
-    It is worked out roll by roll when it is first needed, by linear programming, and mixes its choices. ValueError
-    where the pools are too large. `shuffled` is another equilibrium, with pools of any size; the two are worth the
-    same, as all equilibria are.
+    It is computed roll by roll when first needed, by linear programming, and mixes its choices. ValueError if the pools
+    are too large. `shuffled` is another equilibrium, with pools of any size. Both have the same value, as all equilibria
+    of a zero-sum game do.
     """
 
     plays = "score_dice"
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or pools that are too large."""
+        super().check_variant(variant)
+        _equilibrium(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
@@ -153,7 +153,7 @@ class Nash(OfOneGame):
         return out
 
     def _chances(self, turn: Turn, state: Any, seat: int) -> dict[Die, float]:
-        """The chance of each different die; empty if all are as good."""
+        """The chance of each distinct die; empty if all are equally good."""
         options = turn.variant.options
         solver = _equilibrium(options)
         columns = range(state["column"])
@@ -181,7 +181,7 @@ def _in_hand(state: Any, seat: int, dice: dict[int, Die]) -> tuple[Die, ...]:
 
 
 def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Die]:
-    """The seat's dice of this roll by place. Those in hand of a hidden hand are guesses and must not be used."""
+    """The seat's dice of this roll by place. Dice of a hidden hand that are not shown are guesses and must not be used."""
     ranges = known_ranges(turn.variant, state, seat, (HELD, PLAYED))
     return {
         place: Die(int(state["faces"][seat, place]), known.size, 1 if turn.variant.options.open_hands else known.low)

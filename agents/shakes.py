@@ -1,9 +1,9 @@
 """Players of The Shakes: bandit policies, the dice argument as one of them, and Bayes-optimal play.
 
 Every policy here says how likely it is to choose each treatment, given patients treated and saved. A physician draws
-from that. A maester argues with the chance of its own treatment divided by the most likely one's: a policy with one
-favourite lets only its maester speak, and whoever speaks for the likeliest treatment always does, so that somebody
-argues. Dice then decide among those who do.
+from these probabilities p. Maester i argues with probability p_i / max(p). The maester of the most likely treatment
+therefore always argues; if one treatment has all the probability, only its maester does. Dice then decide among those
+who argue.
 """
 
 from __future__ import annotations
@@ -15,8 +15,17 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import uniform
-from dice_envs.exact.shakes import Problem, argument_chances, best_of, beta_chances, efficacy_chances, solve, success_chances
-from dice_envs.game import check_choice, check_range
+from dice_envs.exact.shakes import (
+    Problem,
+    Solution,
+    argument_chances,
+    best_of,
+    beta_chances,
+    efficacy_chances,
+    solve,
+    success_chances,
+)
+from dice_envs.game import Variant, check_choice, check_range
 from dice_envs.games.shakes import ARGUE, Options, argue_all
 from dice_envs.kernel import kernel
 
@@ -32,8 +41,8 @@ def _argue_all(params, states, out):
 
 
 @kernel
-def _highest_draw(params, states, out):
-    """Draw each treatment's Beta(saved + 1, failed + 1) variable and write whose is highest. Both modified in place."""
+def _sample_highest(params, states, out):
+    """Sample each treatment's Beta(saved + 1, failed + 1) variable and write whose is highest. Both modified in place."""
     for i in range(len(states)):
         highest = -1.0
         for one in range(params.num_players):
@@ -51,7 +60,7 @@ def _highest_draw(params, states, out):
 
 
 class TallyPolicy(OfOneGame):
-    """A policy that knows the tally alone: patients treated and saved with each treatment."""
+    """A policy that looks at the tally only: patients treated and saved with each treatment."""
 
     plays = "shakes"
     tally_alone = True  # see `dice_envs.exact.shakes.measure`
@@ -59,7 +68,7 @@ class TallyPolicy(OfOneGame):
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """How likely each treatment is chosen, (m, n) float64, from patients treated and saved, (m, n) whole numbers.
 
-        Treatments that change places take their chances with them, so `evaluate` may merge tallies.
+        Treatments that change places take their chances with them, so `dice_envs.exact.shakes.evaluate` may merge tallies.
         """
         raise NotImplementedError
 
@@ -104,13 +113,13 @@ class Greedy(TallyPolicy):
 
 @dataclasses.dataclass(frozen=True)
 class UCB(TallyPolicy):
-    """Chooses the highest upper confidence bound, each treatment once before that; ties at random.
+    """Tries each treatment once, then chooses the highest upper confidence bound; ties at random.
 
     The bound is saved / treated + sqrt(exploration * ln(all patients) / treated): UCB1 of Auer, Cesa-Bianchi and
     Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem", Machine Learning 47 (2002), where exploration is 2.
 
     Attributes:
-        exploration: the weight of the confidence term, from 0 on.
+        exploration: the weight of the confidence term, 0 or more.
     """
 
     exploration: float = 2.0
@@ -131,8 +140,8 @@ class Thompson(TallyPolicy):
     """Chooses each treatment with the chance that it is the best (Thompson, Biometrika 25, 1933).
 
     Attributes:
-        posterior: what that chance is taken from. "beta": treatments independent of each other, each with a
-            Beta(saved + 1, failed + 1) chance to save; "permutations": the known efficacies in an unknown order.
+        posterior: the model behind that chance. "beta": independent treatments, each with a Beta(saved + 1, failed + 1)
+            chance to save; "permutations": the known efficacies in an unknown order.
     """
 
     posterior: Literal["beta", "permutations"] = "beta"
@@ -150,14 +159,14 @@ class Thompson(TallyPolicy):
         return best / best.sum(axis=1, keepdims=True)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64. A physician draws a world from the posterior and acts on it."""
+        """One legal action for each game, (n,) int64. A physician samples a world from the posterior and acts on it."""
         self.check(turn)
         if turn.variant.options.mode != "physician":
             return super().act(turn)
-        if self.posterior == "permutations":  # the states' hidden efficacies are such a draw already
+        if self.posterior == "permutations":  # the states' hidden efficacies are such a sample already
             return turn.states["efficacy"].argmax(axis=1)
         out = np.empty(len(turn), np.int64)
-        _highest_draw(turn.params, turn.states, out)
+        _sample_highest(turn.params, turn.states, out)
         return out
 
 
@@ -165,8 +174,8 @@ class Thompson(TallyPolicy):
 class Argument(TallyPolicy):
     """The game's own rule as a policy: every maester argues with dice, and the winner's treatment is chosen.
 
-    Tied maesters throw again, or a tie is broken at random, as the game's option `ties` has it. Each maester of a game
-    of maesters argues always.
+    Tied maesters throw again, or a tie is broken at random, as the game's option `ties` says. With mode=maesters every
+    maester always argues.
     """
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
@@ -197,11 +206,18 @@ class Dogmatic(OfOneGame, Deterministic):
     plays = "shakes"
     tally_alone = True
 
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for what is no game of maesters."""
+        super().check_variant(variant)
+        if variant.options.mode != "maesters":
+            raise ValueError(
+                f"dogmatic is a maester and plays mode=maesters only, not mode={variant.options.mode}; "
+                f"a physician who decides as dogmatic maesters do is argument"
+            )
+
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
         self.check(turn)
-        if turn.variant.options.mode != "maesters":
-            raise ValueError("dogmatic is a maester and plays mode=maesters only; as a physician's policy it is argument")
         return np.full(len(turn), ARGUE, np.int64)
 
 
@@ -209,7 +225,7 @@ class Dogmatic(OfOneGame, Deterministic):
 class Bayes(TallyPolicy):
     """Bayes-optimal in the cooperative variation: no policy that does not know the efficacies does better on average.
 
-    Solved exactly on first use, within seconds. Equally good treatments are equally likely. As maesters, those who
+    Solved exactly on first use, within seconds. Equally good treatments are equally likely. With mode=maesters those who
     hold an optimal treatment argue and the others yield, which makes the team optimal too.
 
     Attributes:
@@ -222,9 +238,17 @@ class Bayes(TallyPolicy):
     def __post_init__(self) -> None:
         check_choice("goal", self.goal, (None, "saved", "win"))
 
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for the competitive variation, and for what is too large. It is solved here."""
+        super().check_variant(variant)
+        self._solution(variant.options)
+
+    def _solution(self, options: Options) -> Solution:
+        return solve(Problem.of(options), self.goal or options.pays)  # type: ignore[arg-type]
+
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """See `TallyPolicy`."""
-        return solve(Problem.of(options), self.goal or options.pays).chances(treated, saved)  # type: ignore[arg-type]
+        return self._solution(options).chances(treated, saved)
 
 
 AGENTS = {

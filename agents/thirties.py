@@ -17,8 +17,8 @@ import numpy as np
 
 from dice_envs.agent import Turn
 from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
-from dice_envs.game import shown
-from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES
+from dice_envs.game import Variant, shown
+from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
 
 from .base import Deterministic, OfOneGame
 
@@ -30,17 +30,17 @@ def _below(throw: Dice, face: int) -> int:
 
 
 def sixes(rules: Rules) -> Strategy:
-    """Keep the sixes; the highest die if there is none."""
+    """Keep the sixes, or the highest die if there is none."""
     return Strategy("sixes", lambda throw: min(_below(throw, rules.num_faces), len(throw) - 1))
 
 
 def fives_and_sixes(rules: Rules) -> Strategy:
-    """Keep the fives and sixes; the highest die if there is none."""
+    """Keep the fives and sixes, or the highest die if there is none."""
     return Strategy("fives_and_sixes", lambda throw: min(_below(throw, rules.num_faces - 1), len(throw) - 1))
 
 
 def beginner(rules: Rules) -> Strategy:
-    """As fives and sixes; but if one die would be left and it is a four or more, keep it too."""
+    """As `fives_and_sixes`; but if one die would be left and it is a four or more, keep it too."""
     five, four = rules.num_faces - 1, rules.num_faces - 2
 
     def choose(throw: Dice) -> int:
@@ -54,7 +54,7 @@ def heuristic(rules: Rules) -> Strategy:
     """The paper's rule of thumb, nearly as good as `maximize`.
 
     If at most one die below the highest is less than a five, keep all the others, and that one if it is a four.
-    Otherwise keep the sixes; the highest die if there is none.
+    Otherwise keep the sixes, or the highest die if there is none.
     """
     six, five, four = rules.num_faces, rules.num_faces - 1, rules.num_faces - 2
 
@@ -76,7 +76,7 @@ def named(rules: Rules, name: str) -> Strategy:
     """A strategy by name: one of NAMES, where a goal stands for the best strategy for it, or "MODULE.FUNCTION".
 
     Raises:
-        ValueError: unknown, or not to be had with these rules.
+        ValueError: the name is unknown, or the strategy does not exist with these rules.
     """
     if name in _RULES_OF_THUMB:
         return _RULES_OF_THUMB[name](rules)
@@ -87,7 +87,7 @@ def named(rules: Rules, name: str) -> Strategy:
     module, _, function = name.rpartition(".")
     try:
         return custom(getattr(importlib.import_module(module), function), name)
-    except (ImportError, AttributeError, OSError) as problem:  # OSError: no file can have so long a name
+    except (ImportError, AttributeError, OSError) as problem:  # OSError: the name is too long for a file
         raise ValueError(f"strategy {shown(name)} cannot be imported: {problem}") from None
 
 
@@ -123,16 +123,16 @@ class _Table:
             codes += states["aside"] @ (_PLACES * (MAX_DICE + 1) ** MAX_FACES)
         elif self.strategy.sees == "total":
             codes += states["score"].astype(np.int64) * (MAX_DICE + 1) ** MAX_FACES
-        at = self._find(codes)
-        fresh = self.codes[at] != codes if len(self.codes) else np.ones(len(codes), bool)
+        rows = self._find(codes)
+        fresh = self.codes[rows] != codes if len(self.codes) else np.ones(len(codes), bool)
         if fresh.any():
             new, first = np.unique(codes[fresh], return_index=True)
             chosen = [self._ask(state) for state in states[fresh][first]]
             where = np.searchsorted(self.codes, new)
             self.codes = np.insert(self.codes, where, new)
             self.choices = np.insert(self.choices, where, chosen)
-            at = self._find(codes)
-        return self.choices[at]
+            rows = self._find(codes)
+        return self.choices[rows]
 
     def _find(self, codes: np.ndarray) -> np.ndarray:
         return np.minimum(np.searchsorted(self.codes, codes), max(0, len(self.codes) - 1))
@@ -179,14 +179,21 @@ class Thirties(OfOneGame, Deterministic):
         elif not isinstance(self.strategy, Strategy):
             custom(self.strategy)
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
-        self.check(turn)
-        options = turn.variant.options
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or rules under which the strategy does not exist."""
+        super().check_variant(variant)
+        self._table(variant.options)
+
+    def _table(self, options: Options) -> _Table:
         strategy = self.strategy
         if strategy == "goal":
             strategy = options.goal if options.num_players == 1 else "optimal"
-        return _table(Rules.of(options), strategy).choose(turn.states)
+        return _table(Rules.of(options), strategy)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        self.check(turn)
+        return self._table(turn.variant.options).choose(turn.states)
 
 
 AGENTS = {"thirties": Thirties}

@@ -1,4 +1,4 @@
-"""The agent every other is measured against: any legal action, equally likely. Plays any game."""
+"""The baseline agent: a uniformly random legal action, in any game."""
 
 from __future__ import annotations
 

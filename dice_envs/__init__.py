@@ -1,14 +1,14 @@
 """Five dice games as reinforcement-learning environments in which the right answer is known.
 
-`import dice_envs` registers every game with Gymnasium (`dice_envs/LiarsDice-v0`) and, where it has a registry, with
-PettingZoo (`dice_envs/liars_dice-v0`), and offers PettingZoo-style modules (`from dice_envs import liars_dice_v0`).
+`import dice_envs` registers every game with Gymnasium (`dice_envs/LiarsDice-v0`) and, from version 1.27, with PettingZoo
+(`dice_envs/liars_dice-v0`). It also offers PettingZoo-style modules (`from dice_envs import liars_dice_v0`).
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING
 
 import gymnasium
 import pettingzoo
@@ -20,6 +20,9 @@ from dice_envs.describe import Description, Reading, describe, layout
 from dice_envs.exact import Measurement, Measures, measure
 from dice_envs.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
 from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
+
+if TYPE_CHECKING:
+    from dice_envs.v0_modules import *  # noqa: F403 - what `_register` makes, as `make stubs` has written it down
 
 __all__ = [
     "Agent",
@@ -69,7 +72,7 @@ def _register(name: str) -> None:
     module = aec.make_module(name, module_name)
     sys.modules[module_name] = module
     globals()[f"{name}_v0"] = module
-    if hasattr(pettingzoo, "register"):  # from PettingZoo 1.27 on
+    if hasattr(pettingzoo, "register"):  # PettingZoo 1.27 or later
         pettingzoo.register("aec", f"dice_envs/{name}-v0", entry_point=module.env)
         if configure(game).facts.simultaneous:
             pettingzoo.register("parallel", f"dice_envs/{name}-v0", entry_point=module.parallel_env)
@@ -77,7 +80,3 @@ def _register(name: str) -> None:
 
 for _name in names():
     _register(_name)
-
-
-def __getattr__(name: str) -> Any:  # tells type checkers of the modules made above
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

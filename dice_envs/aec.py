@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import inspect
 import operator
 import warnings
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from gymnasium import spaces
@@ -17,7 +19,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils import wrappers
 
 from dice_envs.batch import IllegalActionError, explain_illegal
-from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure, shown
+from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure, load, shown
 from dice_envs.render import RENDER_MODES, check_mode, render
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
@@ -26,12 +28,12 @@ _SEED_BOUND = 2**63
 
 
 class _Table:
-    """One game on the table: what the two PettingZoo shells share."""
+    """One game in progress: what the two PettingZoo environments share."""
 
     def __init__(self, game: str | Game | Variant, render_mode: str | None, max_cycles: int | None, options: dict[str, Any]):
         check_mode(render_mode)
         if max_cycles is not None and (not isinstance(max_cycles, int) or max_cycles < 1):
-            raise ValueError(f"max_cycles must be a whole number from 1 on, or None, not {shown(max_cycles)}")
+            raise ValueError(f"max_cycles must be a positive whole number or None, not {shown(max_cycles)}")
         self.variant = configure(game, **options)
         facts = self.variant.facts
         self.render_mode = render_mode
@@ -54,7 +56,7 @@ class _Table:
         self._states = np.zeros(1, self.variant.game.state)
         self._index = np.zeros(1, np.int64)
         self._action = np.zeros(1, np.int64)
-        # Views that follow the state: reading them is much cheaper than reading fields of a record.
+        # Views into the state: reading them is much cheaper than reading fields of a record.
         self._mover = self._states["seat"]
         self._rewards = self._states["rewards"][0, : facts.num_seats]
         self._out = self._states["out"][0, : facts.num_seats]
@@ -81,7 +83,7 @@ class _Table:
         return np.stack([self._view(seat)[0] for seat in range(self.variant.facts.num_seats)])
 
     def render(self) -> str | np.ndarray | None:
-        """The table with all dice open: text for `ansi`, an image for `rgb_array`, printed for `human`."""
+        """Draw the game with all dice visible: as text for `ansi`, an image for `rgb_array`, printed for `human`."""
         if self.render_mode is None:
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
@@ -96,7 +98,7 @@ class _Table:
         rng = self._np_random
         if seed is not None or rng is None:
             rng, _ = seeding.np_random(seed)
-        elif options:  # which may be wrong: the stream must not have moved then
+        elif options:  # they may be invalid, and an error must leave the stream unchanged
             rng = copy.deepcopy(rng)
         fresh = self._states.copy()
         fresh["rng"] = np.uint64(rng.integers(_SEED_BOUND))
@@ -108,7 +110,7 @@ class _Table:
         self._num_steps = 0
 
     def _view(self, seat: int) -> tuple[np.ndarray, np.ndarray]:
-        """A fresh observation and action mask of the seat; the mask is 0 unless it is to move."""
+        """The seat's observation and action mask as new arrays; the mask is all 0 unless the seat is to move."""
         observation = np.empty((1, self.variant.facts.observation_size), np.float32)
         mask = np.empty((1, self.variant.facts.num_actions), np.int8)
         self._action[0] = seat
@@ -126,7 +128,7 @@ class _Table:
 
 
 class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
-    """A game in which seats act one at a time. Seats of simultaneous games commit in turn, unseen by each other.
+    """A game in which seats act one at a time. In a simultaneous game too, but there no seat sees another's choice.
 
     Observations are `{"observation": float32, "action_mask": int8}`; the mask is 0 for agents not to move.
     `infos[agent]["action_mask"]` holds the same mask.
@@ -134,7 +136,7 @@ class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
     Args:
         game: name, Game or Variant.
         render_mode: "human", "ansi", "rgb_array" or None.
-        max_cycles: truncate after so many actions; None plays to the end.
+        max_cycles: truncate after this many actions; None: never.
         options: the game's options.
     """
 
@@ -145,8 +147,8 @@ class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
         _Table.__init__(self, game, render_mode, max_cycles, options)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Deal a new game. A seed fixes it; without one the stream goes on. `options` are the game's own (see its
-        file), say `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice. ValueError for wrong ones, nothing changed."""
+        """Deal a new game. A seed fixes it; without one the random stream continues. `options` are the game's own (see its
+        file), say `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice. ValueError if they are wrong; nothing has changed."""
         self._deal(seed, options)
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -230,7 +232,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, dict[str, np.ndarray], int], EzPi
         return self._views()
 
     def _masks(self) -> list[np.ndarray]:
-        """Every seat's legal actions: each commits without seeing the others, so any legal choices before it will do."""
+        """Every seat's legal actions. They do not depend on the other seats' choices, so any legal ones are played here."""
         scratch = self._states.copy()
         masks = [np.zeros(self.variant.facts.num_actions, np.int8) for _ in self.possible_agents]
         for _ in self.possible_agents:
@@ -312,7 +314,21 @@ def _bound_to(name: str, make: Callable[..., Any], module: str) -> Callable[...,
     bound.__name__ = bound.__qualname__ = make.__name__
     bound.__module__ = module
     bound.__doc__ = make.__doc__
+    bound.__signature__ = _signature(name, make)  # type: ignore[attr-defined]
     return bound
+
+
+def _signature(name: str, make: Callable[..., Any]) -> inspect.Signature:
+    """The game's options and those of every environment, by keyword, for `help` and editors."""
+    options = load(name).options
+    hints = get_type_hints(options)
+    known = [(field.name, field.default, hints[field.name]) for field in dataclasses.fields(options)]
+    known += [("render_mode", None, str | None), ("max_cycles", None, int | None)]
+    parameters = [
+        inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for option, default, hint in known
+    ]
+    return inspect.Signature(parameters, return_annotation=get_type_hints(make)["return"])
 
 
 def make_module(name: str, module_name: str) -> ModuleType:

@@ -23,17 +23,18 @@ __all__ = [
     "Uniform",
     "ask",
     "ask_probabilities",
+    "check_plays",
     "draw_actions",
     "name_of",
     "players",
     "resolve",
 ]
 
-_ROUNDING = 1e-4  # by which probabilities may miss 1 together, as those of networks in float32 do; they are then scaled
+_ROUNDING = 1e-4  # tolerance for the sum of probabilities, as for float32 networks; they are then rescaled to sum to 1
 
 
 class AgentError(ValueError):
-    """An agent has not done what agents must do: its fault, and nobody else's. No game has moved.
+    """An agent returned invalid actions or probabilities. No game has changed.
 
     The message names the agent, the game, the seat and the action.
     """
@@ -42,7 +43,7 @@ class AgentError(ValueError):
 class Turn:
     """n games in which a seat is to move, as the agent that moves there may see them.
 
-    Everything is computed when first asked for and is valid during `act` only. Asking changes no game.
+    Properties are computed when first read and are valid during `act` only. Reading them changes no game.
 
     Attributes:
         variant: the game with its options; `game`, `params` and `facts` are its parts.
@@ -85,7 +86,7 @@ class Turn:
 
     @functools.cached_property
     def states(self) -> np.ndarray:
-        """(n,) states in which all that the mover cannot see, the dice to come included, is drawn again."""
+        """(n,) sampled states: all that the mover cannot see, future dice included, is drawn again."""
         out = np.empty(len(self), self.game.state)
         self.variant.kernels.reroll(self.params, self._true_states, self._index, self.seats, self.streams, out)
         return out
@@ -100,7 +101,10 @@ class Turn:
 
 @runtime_checkable
 class Agent(Protocol):
-    """A player. It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy.
+    """A player.
+
+    It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy, and
+    `check_variant(variant)`, which raises ValueError for a variant that the agent does not play.
 
     `memoryless = True` declares that its probabilities depend on how a position stands (in Liar's Dice: on the last bid, the
     dice left and its own dice), and not on how it came about. Exact measures then ask it less often.
@@ -111,10 +115,17 @@ class Agent(Protocol):
         ...
 
 
+def check_plays(agent: Any, variant: Variant) -> None:
+    """Raise ValueError if the agent says that it does not play the variant. To be called before any game is played."""
+    check = getattr(agent, "check_variant", None)
+    if check is not None:
+        check(variant)
+
+
 def ask(agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> np.ndarray:
     """The agent's action for each game of `index`, (m,) int64, all of them legal.
 
-    `streams`, one a game of `states`, is modified in place.
+    `streams`, one for each game of `states`, is modified in place.
 
     Raises:
         AgentError: an action is malformed or not legal; nothing has changed.
@@ -138,16 +149,20 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
     """The agent's stochastic policy in each game of the turn, (n, num_actions) float64.
 
     Raises:
-        AgentError: the agent states no probabilities, or they are no distribution over the legal actions.
+        AgentError: the agent states no probabilities, or they are not a distribution over the legal actions.
     """
     if not hasattr(agent, "probabilities"):
         raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing")
     who = f"{name_of(agent)} in {turn.game.name}"
-    chances = np.asarray(agent.probabilities(turn), np.float64)
+    answer = agent.probabilities(turn)
     expected = (len(turn), turn.variant.facts.num_actions)
+    try:
+        chances = np.asarray(answer, np.float64)
+    except (TypeError, ValueError):
+        raise AgentError(f"{who}: probabilities must be numbers of shape {expected}, not {shown(answer)}") from None
     if chances.shape != expected:
         raise AgentError(f"{who}: probabilities must have shape {expected}, not {chances.shape}")
-    legal = np.empty(expected, np.int8)  # asked anew: the agent may have written into `turn.legal`
+    legal = np.empty(expected, np.int8)  # computed again: the agent may have written into `turn.legal`
     turn.variant.kernels.legal(turn.params, turn._true_states, turn._index, legal)
     wrong = ~np.isfinite(chances) | (chances < 0) | ((legal == 0) & (chances != 0))
     if wrong.any():
@@ -165,7 +180,7 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
 
 
 def name_of(agent: Any) -> str:
-    """An agent's class, and its parameters where it is a dataclass."""
+    """The name of an agent's class, with its parameters if it is a dataclass."""
     return repr(agent) if dataclasses.is_dataclass(agent) else type(agent).__name__
 
 
@@ -207,7 +222,7 @@ class Uniform:
 def players() -> ModuleType:
     """The package of agents: `dice_envs.agents` where it is installed, `agents` beside this package in a checkout.
 
-    The library knows agents by name alone; this is the one place that finds them.
+    The library knows agents only by name; this is the one place that imports them.
     """
     beside = Path(__file__).resolve().parent.parent / "agents"
     name = "agents" if (beside / "__init__.py").exists() else "dice_envs.agents"

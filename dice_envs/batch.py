@@ -1,4 +1,4 @@
-"""Many games at once. The only place that loops over states; every environment stands on it."""
+"""Many games at once. The only place that loops over states; every environment is built on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dice_envs.kernel import kernel
 
 __all__ = ["Batch", "IllegalActionError", "Kernels", "compile_kernels"]
 
-MOST_GAMES = 2**31  # at once
+MOST_GAMES = 2**31  # in one batch
 
 
 class IllegalActionError(ValueError):
@@ -22,18 +22,18 @@ class IllegalActionError(ValueError):
 
 
 class Kernels(NamedTuple):
-    """A game's compiled loops. `index` (m,) int64 names the games of `states` that take part; row k of every
-    other array belongs to game index[k]. Each works in place on the array it writes."""
+    """A game's compiled loops. `index` (m,) int64 lists the games of `states` to work on; row k of every
+    other array belongs to game index[k]. Outputs are written in place."""
 
     deal: Callable[..., None]  # (params, states, index)
     legal: Callable[..., None]  # (params, states, index, masks (m, actions) int8)
     play: Callable[..., None]  # (params, states, index, actions (m,)): the actions must be legal
     first_illegal: Callable[..., int]  # (params, states, index, actions (m,)): row of the first illegal action, or −1
-    checked_play: Callable[..., int]  # (params, states, index, actions (m,)): the same, and plays if all are legal
+    checked_play: Callable[..., int]  # as first_illegal; if all actions are legal, plays them
     observe: Callable[..., None]  # (params, states, index, seats (m,), out (m, size) float32)
     reroll: Callable[..., None]  # (params, states, index, seats, streams (m,), out (m,) states)
-    view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal for who is to move
-    playouts: Callable[..., int]  # (params, states, steps): random play, dealing anew; returns games finished
+    view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal where the seat is to move
+    playouts: Callable[..., int]  # (params, states, steps): random play, dealing again after each end; returns games ended
 
 
 @functools.cache
@@ -100,7 +100,7 @@ def compile_kernels(game: Game) -> Kernels:
     @compiled
     def view_all(params, states, index, seats, out, masks):
         for k in range(len(index)):
-            for j in range(out.shape[1]):  # row by row: it is then still at hand when it is filled
+            for j in range(out.shape[1]):  # zero each row just before filling it, while it is in cache
                 out[k, j] = 0
             for a in range(masks.shape[1]):
                 masks[k, a] = 0
@@ -172,7 +172,7 @@ class Batch:
         return self.states["rewards"][:, : self.variant.facts.num_seats].copy()
 
     def deal(self, index: np.ndarray | None = None) -> None:
-        """Start these games anew (all, by default); their random streams go on."""
+        """Deal these games again (all, by default); their random streams continue."""
         self.variant.kernels.deal(self.variant.params, self.states, self._checked(index))
 
     def _checked(self, index: np.ndarray | None) -> np.ndarray:
@@ -232,7 +232,7 @@ def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, action
 
 
 def as_actions(actions: Any, count: int) -> np.ndarray:
-    """The actions as (count,) int64. IllegalActionError if they are not so many integers."""
+    """The actions as (count,) int64. IllegalActionError if they are not `count` integers."""
     try:
         array = np.asarray(actions)
     except ValueError as problem:

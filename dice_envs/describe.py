@@ -1,4 +1,4 @@
-"""What an observation says: each block in words and numbers, and the layout that its entries follow."""
+"""What an observation says: each block in words and numbers, and the layout of its entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Reading(NamedTuple):
     name: str
     meaning: str
     values: np.ndarray  # the block's entries as they stand in the observation, (size,) float32
-    numbers: np.ndarray  # what they stand for: counts as counts, (size,) float64
+    numbers: np.ndarray  # the quantities that they encode, such as counts, (size,) float64
     text: str  # the same in words
 
 
@@ -40,7 +40,7 @@ def describe(game: str | Game | Variant, observation: Any) -> Description:
         observation: (observation_size,) numbers in [0, 1].
 
     Raises:
-        ValueError: this is no observation of that variant.
+        ValueError: this is not an observation of that variant.
     """
     variant = configure(game)
     size = variant.facts.observation_size
@@ -62,7 +62,7 @@ def _read(block: Block, values: np.ndarray) -> Reading:
     if block.half is None:
         numbers = block.low + (block.high - block.low) * entries
     else:
-        with np.errstate(divide="ignore"):  # a number too large for the observation's precision reads as inf
+        with np.errstate(divide="ignore"):  # an entry that float32 has rounded to 1 reads as inf
             numbers = block.half * entries / (1 - entries)
     return Reading(block.name, block.meaning, values, numbers, _words(block, numbers))
 
@@ -79,7 +79,7 @@ def _words(block: Block, numbers: np.ndarray) -> str:
 
 
 def _number(number: float) -> str:
-    """Rounded to what float32 can tell, so that counts read as whole numbers."""
+    """Rounded to float32's precision, so that counts read as whole numbers."""
     return f"{round(number, 4) + 0.0:.7g}"
 
 

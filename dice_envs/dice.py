@@ -111,9 +111,9 @@ def choose_from_mask(stream, mask):
 
 @kernel(allocates=False)
 def choose_weighted(stream, weights, count):
-    """A random index below `count`, each with a probability in proportion to its weight; −1 when all weights are 0.
+    """A random index below `count`, drawn in proportion to its weight; −1 when all weights are 0.
 
-    `weights` (count or more,) are not negative. `stream` is modified in place.
+    `weights` has `count` or more entries, none negative. `stream` is modified in place.
     """
     total = 0.0
     for i in range(count):
@@ -121,7 +121,7 @@ def choose_weighted(stream, weights, count):
     at = uniform(stream) * total
     chosen = -1
     for i in range(count):
-        if weights[i] > 0.0:  # rounding must not choose what has no chance
+        if weights[i] > 0.0:  # rounding must not choose an index of weight 0
             chosen = i
             at -= weights[i]
             if at < 0.0:
@@ -130,7 +130,7 @@ def choose_weighted(stream, weights, count):
 
 
 def faces_of(counts: Any) -> tuple[int, ...]:
-    """The dice of which `counts[face - 1]` show each face, in rising order."""
+    """Face values in rising order, each face `counts[face - 1]` times."""
     return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
 
 

@@ -1,7 +1,7 @@
 """The contract every game fulfils, the discovery of games, and the checking of options.
 
 A game is one file in `dice_envs/games` whose last statement is `GAME = Game(...)`. Environments, agents,
-search, solvers and tournaments know games only through what stands here.
+search, solvers and tournaments know games only through this contract.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 import pkgutil
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,6 +42,7 @@ __all__ = [
     "is_list",
     "load",
     "names",
+    "options_text",
     "parse_options",
     "shown",
     "single_seat",
@@ -53,11 +54,11 @@ PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to ev
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a game with given options promises; the conformance tests hold every game to it."""
+    """What a game with given options promises; the conformance tests check it for every game."""
 
     num_seats: int
     num_actions: int  # actions are 0 … num_actions − 1
-    observation_size: int = 0  # length of one observation, float32 in [0, 1]; `Variant` sums it up from the game's blocks
+    observation_size: int = 0  # length of one observation, float32 in [0, 1]; `Variant` sums it from the game's blocks
     min_return: float  # least and greatest sum of one seat's rewards over a game
     max_return: float
     zero_sum: bool  # returns over all seats add up to 0
@@ -71,7 +72,7 @@ class Facts:
 
 
 class Deal(Protocol):
-    """Start a game: sets every field of the state but `rng`, which is set before and drawn from."""
+    """Start a game: sets every field of the state except `rng`, which the caller has seeded and which it draws from."""
 
     def __call__(self, params: Any, state: Any, /) -> None: ...
 
@@ -83,9 +84,9 @@ class Legal(Protocol):
 
 
 class Play(Protocol):
-    """Play a legal action of the seat to move, and all chance that follows, up to the next decision or the end.
+    """Play a legal action of the seat to move, and every roll that follows, up to the next decision or the end.
 
-    Sets `rewards` to what each seat earns by that, and `out` and `seat` when the game ends.
+    Sets `rewards` to what each seat earns in this step, `seat` to the next to move, and `out` for whom the game ends.
     """
 
     def __call__(self, params: Any, state: Any, action: int, /) -> None: ...
@@ -98,9 +99,9 @@ class Observe(Protocol):
 
 
 class RerollHidden(Protocol):
-    """Draw again all that the seat cannot see, distributed as it is given what the seat has seen, and change nothing else.
+    """Draw again all that is hidden from the seat, from its distribution given what the seat has seen. Change nothing else.
 
-    The state's stream is a fresh one then.
+    The caller has given the state a fresh random stream.
     """
 
     def __call__(self, params: Any, state: Any, seat: int, /) -> None: ...
@@ -113,26 +114,26 @@ class RandomAction(Protocol):
 
 
 class Retract(Protocol):
-    """Take back the commitments that are not revealed yet, so that the first seat to commit is to move; or do nothing."""
+    """Undo the commitments that are not revealed yet: the first seat to commit moves again. Without any, do nothing."""
 
     def __call__(self, params: Any, state: Any, /) -> None: ...
 
 
 class Expect(Protocol):
-    """Play a legal action with what the dice decide averaged over.
+    """Play a legal action, taking the expectation over the dice.
 
     Writes each seat's expected reward into `rewards`, (num_seats,) float64, and returns the probability that the game
-    continues. The state becomes the one in which it does.
+    continues. The state becomes the non-terminal outcome.
     """
 
     def __call__(self, params: Any, state: Any, action: int, rewards: Any, /) -> float: ...
 
 
 class Arrange(Protocol):
-    """Change a state just dealt to the position that reset options ask for. A plain function, not a kernel.
+    """Change a state just dealt to the position that reset options describe. A plain function, not a kernel.
 
-    `options` are the game's options; `wanted` holds at least one of `Game.reset_options` and no others.
-    ValueError, before anything changes, if these are malformed.
+    `options` are the game's options. `wanted` holds reset options: at least one of `Game.reset_options`, and no others.
+    ValueError if they are malformed; nothing has changed.
     """
 
     def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
@@ -160,11 +161,11 @@ class Game:
     reroll_hidden: RerollHidden
     describe_action: Callable[[Any, int], str]  # (options, action) → words
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
-    random_action: RandomAction | None = None  # where it can be drawn faster than from a mask
+    random_action: RandomAction | None = None  # for games that can draw it faster than from a mask
     reset_options: tuple[str, ...] = ()  # names that `reset(options=...)` of every environment takes
-    arrange: Arrange | None = None  # does what they ask for
+    arrange: Arrange | None = None  # deals the position that they describe
     gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
-    # Two more that search uses where a game offers them:
+    # Optional; used by search:
     retract: Retract | None = None
     expect: Expect | None = None
 
@@ -185,7 +186,7 @@ class Game:
 def _arrange_named(
     name: str, known: tuple[str, ...], arrange: Arrange | None, options: Any, state: Any, wanted: Mapping[str, Any]
 ) -> None:
-    """Arrange what the game knows by name; ValueError for a reset option that it does not."""
+    """Apply the reset options that the game has; ValueError for one that it does not have."""
     for option in wanted:
         if option not in known and option != PLACEHOLDER:
             raise ValueError(f"{name} has no reset option {shown(option)}; it has: {', '.join(known) or 'none'}")
@@ -229,6 +230,12 @@ class Variant:
         values = dataclasses.asdict(self.options)
         return {name: value for name, value in values.items() if value != getattr(defaults, name)}
 
+    def differences(self, other: Variant) -> tuple[str, str]:
+        """The options in which two variants of one game differ, as each has them: `mode=physician`, `mode=maesters`."""
+        ours, theirs = dataclasses.asdict(self.options), dataclasses.asdict(other.options)
+        differ = [name for name in ours if ours[name] != theirs[name]]
+        return options_text({name: ours[name] for name in differ}), options_text({name: theirs[name] for name in differ})
+
     def __reduce__(self) -> Any:
         return configure, (self.game.name,), {"options": self.options}
 
@@ -238,6 +245,16 @@ class Variant:
     def __repr__(self) -> str:
         return f"Variant({self.game.name}, {self.options})"
 
+    def __str__(self) -> str:
+        """The variant as messages show it: `liars_dice (num_dice=2)`, `shakes (mode=maesters)`.
+
+        Options at their defaults are left out, but for those that have another default for `gym.make`.
+        """
+        changed = self.changed_options()
+        named = [field.name for field in dataclasses.fields(self.options)]
+        told = {name: getattr(self.options, name) for name in named if name in changed or name in self.game.gym_options}
+        return f"{self.game.name} ({options_text(told) or 'default options'})"
+
 
 def names() -> list[str]:
     """The games found in `dice_envs/games`, sorted."""
@@ -246,7 +263,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Game:
-    """The game of that name. Hyphens count as underscores. ValueError for a name that is not there."""
+    """The game of that name. Hyphens count as underscores. ValueError if there is none."""
     if not isinstance(name, str):
         raise TypeError(f"a game is a name, a Game or a Variant, not {shown(name)}")
     return _load(name)
@@ -281,12 +298,12 @@ def single_seat(game: str | Game | Variant, /, **options: Any) -> Variant:
 # --- checking and parsing of options ----------------------------------------------------------------------------
 
 MAX_SHOWN = 100  # characters of a value that a message repeats
-MAX_ENTRIES = 24  # entries of a list likewise
-LONGEST_NUMBER = 100  # characters; what is longer is no number but a word, which no option allows
+MAX_ENTRIES = 24  # entries of a list that a message repeats
+LONGEST_NUMBER = 100  # characters; a longer number is read as a word, which no option allows
 
 
 class _Short(reprlib.Repr):
-    """reprlib's short representations, those of whole numbers too long for Python to print among them."""
+    """reprlib's short representations; also represents whole numbers that are too long for Python to print."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -301,10 +318,10 @@ class _Short(reprlib.Repr):
 
 
 def shown(value: Any, most: int = MAX_SHOWN) -> str:
-    """The value as a message repeats it: its repr, cut to `most` characters and its length. Never raises."""
+    """The value as messages repeat it: its repr, cut to `most` characters; a long one with its length. Never raises."""
     try:
         text = _Short(most).repr(value)
-    except Exception:  # a class of the caller's own may do anything
+    except Exception:  # the repr of a caller's own class may raise anything
         text = f"<{type(value).__name__}>"
     if len(text) > most:
         text = f"{text[: most - 1]}…"
@@ -314,7 +331,7 @@ def shown(value: Any, most: int = MAX_SHOWN) -> str:
 
 
 def _python_value(value: Any) -> Any:
-    """NumPy's numbers, and those in a list, as Python's own: arithmetic on small integers overflows."""
+    """NumPy numbers, alone or in a list, as Python numbers: NumPy's small integers would overflow in arithmetic."""
     if isinstance(value, np.generic):
         return value.item()
     if type(value) in (list, tuple):
@@ -352,13 +369,13 @@ def check_faces(name: str, value: Any, count: int | None, faces: int | Sequence[
 
 
 def check_seed(seed: Any, name: str = "seed") -> None:
-    """Raise ValueError unless the seed is None or a whole number from 0 on."""
+    """Raise ValueError unless the seed is None or a non-negative whole number."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-        raise ValueError(f"{name} must be a whole number from 0 on, or None, not {shown(seed)}")
+        raise ValueError(f"{name} must be a non-negative whole number or None, not {shown(seed)}")
 
 
 def check_reset_options(options: Any) -> None:
-    """Raise ValueError unless reset options are None or a mapping; what stands in them is the game's to check."""
+    """Raise ValueError unless reset options are None or a mapping. The game checks their content."""
     if options is not None and not isinstance(options, Mapping):
         raise ValueError(f"options must be a dictionary or None, not {shown(options)}")
 
@@ -376,7 +393,7 @@ _BRACKETS = re.compile(r"[][(){}]")
 
 
 def _single_value(text: str) -> Any:
-    """A number, true, false or none; all else is a word and stays as it stands."""
+    """A number, true, false or none; anything else is a word and is returned as it is."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if len(text) <= LONGEST_NUMBER:
@@ -403,19 +420,35 @@ def _value_of(name: str, text: str) -> Any:
     return tuple(map(_single_value, entries))
 
 
-def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+def options_text(options: Mapping[str, Any]) -> str:
+    """Options as they are typed, the inverse of `parse_options`: `num_dice=5,4 wild=none`. Long values are cut."""
+    return " ".join(f"{name}={_option_text(value)}" for name, value in options.items())
+
+
+def _option_text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        text = ",".join(_option_text(entry) for entry in value[: MAX_ENTRIES + 1])
+        text += "," if len(value) == 1 else ""
+    else:
+        text = next((word for word, meaning in _WORDS.items() if meaning is value), str(value))
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
+def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
     """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`.
 
-    A value is a whole number, a number (0.25, 1e-3), true, false or none in any case, a word, which is all else, or a
-    list of these: 5,4 or [5,4] or (5,4). Lists hold no lists.
+    A value is a whole number, a number (0.25, 1e-3), true, false or none in any case, a list such as 5,4 or [5,4] or
+    (5,4), or a word, which is anything else. Lists cannot be nested. Options named in `texts` keep their values as written,
+    say a path.
 
     Raises:
-        ValueError: not KEY=VALUE, or no such value.
+        ValueError: a pair is not KEY=VALUE, or its value is malformed.
     """
     options: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name or not text:
             raise ValueError(f"an option is written KEY=VALUE, not {shown(pair)}")
-        options[name.replace("-", "_")] = _value_of(name, text)
+        key = name.replace("-", "_")
+        options[key] = text if key in texts else _value_of(name, text)
     return options

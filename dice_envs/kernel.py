@@ -1,11 +1,12 @@
 """The decorator that compiles kernels and caches the machine code on disk.
 
-`numba.njit(cache=True)` notices a change only in the function's own file, and never finds closures again.
-Here one stamp covers every source file of the package a kernel lives in and of `dice_envs`, so any edit
-recompiles, and a kernel built inside a function is told apart from its siblings by a tag.
+`numba.njit(cache=True)` notices a change only in the function's own file, and never reuses cached closures.
+Here the cache key holds a hash (the stamp) of every source file of `dice_envs`, of the package a kernel lives in and
+of the packages of the kernels that it calls (the rules of a game may be a user's own file), so any edit recompiles.
+A tag in the key, and the names of what a kernel closes over, tell apart kernels that are built by the same function.
 
-This file alone leans on numba's internals. Where they have changed, kernels still compile and run; they are
-only not cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
+Only this file relies on numba's internals. If they change, kernels still compile and run, but are not
+cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import hashlib
 import os
 import sys
 import tempfile
+import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -28,10 +30,11 @@ __all__ = ["kernel", "package_stamp"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _OWN_PACKAGE = Path(__file__).resolve().parent
-# What changes the machine code from outside: NUMBA_BOUNDSCHECK, NUMBA_DEBUGINFO, NUMBA_OPT.
+_EMPTY_CELL = types.CellType()  # of a name that has no value yet
+# Settings that change the machine code: NUMBA_BOUNDSCHECK, NUMBA_DEBUGINFO, NUMBA_OPT.
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT")
 
-# Every state begins with its stream, so a helper compiled for one record serves the others: numba remarks on it.
+# Every state begins with its stream, so a helper compiled for one record type is used for others. numba warns of that.
 warnings.filterwarnings("ignore", message=r"Record\(rng", category=numba.NumbaExperimentalFeatureWarning)
 
 _TARGET_OPTIONS: Any = None
@@ -58,37 +61,56 @@ def _digest_of_sources(folder: Path) -> bytes:
     return digest.digest()
 
 
-def package_stamp(source_file: str | os.PathLike[str]) -> str:
-    """A short hash of every source file that a kernel in `source_file` may call.
+def package_stamp(*source_files: str | os.PathLike[str]) -> str:
+    """A short hash of every source file that a kernel may call if it and the kernels that it calls are in `source_files`.
 
-    That is all of `dice_envs` and all of the top-level package the file belongs to (a lone script counts
-    as itself). The sources are read once per process.
+    That is all of `dice_envs` and all of the top-level packages these files belong to (a lone script counts
+    as itself). The sources of a package are read once per process.
     """
     digest = hashlib.sha256(_digest_of_sources(_OWN_PACKAGE))
+    for root in sorted({_root_of(os.fspath(file)) for file in source_files} - {_OWN_PACKAGE}):
+        if root.is_dir():
+            digest.update(_digest_of_sources(root))
+        else:
+            digest.update(root.read_bytes() if root.exists() else b"")
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _root_of(source_file: str) -> Path:
+    """The folder of the top-level package that the file belongs to, or a lone script itself."""
     path = Path(source_file).resolve()
     package = path.parent
     while (package.parent / "__init__.py").exists():
         package = package.parent
-    if not (package / "__init__.py").exists():
-        digest.update(path.read_bytes() if path.exists() else b"")
-    elif package != _OWN_PACKAGE:
-        digest.update(_digest_of_sources(package))
-    return digest.hexdigest()[:16]
+    return package if (package / "__init__.py").exists() else path
+
+
+def _called(function: Callable[..., Any]) -> list[Any]:
+    """The functions and kernels that a function may call: those it closes over, then those of its module that it names."""
+    closed = (cell.cell_contents for cell in function.__closure__ or () if cell != _EMPTY_CELL)
+    named = (function.__globals__.get(name) for name in function.__code__.co_names)
+    return [value for value in (*closed, *named) if hasattr(getattr(value, "py_func", value), "__code__")]
 
 
 class _KernelCache(_Cache):
     """Machine code on disk, one file per kernel, tag, stamp, argument types and settings of numba that change the code.
 
-    File names carry the whole key, so processes that compile at the same time never mix up their files.
+    File names contain the whole key, so processes that compile at the same time never mix up their files.
     """
 
     def __init__(self, function: Callable[..., Any], tag: str) -> None:
         self._impl = CompileResultCacheImpl(function)
         self._folder = Path(self._impl.locator.get_cache_path())
-        # One hash of the name and the tag keeps the file name short.
-        name = f"{function.__module__}.{function.__qualname__}:{tag}"
-        self._prefix = f"{function.__name__}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
-        self._stamp = package_stamp(function.__code__.co_filename)
+        names, sources = [f"{function.__module__}.{function.__qualname__}", tag], {function.__code__.co_filename}
+        for called in _called(function):
+            plain = getattr(called, "py_func", called)
+            names.append(f"{plain.__module__}.{plain.__qualname__}")
+            sources |= getattr(getattr(called, "_cache", None), "sources", {plain.__code__.co_filename})
+        self.sources = frozenset(sources)  # files of the kernel and of all that it calls
+        # One hash of the names and the tag keeps the file name short.
+        self._prefix = f"{function.__name__}-{hashlib.sha256(':'.join(names).encode()).hexdigest()[:12]}"
+        self._stamp = package_stamp(*sources)
         self._enabled = True
 
     @property
@@ -109,9 +131,9 @@ class _KernelCache(_Cache):
             loaded = self._impl.rebuild(target_context, payload)
         except FileNotFoundError:
             return None
-        except Exception:  # a damaged file is as good as none
+        except Exception:  # a damaged file counts as missing
             return None
-        # A class of __main__ comes back from a pickle as another class: such code would never be called.
+        # A class of __main__ is another class after unpickling: code compiled for it would never be called.
         return loaded if loaded.signature.args == tuple(getattr(sig, "args", sig)) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -128,7 +150,7 @@ class _KernelCache(_Cache):
             for old in self._folder.glob(f"{self._prefix}-*.nbc"):
                 if not old.name.startswith(f"{self._prefix}-{self._stamp}-"):
                     old.unlink(missing_ok=True)
-        except OSError:  # a read-only or full disk costs the cache, not the game
+        except OSError:  # on a read-only or full disk kernels run without a cache
             self._enabled = False
 
     def enable(self) -> None:
@@ -146,11 +168,11 @@ _warned = False
 
 
 def _warn_uncached(reason: str) -> None:
-    """Say once in a process why kernels are not cached: where one is not, a hundred are not, each for its own reason."""
+    """Warn that kernels are not cached, once per process: usually none is, and a hundred warnings would say the same."""
     global _warned
     if not _warned:
         _warned = True
-        message = f"dice_envs compiles its kernels anew in every process: {reason} (NUMBA_CACHE_DIR may name a folder for them)"
+        message = f"dice_envs recompiles its kernels in every process: {reason} (NUMBA_CACHE_DIR can name a folder for them)"
         warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
@@ -172,17 +194,17 @@ def kernel(
 
     Args:
         function: the function, when used as a bare decorator.
-        tag: what tells this kernel from others of the same qualified name; needed for kernels built inside a
-            function, whose machine code depends on what they close over (say, the name of the game).
+        tag: tells this kernel apart from others of the same qualified name, say by the name of the game. Needed for
+            kernels built inside a function, because their machine code depends on their closure.
         cache: False for kernels whose closure no tag can describe.
-        allocates: False for kernels that make no arrays: they then do not count references to those handed on, which
-            costs much where small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
-        inline: True for kernels that many loops call with many parameters: their code goes into each loop, which saves
-            handing the parameters on. (numba's own option `forceinline`; ignored where it is unknown.)
+        allocates: False for kernels that make no arrays. Skips reference counting of array arguments, a large cost
+            when small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
+        inline: True to copy the kernel's code into every caller, which saves passing its many parameters in a loop.
+            (numba's own option `forceinline`; ignored where it is unknown.)
 
     Returns:
-        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. For type checkers it is the function, so that
-        a kernel with other arguments than the contract's is an error where the game names it.
+        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. Type checkers see the function's own type, so
+        they report a kernel whose arguments differ from the contract's.
     """
     if function is None:
         return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline)

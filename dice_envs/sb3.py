@@ -12,13 +12,13 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from dice_envs.game import Game, Variant, single_seat
 from dice_envs.render import render
-from dice_envs.seat import SeatGames, check_arrays, seat_spaces
+from dice_envs.seat import Opponents, SeatGames, check_arrays, seat_spaces
 
 __all__ = ["SeatVecEnv", "make_vec_env"]
 
 
 class SeatVecEnv(VecEnv):
-    """Many games of one seat each. An ended game is dealt anew at once: its last observation is in
+    """Many games, one seat of each yours. An ended game is dealt again at once: its last observation is in
     `info["terminal_observation"]`, its return and length in `info["episode"]`, as SB3's Monitor has them.
 
     Arguments as for `dice_envs.seat.SeatVectorEnv`.
@@ -28,7 +28,7 @@ class SeatVecEnv(VecEnv):
         self,
         game: str | Game | Variant,
         num_envs: int = 1,
-        opponents: Any = "random",
+        opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
         **options: Any,
@@ -95,7 +95,7 @@ class SeatVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), ended, infos
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Copies of all that decides how the environment goes on after a reset, but for the agents themselves."""
+        """Copies of all that determines how the environment continues after a reset, except the agents themselves."""
         return {**self.games.snapshot(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -132,7 +132,7 @@ class SeatVecEnv(VecEnv):
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the whole: the games of a SeatVecEnv have none of their own."""
+        """Set an attribute of this environment: its games have no attributes of their own."""
         if len(list(self._get_indices(indices))) != self.num_envs:
             raise ValueError(f"{attr_name} can be set for all games only, not for {indices}")
         setattr(self, attr_name, value)
@@ -159,7 +159,7 @@ class SeatVecEnv(VecEnv):
 def make_vec_env(
     game: str | Game | Variant,
     num_envs: int = 1,
-    opponents: Any = "random",
+    opponents: Opponents = "random",
     seat: int | str = "random",
     seed: int | None = None,
     render_mode: str | None = None,

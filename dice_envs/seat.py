@@ -1,7 +1,7 @@
 """One seat of any game against opponents: `gymnasium.Env` and `gymnasium.vector.VectorEnv`.
 
-The learner sees the game at its own turns only. Opponents answer inside `step`, many games at a time; rewards
-are the learner's own, summed up to its next turn or to the end of its game.
+The learner sees the game only at its own turns. Opponents move inside `step`, many games at a time. A reward is
+what the learner earned up to its next turn or the end of its game.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -18,7 +18,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.agent import Agent, ask, resolve
+from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
 from dice_envs.dice import STREAM, below, choose_weighted, mix
 from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
@@ -27,19 +27,17 @@ from dice_envs.render import RENDER_MODES, check_mode, render
 
 __all__ = ["Opponents", "Pool", "SeatEnv", "SeatGames", "SeatVectorEnv"]
 
-LEARNER = -1  # stands for the learner where the players of the seats are listed
+LEARNER = -1  # the learner's number in arrays that list the player of each seat
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # keeps the opponents' streams apart from the game's own
-
-Opponents = "str | Agent | Sequence[str | Agent] | Pool"
 
 
 @dataclasses.dataclass
 class Pool:
-    """Opponents drawn anew, for each of the learner's opponents, when a game starts.
+    """A pool of agents: at the start of each game every opposing seat is given one at random.
 
     Attributes:
         agents: agents or their specs.
-        weights: how often each is drawn, positive; None for equally often. Both may be changed between games.
+        weights: how often each is drawn, not negative; None for equally often. Both may be changed between games.
     """
 
     agents: list[Any]
@@ -55,9 +53,12 @@ class Pool:
         """How often each agent is drawn, (agents,) float64 that add up to 1."""
         weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
         if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
-            raise ValueError(f"weights must be {len(self.agents)} numbers from 0 on, not all 0, not {shown(self.weights)}")
+            raise ValueError(f"weights must be {len(self.agents)} non-negative numbers, not all 0, not {shown(self.weights)}")
         shares: np.ndarray = weights / weights.sum()
         return shares
+
+
+Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGames`
 
 
 @kernel
@@ -82,7 +83,7 @@ def _mix_all(streams, aside):
 
 
 class _UnchangedOnError:
-    """A context: if its block fails, the arrays are afterwards as they were before it."""
+    """A context manager that restores the arrays if its block raises."""
 
     def __init__(self, *arrays: np.ndarray) -> None:
         self._arrays = arrays
@@ -99,12 +100,13 @@ class _UnchangedOnError:
 
 
 class SeatGames:
-    """n games in which one seat of each is the learner's: what the Gymnasium and SB3 environments stand on.
+    """n games, in each of which the learner has one seat. The Gymnasium and SB3 environments are built on it.
 
-    Game i depends on its own seed, the learner's actions in it and, through opponents that are not deterministic,
-    on its own opponents' stream: never on the other games, as long as agents draw from `Turn.streams`.
+    Game i depends only on its own seed and on the learner's actions in it, never on the other games, as long as agents
+    draw their random numbers from `Turn.streams`.
 
-    Steps and starts that may fail, on wrong input or by an opponent's fault, belong into `with games.unchanged_on_error:`.
+    Call `step` and `start` inside `with games.unchanged_on_error:`. Wrong input or an opponent's illegal action then
+    changes nothing.
 
     Args:
         variant: the game.
@@ -112,9 +114,12 @@ class SeatGames:
         opponents: an agent or spec for all other seats; a sequence, one for each other seat in turn order after
             the learner's; or a Pool.
         seat: the learner's seat, or "random" to draw it for each game.
+
+    Raises:
+        ValueError: wrong arguments, or an opponent that does not play the variant.
     """
 
-    def __init__(self, variant: Variant, num_games: int, opponents: Any = "random", seat: int | str = "random") -> None:
+    def __init__(self, variant: Variant, num_games: int, opponents: Opponents = "random", seat: int | str = "random") -> None:
         facts = variant.facts
         check_range("num_envs", num_games, 1, MOST_GAMES)
         if seat != "random":
@@ -127,7 +132,7 @@ class SeatGames:
         self.pool: Pool | None = None
         if isinstance(opponents, Pool):
             self.pool = opponents
-        elif isinstance(opponents, (list, tuple)):
+        elif isinstance(opponents, Sequence) and not isinstance(opponents, str):
             if len(opponents) != facts.num_seats - 1:
                 raise ValueError(
                     f"opponents must be one agent, a Pool, or {facts.num_seats - 1} agents, one for each other seat, "
@@ -136,6 +141,8 @@ class SeatGames:
             self._agents = [resolve(agent) for agent in opponents]
         else:
             self._agents = [resolve(opponents)]
+        for agent in self.agents:
+            check_plays(agent, variant)
         self.states = np.zeros(num_games, variant.game.state)
         self.learners = np.zeros(num_games, np.int64)
         self.players = np.full((num_games, facts.num_seats), LEARNER, np.int64)  # number of each seat's agent
@@ -150,10 +157,10 @@ class SeatGames:
         return self.pool.agents if self.pool else self._agents
 
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
-        """Seed games one by one (None: fresh entropy). They start from there at their next `start`.
+        """Seed games one by one (None: fresh entropy). The seeds apply from each game's next `start`.
 
         Raises:
-            ValueError: a seed is not a whole number from 0 on; nothing has changed.
+            ValueError: a seed is negative or not a whole number; nothing has changed.
         """
         for seed in seeds:
             check_seed(seed)
@@ -165,9 +172,9 @@ class SeatGames:
         self.streams[index] = chosen
 
     def start(self, index: np.ndarray, arrange: Any = None) -> None:
-        """Deal these games anew and play up to the learner's first turn. Their streams go on.
+        """Deal these games and play up to the learner's first turn. Their random streams continue.
 
-        A game that ends before the learner's first turn is dealt again: there is nothing to decide in it.
+        A game that ends before the learner's first turn is dealt again, because the learner decides nothing in it.
         `arrange` are reset options of the game.
 
         Raises:
@@ -206,7 +213,7 @@ class SeatGames:
         return (self.states["seat"][index] == OVER) | (self.states["out"][index, self.learners[index]] != 0)
 
     def _answer(self, index: np.ndarray) -> None:
-        """Let opponents play in the games of `index` until the learner's turn or end comes."""
+        """Let opponents play in the games of `index` until the learner's turn or the end of its game."""
         variant = self.variant
         while True:
             seats = self.states["seat"][index].astype(np.int64)
@@ -243,9 +250,9 @@ class SeatGames:
         return rewards, self.ended(index)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Copies of all that decides how started games go on, but for the agents themselves."""
+        """Copies of all that determines how started games continue, except the agents themselves."""
         states = np.zeros(self.num_games, self.states.dtype)
-        states[:] = self.states  # `copy` would leave the gaps between fields as it finds them in memory
+        states[:] = self.states  # `copy` would also copy the undefined padding bytes between fields
         return {
             "states": states,
             "learners": self.learners.copy(),
@@ -255,9 +262,9 @@ class SeatGames:
         }
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go back to a snapshot of as many games of the same variant, with as many agents.
+        """Go back to a snapshot of the same number of games and agents, of the same variant.
 
-        What lies in a state beyond the seat to move is the game's own and is taken as it is.
+        Of each state only the seat to move is checked; the game's own fields are taken as they are.
 
         Raises:
             ValueError: it is not a snapshot of such games; nothing has changed.
@@ -313,9 +320,9 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         opponents: see `SeatGames`.
         seat: the learner's seat, or "random" to draw it for each game.
         render_mode: "human", "ansi", "rgb_array" or None.
-        illegal_action: "lose": an illegal action of the learner's ends the game with the least possible return and a
+        illegal_action: "lose": an illegal action of the learner ends the game with the least possible return and a
             warning, so that learners without masks can be used; "raise": it raises IllegalActionError and changes
-            nothing. An opponent's raises AgentError and changes nothing.
+            nothing. An opponent's illegal action always raises AgentError and changes nothing.
         options: the game's options.
     """
 
@@ -324,7 +331,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     def __init__(
         self,
         game: str | Game | Variant,
-        opponents: Any = "random",
+        opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
         illegal_action: Literal["lose", "raise"] = "lose",
@@ -343,8 +350,8 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         self._mask: np.ndarray | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal a game up to the learner's turn. A seed fixes this game and those after it; without one the stream
-        goes on. `options` are the game's own reset options.
+        """Deal a game and play up to the learner's turn. A seed fixes this game and those after it; without one the
+        random stream continues. `options` are the game's own reset options.
 
         Raises:
             ValueError: a wrong seed or wrong options; nothing has changed.
@@ -411,8 +418,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     Args:
         num_envs: how many games.
-        autoreset_mode: "NextStep" (the step after an end deals anew and ignores the action), "SameStep" (an ended
-            game is dealt anew at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
+        autoreset_mode: "NextStep" (the step after an end deals again and ignores the action), "SameStep" (an ended
+            game is dealt again at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
             `options={"reset_mask": ...}`).
         others: as for `SeatEnv`.
     """
@@ -423,7 +430,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self,
         game: str | Game | Variant,
         num_envs: int = 1,
-        opponents: Any = "random",
+        opponents: Opponents = "random",
         seat: int | str = "random",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
@@ -479,7 +486,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             check_seed(seed)
             return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
         if not isinstance(seed, (list, tuple, np.ndarray)) or len(seed) != self.num_envs:
-            raise ValueError(f"seed must be a whole number from 0 on, {self.num_envs} of them, or None, not {shown(seed)}")
+            raise ValueError(f"seed must be a non-negative whole number, {self.num_envs} of them, or None, not {shown(seed)}")
         return list(seed)
 
     def _show(self, infos: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
@@ -507,7 +514,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             playing = self._all[~self._ended] if self._ended.any() else self._all
             if len(playing):
                 rewards[playing], ended[playing] = self.games.step(playing, actions[playing])
-            if self._ended.any():  # next-step reset: games that ended last time begin now
+            if self._ended.any():  # next-step reset: games that ended in the last step begin now
                 self.games.start(self._all[self._ended])
             if same_step and ended.any():
                 infos = self._final(ended)
@@ -517,7 +524,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return observations, rewards, ended, np.zeros(self.num_envs, bool), infos
 
     def _final(self, ended: np.ndarray) -> dict[str, Any]:
-        """What `infos` tell of the games that have ended, before they are dealt anew."""
+        """What `infos` says about the games that have ended, before they are dealt again."""
         index = self._all[ended]
         final, masks = self.games.view(index)
         final_obs = np.full(self.num_envs, None, object)

@@ -1,4 +1,4 @@
-"""What the states of all games share: their first fields, and the kernels that keep these."""
+"""What the states of all games share: their first fields, and the kernels that set these."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def state_dtype(fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
 
 @kernel(allocates=False)
 def start_game(state):
-    """Nobody has earned anything and nobody is out: the first line of every `deal`. Modified in place."""
+    """Set all rewards and `out` to 0: the first call in every `deal`. Modified in place."""
     for seat in range(MAX_SEATS):
         state["rewards"][seat] = 0
         state["out"][seat] = 0
@@ -36,7 +36,7 @@ def start_game(state):
 
 @kernel(allocates=False)
 def clear_rewards(state):
-    """Nobody has earned anything since the last step: the first line of every `play`. Modified in place."""
+    """Set all rewards to 0: the first call in every `play`. Modified in place."""
     for seat in range(MAX_SEATS):
         state["rewards"][seat] = 0
 
@@ -57,5 +57,5 @@ def next_seat(seat, num_seats):
 
 @kernel(allocates=False)
 def relative_seat(seat, observer, num_seats):
-    """How many turns after the observer's the seat's turn is: 0 for the observer itself."""
+    """How many seats after the observer the seat comes in turn order; 0 for the observer itself."""
     return seat - observer if seat >= observer else seat - observer + num_seats

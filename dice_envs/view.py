@@ -10,7 +10,7 @@ __all__ = ["Block", "Picture", "Row", "offsets", "seat_labels", "seat_name"]
 
 
 class Block(NamedTuple):
-    """Consecutive entries of an observation that mean the same thing; a game lists its blocks in order.
+    """Consecutive entries of an observation with one meaning; a game lists its blocks in order.
 
     Entries lie in [0, 1]. An entry of 0 stands for the number `low`, an entry of 1 for `high`; or, where `half` is
     given, the entry n / (n + half) stands for n. `labels` holds one sequence with a label for each entry, or several:
@@ -28,12 +28,12 @@ class Block(NamedTuple):
 
 
 def offsets(blocks: Sequence[Block]) -> tuple[int, ...]:
-    """Where each block begins, in the order given: what `observe` adds its own indices to. Absent blocks count too."""
+    """Where each block begins, in the order given: `observe` adds its indices to these. Absent blocks have one too."""
     return tuple(itertools.accumulate((block.size for block in blocks[:-1]), initial=0))
 
 
 def seat_labels(num_seats: int) -> tuple[str, ...]:
-    """Labels for blocks with an entry for each seat, in turn order from the observer on."""
+    """Labels for blocks with an entry for each seat, in turn order, the observer first."""
     return "you", *(f"seat +{i}" for i in range(1, num_seats))
 
 

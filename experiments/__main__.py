@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +15,12 @@ from rich.text import Text
 
 import experiments.reproduce
 import experiments.solve
-from dice_envs import configure, layout, load, measure, names
+from agents import for_game
+from dice_envs import layout, load, measure, names
 from dice_envs.game import single_seat
-from experiments.arena import check_table, exact_tournament, log_writer, save_plot, show, tournament
+from experiments.arena import check_table, exact_tournament, log_writer, num_meetings, save_plot, show, tournament
 from experiments.bench import chosen_parts
-from experiments.discovery import add_commands, agents_by_game, make_players
+from experiments.discovery import add_commands, cast
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
 from experiments.options import (
@@ -85,11 +86,17 @@ def games() -> None:
 @guarded
 def list_agents() -> None:
     """List the agents and their parameters, by the game that they play."""
-    for game, factories in agents_by_game().items():
-        _print_heading(game or "any game", load(game).title if game else "")
-        for name, factory in factories.items():
-            console.print(Text.assemble("\n  ", (name, "bold")))
-            console.print(f"    {(factory.__doc__ or '').strip()}")
+    _print_agents("any game", "", for_game(None))
+    for game in names():
+        own = {name: factory for name, factory in for_game(game).items() if name not in for_game(None)}
+        _print_agents(game, load(game).title, own)
+
+
+def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> None:
+    _print_heading(heading, title)
+    for name, factory in factories.items():
+        console.print(Text.assemble("\n  ", (name, "bold")))
+        console.print(f"    {(factory.__doc__ or '').strip()}")
 
 
 def _print_heading(name: str, title: str) -> None:
@@ -113,13 +120,16 @@ def arena(
 ) -> None:
     """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
 
-    Seats rotate from game to game. Win rates come with 95 % intervals; a draw counts as half a win. With --exact no games
-    are played, so --games and --seed mean nothing.
+    Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win.
+
+    If the game has one seat, agents play alone, and the one with the higher return wins. Options that you leave out are
+    those of a trained policy, if one takes part.
+
+    With --exact no games are played, so --games and --seed mean nothing.
 
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
-    variant = configure(game, **game_options(option))
-    players = make_players(variant, agents)
+    variant, players, policy = cast(game, game_options(option), agents)
     check_table(variant, len(agents), games)
     if exact and log is not None:
         raise ValueError("--exact plays no games, so there are none to log: leave out --log or --exact")
@@ -128,8 +138,8 @@ def arena(
     check_writable(json)
     check_writable(log)
     check_folder(report)
-    print_mode(variant)
-    meetings = len(agents) * (len(agents) - 1) // 2 if variant.facts.num_seats == 2 else 1
+    print_mode(variant, policy)
+    meetings = num_meetings(variant, len(agents))
     if exact:
         with progress("computing, %", 100) as done:
             result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
@@ -150,15 +160,22 @@ def arena(
 def play(
     game: GameArgument,
     agents: Annotated[
-        list[str] | None, typer.Argument(help="Opponents in seat order after you; one of them plays all.")
+        list[str] | None,
+        typer.Argument(help="Opponents in seat order after you, one for all seats, or none for random play."),
     ] = None,
     option: OptionOption = None,
     seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
     people: Annotated[int, typer.Option(help="How many people play at this terminal; agents take the other seats.")] = 1,
     seed: SeedOption = None,
 ) -> None:
-    """Play at the terminal against any agents, with the dice shown as pictures."""
-    play_game(game, agents or ["random"], option or [], seat, people, seed_or_fresh(seed))
+    """Play at the terminal against any agents, with the dice shown as pictures.
+
+    If the game has one seat, the agents play the same deal after you. Options that you leave out are those of a trained
+    policy, if one takes part.
+
+    Example: play liars_dice numbers:bluff=0.25 -o num_dice=3
+    """
+    play_game(game, agents or [], option or [], seat, people, seed_or_fresh(seed))
 
 
 @app.command()
@@ -168,17 +185,22 @@ def train(
     preset: Annotated[str, typer.Option(help="How much: quick (about 10 minutes on 2 cores) or full.")] = "quick",
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GAME_PRESET if left out.")] = None,
     option: OptionOption = None,
-    opponents: Annotated[list[str] | None, typer.Option("--opponent", help="A fixed opponent of the pool; repeat it.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Learner steps, instead of the preset's.")] = None,
+    opponents: Annotated[
+        list[str] | None, typer.Option("--opponent", help="A fixed opponent instead of the preset's; repeat it.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Decisions to learn from in all, instead of the preset's number.")] = None,
     seed: SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
-    evaluation_games: Annotated[int, typer.Option(help="Games for each pair of the final cross table.")] = 20_000,
+    evaluation_games: Annotated[int, typer.Option(help="Games for each pair of agents in the final cross table.")] = 20_000,
     json: JsonOption = None,
 ) -> None:
     """Train a MaskablePPO agent against a pool of opponents and past selves, measure it and save it.
 
-    The agent is saved as OUT/policy.npz; `ppo:OUT/policy.npz` names it wherever agents are named. Ctrl-C saves all and
-    stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run does.
+    The agent is saved as OUT/policy.npz; `ppo:OUT` names it wherever agents are named, and brings its game options with
+    it. Ctrl-C saves all and stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run
+    does. Of The Shakes it trains a physician, of the game of 30s a player alone; -o takes the table instead.
+
+    Example: train liars_dice --out runs/three_dice -o num_dice=3 --opponent numbers --opponent random
     """
     run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json)
 
@@ -197,13 +219,14 @@ def measure_agent(
 ) -> None:
     """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
 
+    Options that you leave out are those that the agent was trained on, if it is a trained policy.
+
     Example: measure liars_dice numbers:bluff=0.25 -o rules=openspiel -o num_dice=1
     """
-    variant = single_seat(game, **game_options(option))
-    make_players(variant, [agent])
+    variant, _, policy = cast(game, game_options(option), [agent], single_seat)
     seed = seed_or_fresh(seed)
     check_writable(json)
-    print_mode(variant)
+    print_mode(variant, policy)
     with measuring(agent) as done:
         measured = measure(variant, agent, seed=seed, sample=sample, done=done)
     finish(lambda: show_measures(measured), lambda: write_json(json, measured))

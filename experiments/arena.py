@@ -13,10 +13,10 @@ import numpy as np
 from rich.table import Table
 
 import experiments.logs
-from dice_envs.agent import Agent, ask, resolve
+from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice import winning_probability
-from dice_envs.game import OVER, Variant, check_range, shown
+from dice_envs.game import OVER, Variant, check_range, options_text
 from experiments.discovery import modules
 from experiments.output import Z95, console, saved_plot
 
@@ -27,6 +27,7 @@ __all__ = [
     "elo",
     "exact_tournament",
     "log_writer",
+    "num_meetings",
     "play_table",
     "save_plot",
     "show",
@@ -39,8 +40,9 @@ MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a sea
 
 @dataclasses.dataclass
 class Result:
-    """A tournament. `win_rate[i][j]` is row agent i's share of wins against column agent j (a draw counts half);
-    with more than two seats there is one row, each agent's share at the one table. NaN-free: None where not played."""
+    """A tournament. `win_rate[i][j]` is row agent i's share of wins against column agent j (a tie counts half);
+    with more than two seats there is one row, each agent's share at the one table. In a game of one seat an agent wins
+    against another if it earns more. NaN-free: None where not played."""
 
     game: str
     options: dict[str, Any]
@@ -49,9 +51,11 @@ class Result:
     seed: int
     win_rate: list[list[float | None]]
     ci95: list[list[float | None]]  # half-widths
-    draws: list[list[float | None]]
+    draws: list[list[float | None]]  # shares of ties
     mean_return: list[list[float | None]]
     elo: list[float] | None = None
+    seats: int = 2
+    mean_return_ci95: list[list[float | None]] = dataclasses.field(default_factory=list)  # half-widths
     exact: bool = False  # computed: no games were played, and the intervals are 0
 
 
@@ -141,34 +145,43 @@ def tournament(
     agents: Sequence[Agent] | None = None,
     log: Any = None,
 ) -> Result:
-    """Every pair of agents (two seats), or one table with one agent a seat (more).
+    """Every pair of agents (two seats), one table with one agent a seat (more), or each agent alone (one seat): of two
+    agents, that which earns more in its game then wins against the other.
 
     `log` takes the games of one pair, as `log_writer` makes it.
 
     Raises:
-        ValueError: too few agents, or not one for each seat; too few or too many games.
+        ValueError: too few agents, or not one for each seat; one that does not play the variant; too few or too many games.
     """
     check_table(variant, len(specs), games)
     seats = variant.facts.num_seats
     players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
+    for player in players:
+        check_plays(player, variant)
     n = len(players)
-    result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, [], [], [], [])
-    tables = [(result.win_rate), result.ci95, result.draws, result.mean_return]
-    rows = n if seats == 2 else 1
-    for table in tables:
-        table.extend([None] * n for _ in range(rows))
-    meetings = list(itertools.combinations(range(n), 2)) if seats == 2 else [tuple(range(n))]
-    for members, meeting_seed in zip(meetings, np.random.SeedSequence(seed).spawn(len(meetings)), strict=True):
-        after_move = None if log is None else log.after_move
-        returns = play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move=after_move)
-        shares, is_draw = _shares(returns)
+    result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, [], [], [], [], seats=seats)
+    in_pairs = seats <= 2
+    for table in (result.win_rate, result.ci95, result.draws, result.mean_return, result.mean_return_ci95):
+        table.extend([None] * n for _ in range(n if in_pairs else 1))
+    after_move = None if log is None else log.after_move
+    seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
+    groups = list(itertools.combinations(range(n), 2)) if in_pairs else [tuple(range(n))]
+
+    def meet(members: Sequence[int], meeting_seed: np.random.SeedSequence) -> np.ndarray:
+        return play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move=after_move)
+
+    earned = [meet([member], own_seed) for member, own_seed in enumerate(seeds)] if seats == 1 else []
+    for number, members in enumerate(groups):
+        returns = np.hstack([earned[member] for member in members]) if seats == 1 else meet(members, seeds[number])
+        shares, is_tie = _shares(returns)
         for place, member in enumerate(members):
-            row, column = (member, members[1 - place]) if seats == 2 else (0, member)
+            row, column = (member, members[1 - place]) if in_pairs else (0, member)
             result.win_rate[row][column] = float(shares[:, place].mean())
             result.ci95[row][column] = _half_width(shares[:, place])
-            result.draws[row][column] = float(is_draw.mean())
+            result.draws[row][column] = float(is_tie.mean())
             result.mean_return[row][column] = float(returns[:, place].mean())
-    if seats == 2:
+            result.mean_return_ci95[row][column] = Z95 * float(returns[:, place].std()) / math.sqrt(games)
+    if in_pairs:
         result.elo = elo(result.win_rate, games)
     return result
 
@@ -192,19 +205,36 @@ def exact_tournament(
             rates[row][column], errors[row][column], draws[row][column], returns[row][column] = won, 0.0, 0.0, 2 * won - 1
     ratings = elo(rates, MOST_GAMES)
     options = variant.changed_options()
-    return Result(variant.game.name, options, list(specs), 0, 0, rates, errors, draws, returns, ratings, exact=True)
+    return Result(
+        variant.game.name,
+        options,
+        list(specs),
+        0,
+        0,
+        rates,
+        errors,
+        draws,
+        returns,
+        ratings,
+        mean_return_ci95=errors,
+        exact=True,
+    )
 
 
 def check_table(variant: Variant, agents: int, games: int) -> None:
     """Raise ValueError unless that number of agents can play a tournament of that number of games."""
     seats = variant.facts.num_seats
     check_range("games", games, 1, MOST_GAMES)
-    if seats == 1:
-        raise ValueError(f"{variant.game.name} with these options has one seat: there is nobody to play against")
-    if seats == 2 and agents < 2:
+    if seats <= 2 and agents < 2:
         raise ValueError(f"an arena needs at least 2 agents, not {agents}")
     if seats > 2 and agents != seats:
-        raise ValueError(f"{variant.game.name} has {seats} seats here, so name {seats} agents, not {agents}")
+        raise ValueError(f"{variant} has {seats} seats, so name {seats} agents, not {agents}")
+
+
+def num_meetings(variant: Variant, agents: int) -> int:
+    """How often a tournament plays its number of games: once for each pair, or table, or agent that plays alone."""
+    seats = variant.facts.num_seats
+    return agents if seats == 1 else agents * (agents - 1) // 2 if seats == 2 else 1
 
 
 def log_writer(variant: Variant, agents: int) -> Any:
@@ -243,11 +273,13 @@ def elo(win_rate: list[list[float | None]], games: int) -> list[float]:
 
 
 def show(result: Result) -> None:
-    """The cross table on the terminal: % of games that the row's agent wins."""
-    game = f"{result.game} {shown(result.options, most=500)}" if result.options else result.game
-    title = f"{game}: % won, exactly"
-    if not result.exact:
-        title = f"{game}: % won ± 95 % interval, {result.games:,} games each, seed {result.seed}"
+    """The cross table on the terminal: % of games that the row's agent wins, and where all play alone or at one table
+    what it earns."""
+    game = f"{result.game} ({options_text(result.options)})" if result.options else result.game
+    won = "% of games in which it earns more than the other, each alone," if result.seats == 1 else "% won"
+    title = f"{game}: {won} ± 95 % interval, {result.games:,} games each, seed {result.seed}"
+    if result.exact:
+        title = f"{game}: % won, exactly"
     table = Table(title=title, title_justify="left")
     one_table = len(result.win_rate) == 1
     table.add_column("agent", overflow="fold")
@@ -256,26 +288,31 @@ def show(result: Result) -> None:
     # Columns are numbered like the rows: names side by side would be cut until none could be told from another.
     for number in [0] if one_table else range(1, len(result.agents) + 1):
         table.add_column(f"v {number}" if number else "share of wins", justify="right")
+    if result.seats != 2:
+        table.add_column("mean return", justify="right")
     for i, name in enumerate(result.agents):
         row, columns = (0, [i]) if one_table else (i, range(len(result.agents)))
         cells = []
         for j in columns:
             rate, half = result.win_rate[row][j], result.ci95[row][j]
-            cells.append(
-                ""
-                if rate is None or half is None
-                else f"{100 * rate:.4f}"
-                if result.exact
-                else f"{100 * rate:.2f} ± {100 * half:.2f}"
-            )
+            if rate is None or half is None:
+                cells.append("")
+            else:
+                cells.append(f"{100 * rate:.4f}" if result.exact else f"{100 * rate:.2f} ± {100 * half:.2f}")
+        if result.seats != 2:
+            j = columns[0] if one_table else (i + 1) % len(result.agents)
+            cells.append(f"{result.mean_return[row][j]:.4f} ± {result.mean_return_ci95[row][j]:.4f}")
         table.add_row(
             name if one_table else f"{i + 1}  {name}", *([] if result.elo is None else [f"{result.elo[i]:.0f}"]), *cells
         )
     console.print(table)
-    if result.elo is None or any(draw for line in result.draws for draw in line):
-        shared = [f"{100 * draw:.2f}" for line in result.draws for draw in line if draw]
-        if shared:
-            console.print(f"drawn: {', '.join(shared)} %")
+    if one_table:
+        ties = [f"{100 * share:.2f} %" for share in result.draws[0][:1] if share]
+    else:
+        pairs = itertools.combinations(range(len(result.agents)), 2)
+        ties = [f"{i + 1} v {j + 1} {100 * share:.2f} %" for i, j in pairs if (share := result.draws[i][j])]
+    if ties:
+        console.print(f"ties: {', '.join(ties)}")
 
 
 def save_plot(folder: Path, name: str, result: Result) -> None:

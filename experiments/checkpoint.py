@@ -1,10 +1,10 @@
-"""Checkpoints: all that decides how a training run goes on, in one file that is read without running code from it.
+"""Checkpoints: all that determines how a training run continues, in one file that is read without running code from it.
 
-A run that goes on from its checkpoint ends bit for bit like one that was never stopped, on the same machine with the
+A run that continues from its checkpoint ends bit for bit like one that was never stopped, on the same machine with the
 same versions: networks, optimizer, games and every random stream are in it. What can be derived is not.
 
 What is read is checked: checksums, versions, kinds, shapes, ranges. Only what lies inside the states of the games is taken
-as it is, because games do not say which states they can be in: go on with runs of your own, not with anybody's.
+as it is, because games do not say which states they can be in: resume your own runs, not anybody's.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def check_like(name: str, found: Any, like: Any) -> None:
 
 
 def model_state(model: Any) -> dict[str, Any]:
-    """All that decides how a MaskablePPO goes on from the start of a rollout, with its SeatVecEnv and its random streams."""
+    """All that determines how a MaskablePPO continues from the start of a rollout, with its SeatVecEnv and random streams."""
     import torch
 
     return {
@@ -134,7 +134,7 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
     model.policy.load_state_dict(state["policy"])
     groups = model.policy.optimizer.state_dict()["param_groups"]
     model.policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
-    # With observations at hand, `learn` goes on with the games as they are instead of resetting the environment.
+    # Given observations, `learn` continues the games as they are instead of resetting the environment.
     model._last_obs = model.env.restore(_arrays_of(state["env"], arrays))
     model._last_episode_starts = state["episode_starts"].numpy()
     _set_random_state(state["random"])

@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from dice_envs import Measures
+from dice_envs.game import options_text
 from experiments.output import console, progress
 
 __all__ = ["measuring", "show"]
@@ -23,7 +24,8 @@ def measuring(agent: str) -> Iterator[Callable[[int, int], Any]]:
 
 def show(measured: Measures) -> None:
     """The measurements on the terminal, the headline first, and the score."""
-    title = f"{measured.agent} in {measured.game} {measured.options or ''}".rstrip()
+    options = f" ({options_text(measured.options)})" if measured.options else ""
+    title = f"{measured.agent} in {measured.game}{options}"
     table = Table(title=f"{title}, seed {measured.seed}", title_justify="left")
     for heading, justify in (("quantity", "left"), ("agent", "right"), ("±", "right"), ("optimal", "right"), ("gap", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
@@ -37,4 +39,5 @@ def show(measured: Measures) -> None:
     if measured.score is None:
         console.print("score: none, since uniformly random play is optimal here")
     else:
-        console.print(f"score {measured.score:.6f} (0: uniformly random play, 1: optimal)")
+        error = f" ± {measured.score_error:.6f}" if measured.score_error else ""
+        console.print(f"score {measured.score:.6f}{error} (0: uniformly random play, 1: optimal)")

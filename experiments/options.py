@@ -27,9 +27,13 @@ GameArgument = Annotated[str, typer.Argument(help="The game, say liars_dice; `ga
 AgentsArgument = Annotated[list[str], typer.Argument(help="Agents, say random numbers:bluff=0.25; `agents` lists them.")]
 OptionOption = Annotated[
     list[str] | None,
-    typer.Option("--option", "-o", help="A game option, KEY=VALUE, or KEY=@FILE for a list in a file; repeat it for more."),
+    typer.Option(
+        "--option",
+        "-o",
+        help="A game option, KEY=VALUE or KEY=@FILE (a list in a file); repeat it. `games` lists them.",
+    ),
 ]
-GamesOption = Annotated[int, typer.Option("--games", help="Games for each pair of agents or at each table.")]
+GamesOption = Annotated[int, typer.Option("--games", help="Games for each pair, table, or agent that plays alone.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", help="Fixes all that is random; one is chosen and printed if left out.")
 ]

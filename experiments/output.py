@@ -154,19 +154,27 @@ def print_rows(title: str, findings: list[Finding], digits: int = 4) -> None:
     console.print(table)
 
 
-def print_mode(variant: Variant) -> None:
-    """Say which variant was taken, for games that commands for one seat play in another way than those for all seats.
+def print_mode(variant: Variant, policy: str = "") -> None:
+    """Say which variant was taken, where that is not plain: from a policy, if one is named; or because commands for one
+    seat play the game in another way than those for all seats.
 
-    `shakes as physician, 1 seat (train takes mode=physician, arena and play mode=maesters; -o mode=... chooses)`
+    `shakes as physician, 1 seat (train and measure take mode=physician, arena and play mode=maesters; -o mode=... chooses)`
     """
+    if policy:
+        console.whole_line(f"{variant}, {_seats(variant)}: what {policy} was trained on")
+        return
     usual = type(variant.options)()
     for option, alone in variant.game.gym_options.items():
-        value, seats = getattr(variant.options, option), variant.facts.num_seats
+        value = getattr(variant.options, option)
         taken = f"as {value}" if isinstance(value, str) else f"with {option}={value}"
         console.whole_line(
-            f"{variant.game.name} {taken}, {seats} {'seat' if seats == 1 else 'seats'} (train takes {option}={alone}, "
+            f"{variant.game.name} {taken}, {_seats(variant)} (train and measure take {option}={alone}, "
             f"arena and play {option}={getattr(usual, option)}; -o {option}=... chooses)"
         )
+
+
+def _seats(variant: Variant) -> str:
+    return "1 seat" if variant.facts.num_seats == 1 else f"{variant.facts.num_seats} seats"
 
 
 def verdict(agrees: bool | None) -> Text:

@@ -14,10 +14,10 @@ import numpy as np
 
 from agents.ppo import NetworkPolicy, Ppo, save_policy
 from dice_envs import Pool, Variant, configure, measure
-from dice_envs.game import check_range, shown
-from experiments.arena import MOST_GAMES, Result, save_plot, show, tournament
+from dice_envs.game import check_range, options_text, shown, single_seat
+from experiments.arena import MOST_GAMES, Result, num_meetings, save_plot, show, tournament
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
-from experiments.discovery import make_players
+from experiments.discovery import cast, make_players
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
@@ -48,7 +48,7 @@ MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked
 class Run:
     """A training run in a folder.
 
-    checkpoint.pt is all that is needed to go on. config.json and policy.npz are derived from it, for people and agents;
+    checkpoint.pt is all that is needed to resume. config.json and policy.npz are derived from it, for people and agents;
     results.json and plots come at the end, and a TensorBoard log beside them.
     """
 
@@ -91,7 +91,7 @@ class Run:
             n_steps=p.num_steps,
             batch_size=p.minibatch,
             n_epochs=p.epochs,
-            learning_rate=lambda remaining: p.learning_rate * remaining,
+            learning_rate=lambda remaining: p.learning_rate * max(remaining, 0.0),  # the last rollout may go beyond the end
             ent_coef=p.entropy,
             gamma=1.0,
             gae_lambda=p.gae_lambda,
@@ -100,7 +100,7 @@ class Run:
             seed=self.seed,
             device="cpu",
         )
-        # What `learn` would do first, done now: a new run can then be saved and go on like any other.
+        # What `learn` would do first, done now: a new run can then be saved and resumed like any other.
         model._last_obs = env.reset()
         model._last_episode_starts = np.ones(p.num_envs, bool)
         return model
@@ -214,7 +214,7 @@ class Run:
             return
         log = self.folder / "tensorboard"
         with first_signal_waits() as signal_noted, progress("learner steps", left) as done, writer_errors_name(log):
-            # Not to be reset: counters and games go on from where they are, which is the beginning in a new run.
+            # Not to be reset: counters and games continue from where they are, which is the beginning in a new run.
             self.model.learn(left, callback=_callback(self, done, signal_noted), reset_num_timesteps=False, tb_log_name="ppo")
             self.save()
             self.stop_on(signal_noted())
@@ -328,7 +328,7 @@ def _open_run(
     with _blamed_on(path):
         state = read_checkpoint(path)
         its_variant, its_plan, its_seed = _read_config(state["config"])
-    game, its_game = (f"{v.game.name} {v.changed_options()}" for v in (variant, its_variant))
+    game, its_game = str(variant), str(its_variant)
     if game != its_game:
         raise ValueError(f"{folder} holds a run of {its_game}, not of {game}")
     if seed not in (None, its_seed):
@@ -362,8 +362,7 @@ def train(
         ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
         Stopped: Ctrl-C or SIGTERM came during training; all is saved.
     """
-    plain = configure(game).game
-    variant = plain.configure(**{**plain.gym_options, **game_options(option)})
+    given, plain = game_options(option), configure(game).game
     choices = {**PRESETS[""], **PRESETS.get(plain.name, {})}
     if preset not in choices:
         raise ValueError(f"unknown preset {shown(preset)}; presets are: {', '.join(choices)}")
@@ -375,14 +374,17 @@ def train(
     check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
     if seed is not None:
         check_range("seed", seed, 0, MOST_SEED)
+    variant, _, policy = cast(game, given, opponents or (), single_seat)
     if variant.facts.num_seats > 1:
         make_players(variant, plan.opponents)
     elif opponents:
-        raise ValueError(f"{plain.name} with these options has one seat: --opponent {shown(opponents[0])} has nobody to play")
+        usual = {name: getattr(plain.options(), name) for name in plain.gym_options}
+        instead = f"; -o {options_text(usual)} gives it more" if usual else ""
+        raise ValueError(f"{variant} has one seat: --opponent {shown(opponents[0])} has nobody to play{instead}")
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
     check_folder(folder)
-    print_mode(variant)
+    print_mode(variant, policy)
     with only_process(folder):
         remove_left_overs(folder)
         run = _open_run(folder, resume, variant, plan, steps, opponents, seed)
@@ -392,9 +394,8 @@ def train(
 
 def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any]:
     """Train what is left to train, measure, and write the results."""
-    first, options = run.model.num_timesteps, run.variant.changed_options()
-    name = f"{run.variant.game.name} {options}" if options else run.variant.game.name
-    console.print(f"training {name} from step {first:,} to {run.preset.steps:,} in {run.folder}, seed {run.seed}")
+    first = run.model.num_timesteps
+    console.print(f"training {run.variant} from step {first:,} to {run.preset.steps:,} in {run.folder}, seed {run.seed}")
     start = time.perf_counter()
     run.learn()
     seconds, trained = time.perf_counter() - start, run.model.num_timesteps - first
@@ -413,7 +414,7 @@ def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any
         lambda: write_json(json, result),
         lambda: _plot_curve(run),
         lambda: save_plot(run.folder, "cross_table", table) if table is not None else None,
-        lambda: console.print(f"saved: ppo:{run.folder / 'policy.npz'}"),
+        lambda: console.print(f"saved: ppo:{run.folder}"),
     )
     return result
 
@@ -465,8 +466,7 @@ def _compare(run: Run, games: int, result: dict[str, Any]) -> Result | None:
         if seats == 2
         else [spec, *([run.preset.opponents[0]] * (seats - 1))]
     )
-    meetings = len(specs) * (len(specs) - 1) // 2 if seats == 2 else 1
-    with progress("cross table", meetings * games) as done:
+    with progress("cross table", num_meetings(run.variant, len(specs)) * games) as done:
         table = tournament(run.variant, specs, games, run.seed, done)
     table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
     show(table)

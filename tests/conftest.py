@@ -13,20 +13,28 @@ from hypothesis import HealthCheck, settings
 
 
 def scaled(compiled: int, interpreted: int) -> int:
-    """So many games, steps or simulations; fewer where NUMBA_DISABLE_JIT=1 runs kernels as Python, hundreds of times slower."""
+    """Games, steps or simulations: fewer if NUMBA_DISABLE_JIT=1 runs kernels as Python, hundreds of times slower."""
     return interpreted if numba.config.DISABLE_JIT else compiled
 
 
-# Machines are shared and noisy, and the first example compiles kernels: no test is judged by its time.
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """Solutions that tests find are kept in a folder of the run, not in the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DICE_ENVS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+# Machines are shared and noisy, and the first example compiles kernels: no test has a deadline.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=scaled(40, 5))
-# A submission is judged by the same examples each time; at home, every run tries new ones.
+# In CI every run tries the same examples; elsewhere each run tries new ones.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Random streams and hashes let 64-bit numbers wrap around, of which NumPy warns where kernels run as Python. Nowhere
-# else may anything overflow.
+# Random streams and hashes let 64-bit numbers wrap around, and NumPy warns of that when kernels run as Python. Nothing
+# else may overflow.
 WRAPPING_MODULES = ("dice_envs.dice", "agents.mcts")
 
 

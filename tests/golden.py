@@ -1,6 +1,6 @@
-"""Golden playthroughs: one readable game of each kind, `python -m tests.golden` writes them anew.
+"""Golden playthroughs: one readable game of each kind. `python -m tests.golden` rewrites them.
 
-They pin the random stream, the rules and the words. After a wanted change, read the difference before committing it.
+They pin the random stream, the rules and the words. After an intended change, read the difference before committing it.
 """
 
 from __future__ import annotations

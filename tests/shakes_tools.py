@@ -18,7 +18,7 @@ def states_with(variant, treated, saved, count, seed=0):
 
 
 def assert_distributed(counts, chances):
-    """The counts may come from the chances: chi-square test, rare cells put together."""
+    """Assert that the counts may come from the chances: chi-square test, with rare cells merged."""
     counts, expected = np.asarray(counts, float), np.asarray(chances) * np.sum(counts)
     assert not counts[expected == 0].any()
     common = expected >= 5

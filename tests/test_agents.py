@@ -55,6 +55,10 @@ def test_specs():
         ("random:1", "random takes no parameters"),
         ("ppo", "ppo takes: path, greedy"),
         ("ppo:/nowhere/policy.npz", "no policy file '/nowhere/policy.npz'"),
+        ("ppo:007", "no policy file '007'"),
+        ("ppo:path=1e3,greedy=true", "no policy file '1e3'"),
+        ("ppo:none", "no policy file 'none'"),
+        ("mcts:rollout=1", "rollout must be one of"),
     ],
 )
 def test_wrong_specs_say_what_is_allowed(spec, words):
@@ -147,7 +151,7 @@ def test_actions_are_drawn_from_the_probabilities(spec):
 
 
 def test_an_agent_cannot_tell_what_others_hold():
-    """The same view, other hidden dice: the same choice."""
+    """The same observation with other hidden dice gives the same choice."""
     for agent in (Numbers(bluff=0.5), agents.make("random")):
         chosen = set()
         for hidden in ([6, 6, 6], [1, 2, 3]):
@@ -163,9 +167,9 @@ def test_an_agent_cannot_tell_what_others_hold():
 def test_chance_of_holding_most_by_enumeration(faces):
     from itertools import product
 
-    from agents.liars_dice import _chance_blind, _chance_most
+    from agents.liars_dice import chance_blind, chance_most
 
-    table = _chance_most(faces)
+    table = chance_most(faces)
     for n in (1, 3, 4):
         for k in range(n + 1):
             hits = total = 0.0
@@ -177,12 +181,12 @@ def test_chance_of_holding_most_by_enumeration(faces):
             assert table[n, k] == pytest.approx(hits / total)
         throws = list(product(range(faces), repeat=n))
         blind = sum(throw.count(0) == max(throw.count(f) for f in range(faces)) for throw in throws) / len(throws)
-        assert _chance_blind(faces, n) == pytest.approx(blind)
+        assert chance_blind(faces, n) == pytest.approx(blind)
 
 
 def test_reader_believes_an_honest_bidder_and_not_a_bluffer():
     """The same position; what differs is what past calls have shown of the bidder."""
-    from agents.liars_dice import _believe, _chance_blind, _chance_most
+    from agents.liars_dice import believe, chance_blind, chance_most
 
     turn = turn_after([[1, 2, 3], [2, 4, 6]], [bid(2, 5)])
     state = turn.states.copy()
@@ -190,7 +194,7 @@ def test_reader_believes_an_honest_bidder_and_not_a_bluffer():
     for name, honest in (("honest", 20), ("bluffer", 0)):
         state["bids_shown"][0, 0], state["bids_honest"][0, 0] = 20, honest
         total = np.empty((8, 37))
-        _believe(turn.params, state[0], 1, True, _chance_most(6), _chance_blind(6, 3), np.empty(6, np.int64), total)
+        believe(turn.params, state[0], 1, True, chance_most(6), chance_blind(6, 3), np.empty(6, np.int64), total)
         assert total[:6].sum(axis=1) == pytest.approx(np.ones(6))
         beliefs[name] = total[4, 1:].sum()  # at least one five over there
     fair = 1 - (5 / 6) ** 3
@@ -244,7 +248,7 @@ def test_policy_file_round_trip(policy, tmp_path):
 
 def test_policy_plays_its_own_game_only(policy):
     batch = Batch("liars_dice", 2, seed=1, num_dice=3)
-    with pytest.raises(ValueError, match="trained on liars_dice with .*num_dice.*: 2.* cannot play liars_dice"):
+    with pytest.raises(ValueError, match="this policy was trained on liars_dice with num_dice=2; it cannot play num_dice=3"):
         policy.act(Turn(batch.variant, batch.states, np.arange(2), new_streams(0, 2)))
 
 

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and what kills leave of them is removed."""
+"""Files are written whole or not at all, and what a killed process leaves of them is removed."""
 
 import contextlib
 import os

@@ -23,8 +23,12 @@ def test_the_name_of_a_game_stands_for_all_that_is_about_it():
 def test_the_name_of_a_module_stands_for_its_parts_of_all_games():
     assert {part.game for part in chosen_parts(["search"])} == {"fatestones", "liars_dice"}
     assert {part.game for part in chosen_parts(["exact", "score_dice"])} == {
-        "fatestones", "liars_dice", "score_dice", "shakes", "thirties"
-    }  # fmt: skip
+        "fatestones",
+        "liars_dice",
+        "score_dice",
+        "shakes",
+        "thirties",
+    }
 
 
 def test_an_unknown_part_is_named_with_those_that_are_known():
@@ -46,7 +50,7 @@ def test_a_part_yields_rows():
 
 @pytest.mark.parametrize(("module", "solved"), [(experiments.bench.exact, [4, 4]), (experiments.bench.thirties, [1])])
 def test_every_run_solves_thirties_anew(module, solved, monkeypatch):
-    """The solver keeps what it has found: what is timed must not be the keeping."""
+    """The solver caches what it has found: the benchmark must not time a cache hit."""
 
     def strategies_found(work, repeats=3):
         for _ in range(2):

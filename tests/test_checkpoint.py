@@ -1,4 +1,4 @@
-"""Checkpoints: what is written comes back, and what is damaged is refused in words."""
+"""Checkpoints: what is written is read back, and what is damaged is refused with a message."""
 
 import errno
 import io

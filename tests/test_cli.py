@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 import agents
+from dice_envs import configure
 from experiments.__main__ import app
 from experiments.play import choose
 from tests.conftest import ROOT
+from tests.policies import save_random_policy
 
 runner = CliRunner()
 
@@ -37,13 +39,13 @@ def test_agents_are_listed_by_game():
     listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
     found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
     assert found["any game"] == ["mcts", "ppo", "random"]
-    assert found["liars_dice"] == ["numbers", "reader"]
+    assert found["liars_dice"] == ["nash", "numbers", "reader"]
     assert found["fatestones"] == ["best_response", "nash"]
-    assert sum(map(len, found.values())) == len(agents.factories())
+    assert {name for listed in found.values() for name in listed} == set(agents.factories())
 
 
 def test_commands_say_which_variant_they_took(tmp_path):
-    chooses = "(train takes mode=physician, arena and play mode=maesters; -o mode=... chooses)"
+    chooses = "(train and measure take mode=physician, arena and play mode=maesters; -o mode=... chooses)"
     result = run("arena", "shakes", "random", "random", "random", "--games", 10)
     assert result.output.startswith(f"shakes as maesters, 3 seats {chooses}\n")
     result = run("play", "shakes", "--seed", 1, input="q\n")
@@ -51,6 +53,63 @@ def test_commands_say_which_variant_they_took(tmp_path):
     result = run("play", "shakes", "-o", "mode=physician", "--seed", 1, input="q\n")
     assert f"shakes as physician, 1 seat {chooses}\n" in result.output
     assert " seats (" not in run("arena", "liars_dice", "random", "random", "--games", 10).output
+
+
+@pytest.fixture
+def physician(tmp_path):
+    """The folder of a run that has trained a physician of The Shakes, as `train shakes` does."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    save_random_policy(folder / "policy.npz", configure("shakes", mode="physician"))
+    return folder
+
+
+def test_a_policy_brings_its_variant(physician, tmp_path):
+    said = f"shakes (mode=physician), 1 seat: what ppo:{physician} was trained on\n"
+    out = tmp_path / "arena.json"
+    result = run("arena", "shakes", f"ppo:{physician}", "random", "bayes", "--games", 400, "--seed", 1, "--json", out)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(said)
+    data = json.loads(out.read_text())
+    assert data["options"] == {"mode": "physician"}
+    assert data["seats"] == 1
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert data["win_rate"][i][j] + data["win_rate"][j][i] == pytest.approx(1)
+    assert data["win_rate"][2][0] > 0.6, "exact play saves more than a random network"
+    saved, half = data["mean_return"][2][0], data["mean_return_ci95"][2][0]
+    assert abs(saved - 6.3618) < 2 * half
+    assert "6." in result.output.split("bayes")[-1], "what it earns is shown"
+    result = run("measure", "shakes", f"ppo:{physician}", "--seed", 1)
+    assert result.exit_code == 0, result.output
+    result = run("measure", "shakes", f"ppo:{physician}", "-o", "mode=maesters")
+    assert result.exit_code == 2
+    assert "was trained on shakes with mode=physician; it cannot play mode=maesters" in result.stderr
+    assert not result.stdout
+
+
+def test_a_policy_of_maesters_is_measured_as_such(tmp_path):
+    path = save_random_policy(tmp_path / "policy.npz", configure("shakes"))
+    result = run("measure", "shakes", f"ppo:{path}", "--seed", 1)
+    assert result.output.startswith(f"shakes (mode=maesters), 3 seats: what ppo:{path} was trained on\n")
+
+
+def test_play_against_a_policy_that_plays_alone(physician):
+    result = run("play", "shakes", f"ppo:{physician}", "--seed", 1, input="treatment 0\n" * 13)
+    assert result.exit_code == 0, result.output
+    assert f"shakes (mode=physician), 1 seat: what ppo:{physician} was trained on\n" in result.output
+    after = result.output.partition(f"ppo:{physician} plays the same deal")[2]
+    assert after
+    own, its = (re.search(rf"^{who}: \+(\d+)$", result.output, re.M).group(1) for who in ("you", f"ppo:{physician}"))
+    verdict = "you win" if int(own) > int(its) else "you lose" if int(own) < int(its) else "a tie"
+    assert result.output.rstrip().endswith(verdict)
+    alone = run("play", "shakes", "-o", "mode=physician", "--seed", 1, input="treatment 0\n" * 13)
+    assert alone.output.rstrip().endswith(f"you: +{own}"), "the same deal, and nobody to compare with"
+
+
+def test_ties_are_told_by_pair():
+    result = run("arena", "score_dice", "random", "random", "random", "--games", 2000, "--seed", 1, "-o", "pool_a=6,6", "-o",
+                 "pool_b=6,6", "-o", "ties=none")  # fmt: skip
+    assert re.search(r"^ties: 1 v 2 \d+\.\d\d %, 1 v 3 \d+\.\d\d %, 2 v 3 \d+\.\d\d %$", result.output, re.M), result.output
 
 
 def test_arena_json_and_plot(tmp_path):
@@ -126,6 +185,17 @@ def test_play_hides_the_others_dice():
     assert result.exit_code == 130
 
 
+def test_play_gives_hints():
+    """In a game of two one-die hands the best first bid is one's own face."""
+    result = run("play", "liars_dice", "random", "-o", "num_dice=1", "--seed", 3, "--seat", 0, input="?\n?\nq\n")
+    assert result.exit_code == 130
+    assert "? gives a hint" in result.output
+    hints = re.findall(r"(\S.*?)  wins +(\S+) %, optimal play does it", result.output)
+    assert len(hints) >= 2
+    assert float(hints[0][1]) == max(float(wins) for _, wins in hints)
+    assert "hint" not in run("play", "thirties", "--seed", 3, input="?\nq\n").output
+
+
 def test_play_two_people_at_one_terminal():
     moves = "\n".join(["", "call", "1 x 1"] * 200)
     result = run("play", "liars_dice", "-o", "num_dice=1", "--seed", 3, "--people", 2, input=moves)
@@ -134,8 +204,6 @@ def test_play_two_people_at_one_terminal():
 
 
 def test_choose_understands_words():
-    from dice_envs import configure
-
     variant = configure("liars_dice")
     legal = [6, 7, 8, 60]
     for words in ("2 x 1", "2x1", "2 1", " 2 X 1 ", "#6"):
@@ -156,14 +224,40 @@ def test_choose_understands_words():
         ),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice=0"], "num_dice must be a whole number from 1 to 6, not 0"),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
-        (["arena", "liars_dice", "random", "wizard"], "unknown agent 'wizard'; known: "),
         (
-            ["arena", "liars_dice", "random", "nash"],
-            "nash plays fatestones only; agents for liars_dice are: mcts, numbers, ppo, random, reader",
+            ["arena", "liars_dice", "random", "wizard"],
+            "unknown agent 'wizard'; agents for liars_dice are: mcts, nash, numbers, ppo, random, reader",
         ),
-        (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only; agents for thirties are: "),
-        (["train", "thirties", "--opponent", "random"], "thirties with these options has one seat: --opponent 'random'"),
-        (["train", "liars_dice", "--opponent", "thompson"], "thompson plays shakes only; agents for liars_dice are: "),
+        (
+            ["arena", "liars_dice", "num_dice=3", "random", "random"],
+            "unknown agent 'num_dice=3'; agents for liars_dice are: mcts, nash, numbers, ppo, random, reader; game options are "
+            "typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+        ),
+        (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
+        (
+            ["arena", "liars_dice", "random", "best_response"],
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: mcts, nash, numbers, ppo, ",
+        ),
+        (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only, not thirties; agents for thirties are: "),
+        (
+            ["train", "thirties", "--opponent", "random"],
+            "thirties (num_players=1) has one seat: --opponent 'random' has nobody to play; -o num_players=2 gives it more",
+        ),
+        (
+            ["arena", "shakes", "random", "dogmatic", "-o", "mode=physician"],
+            "dogmatic is a maester and plays mode=maesters only",
+        ),
+        (["play", "shakes", "dogmatic", "-o", "mode=physician"], "dogmatic is a maester and plays mode=maesters"),
+        (["measure", "shakes", "dogmatic"], "dogmatic is a maester and plays mode=maesters"),
+        (
+            ["train", "shakes", "--opponent", "dogmatic"],
+            "dogmatic is a maester and plays mode=maesters only, not mode=physician",
+        ),
+        (["arena", "thirties", "random", "-o", "num_players=1"], "an arena needs at least 2 agents, not 1"),
+        (
+            ["train", "liars_dice", "--opponent", "thompson"],
+            "thompson plays shakes only, not liars_dice; agents for ",
+        ),
         (["arena", "liars_dice", "random"], "an arena needs at least 2 agents, not 1"),
         (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be a whole number from 1 to 10000000, not 0"),
         (
@@ -182,7 +276,12 @@ def test_choose_understands_words():
         (["arena", "liars_dice", "random", "random", "-o", "num_dice=6", "--exact"], "makes a round of about 5,970,557,208 "),
         (["measure", "liars_dice", "random", "-o", "num_dice=6"], "250,000,000 at most are allowed for an exact measure"),
         (["play", "liars_dice", "--seat", "5"], "seat must be a whole number from 0 to 1, not 5"),
-        (["play", "liars_dice", "random", "random"], "name 1 opponent"),
+        (["play", "liars_dice", "random", "random"], "name 1 opponent; not 2"),
+        (
+            ["play", "liars_dice", "random", "random", "-o", "num_players=4"],
+            "name 1 opponent, or 3, one for each other seat; not 2",
+        ),
+        (["play", "liars_dice", "random", "--people", "2"], "name no opponent, since people take all seats; not 1"),
         (["train", "liars_dice", "--preset", "huge"], "unknown preset 'huge'; presets are: quick, full"),
         (["train", "liars_dice", "--steps", "0"], "steps must be a whole number from 1"),
         (["train", "liars_dice", "--opponent", "wizard"], "unknown agent 'wizard'"),

@@ -50,7 +50,7 @@ def random_course(variant, seed, length):
 
 
 def same(one, other):
-    """Whether two arrays of states are equal, field by field: the bytes between fields mean nothing."""
+    """Whether two arrays of states are equal, field by field: padding bytes between fields are undefined."""
     return all(np.array_equal(one[field], other[field]) for field in one.dtype.names)
 
 
@@ -227,7 +227,7 @@ def rerolled(variant, states, seat, seed):
 
 
 def columns(states):
-    """Every entry of every field but the random stream as a column of its own, (n, entries) int64, and their names."""
+    """Every entry of every field except the random stream as a column of its own, (n, entries) int64, and their names."""
     names = [name for name in states.dtype.names if name != "rng"]
     parts = [states[name].reshape(len(states), -1) for name in names]
     labels = [f"{name}[{i}]" for name, part in zip(names, parts, strict=True) for i in range(part.shape[1])]

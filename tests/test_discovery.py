@@ -1,4 +1,4 @@
-"""What the commands find: modules of games, agents of games; and what imports what to do so."""
+"""What the commands find: modules of games and agents of games; and that imports have no cycles."""
 
 import ast
 import graphlib
@@ -10,22 +10,29 @@ import experiments.bench
 import experiments.reproduce
 import experiments.solve
 from dice_envs import configure, names
-from experiments.discovery import agents_by_game, make_players, modules
+from dice_envs.game import single_seat
+from experiments.discovery import cast, make_players, modules
 from tests.conftest import ROOT
+from tests.policies import save_random_policy
 
 
 def test_modules_and_packages_are_found_alike():
-    assert set(modules(experiments.solve)) == {"fatestones", "score_dice", "shakes", "thirties"}
+    assert set(modules(experiments.solve)) == set(names())
     assert list(modules(experiments.reproduce)) == sorted(names())
     assert {"environments", "exact", "search", "training"} < set(modules(experiments.bench))
 
 
 def test_every_agent_is_listed_once():
-    found = agents_by_game()
-    assert list(found) == [None, *names()]
-    assert sorted(name for of_game in found.values() for name in of_game) == sorted(agents.factories())
-    assert set(found[None]) == {"mcts", "ppo", "random"}
-    assert set(found["score_dice"]) == {"highest", "score_nash", "score_response", "shuffled"}
+    anywhere = agents.for_game(None)
+    assert set(anywhere) == {"mcts", "ppo", "random"}
+    found = {name: set(agents.for_game(name)) for name in names()}
+    assert all(set(anywhere) < playing for playing in found.values())
+    own = [name for playing in found.values() for name in playing - set(anywhere)]
+    assert sorted(set(anywhere) | set(own)) == sorted(agents.factories())
+    assert [name for name in set(own) if own.count(name) > 1] == ["nash"], "what plays several games is listed for each"
+    assert set(agents.for_game("score-dice")) - set(anywhere) == {"highest", "score_nash", "score_response", "shuffled"}
+    with pytest.raises(ValueError, match="unknown game 'chess'"):
+        agents.for_game("chess")
 
 
 def test_players_of_the_game_and_of_any_are_made():
@@ -36,14 +43,73 @@ def test_players_of_the_game_and_of_any_are_made():
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("nash", "nash plays fatestones only; agents for liars_dice are: mcts, numbers, ppo, random, reader"),
-        ("best_response:nash", "best_response plays fatestones only"),
+        (
+            "best_response:nash",
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: mcts, nash, numbers, ",
+        ),
         ("wizard", "unknown agent 'wizard'"),
     ],
 )
 def test_players_of_other_games_are_refused(spec, words):
     with pytest.raises(ValueError, match=words):
         make_players(configure("liars_dice"), ["random", spec])
+
+
+# --- policies choose the variant --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def policies(tmp_path):
+    """Specs of policies by name: of a physician, of maesters, of two physicians, of Liar's Dice with two dice."""
+    variants = {
+        "physician": configure("shakes", mode="physician"),
+        "maesters": configure("shakes"),
+        "two": configure("shakes", mode="physician", num_players=2),
+        "dice": configure("liars_dice", num_dice=2),
+    }
+    return {name: f"ppo:{save_random_policy(tmp_path / f'{name}.npz', variant)}" for name, variant in variants.items()}
+
+
+def test_options_that_are_not_given_are_the_policys(policies):
+    for usual in (configure, single_seat):
+        for name, mode in (("physician", "physician"), ("maesters", "maesters")):
+            chosen = cast("shakes", {}, ["random", policies[name], f"{policies[name]},greedy=true"], usual)
+            assert chosen.variant.options.mode == mode
+            assert chosen.policy == ("" if usual("shakes").options.mode == mode else policies[name]), "said where it matters"
+    assert cast("shakes", {"num_players": 3}, [policies["physician"]]).variant.options.mode == "physician"
+    assert cast("shakes", {"mode": "physician"}, [policies["two"]]).variant.options.num_players == 2
+    assert cast("shakes", {"mode": "physician"}, [policies["physician"]]).policy == "", "no option was taken from it"
+    assert cast("liars-dice", {}, [policies["dice"], "numbers"]).variant.options.num_dice == 2
+    assert cast("shakes", {}, ["random"]).variant.options.mode == "maesters"
+    assert cast("shakes", {}, ["random"], single_seat).variant.options.mode == "physician"
+
+
+@pytest.mark.parametrize(
+    ("options", "names", "words"),
+    [
+        (
+            {"mode": "maesters"},
+            ["physician"],
+            ["physician.npz was trained on shakes with mode=physician; it cannot play mode"],
+        ),
+        ({"num_players": 4}, ["two"], ["two.npz was trained on shakes with num_players=2", "it cannot play num_players=4"]),
+        (
+            {},
+            ["physician", "maesters"],
+            ["physician.npz was trained on shakes with mode=", "maesters.npz with mode=m"],
+        ),
+        ({}, ["two", "physician"], ["two.npz was trained on shakes with num_players=2", "physician.npz with num_players=3"]),
+        ({}, ["dice"], ["dice.npz was trained on liars_dice (num_dice=2); it cannot play shakes"]),
+        ({}, ["physician", "dogmatic"], ["dogmatic is a maester", "physician.npz was trained on shakes (mode=physician) and "]),
+        ({}, ["dogmatic", "physician"], ["dogmatic is a maester", "physician.npz was trained on shakes (mode=physician) and "]),
+        ({"modes": 1}, ["physician"], ["shakes has no option 'modes'"]),
+    ],
+)
+def test_what_no_policy_can_play_is_refused(options, names, words, policies):
+    with pytest.raises(ValueError, match=".") as caught:
+        cast("shakes", options, [policies.get(name, name) for name in names])
+    assert all(each in str(caught.value) for each in words), caught.value
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_experiments_import_each_other_without_circles():

@@ -22,7 +22,7 @@ def test_random_play_scores_0_and_nash_1(options):
     assert measure("fatestones", "nash", **options).score == pytest.approx(1, abs=1e-9)
     response = by_name("best_response:random", **options)
     assert response["margin against random"].gap == pytest.approx(0, abs=1e-12)
-    assert response["edge share"].value > 0.99  # it counts on playing well after a tie too
+    assert response["edge share"].value > 0.99  # it plans for good play after a tie too
 
 
 def test_figures_are_those_of_the_other_functions():
@@ -100,7 +100,7 @@ def test_random_answers_are_averaged_and_said_to_be():
     variant = configure("fatestones", **SMALL)
     single, _ = evaluate(variant, Noisy(), draw_hands(variant, 2_000, 1), 1).exploitability()
     assert by_name("random", **SMALL)["exploitability"].value - lost.error < lost.value
-    assert lost.value + lost.error < single  # who knows one answer knows too much
+    assert lost.value + lost.error < single  # a best response to single answers wins too much
 
 
 def test_progress_adds_up():

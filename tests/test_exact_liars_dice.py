@@ -148,7 +148,7 @@ def test_the_best_response_wins_what_it_is_said_to(options):
 
 @pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
 def test_answers_instead_of_probabilities(options):
-    """An agent that only acts: exactly if it always answers alike, else within its interval."""
+    """An agent that only acts: exactly if its answers never differ, else within its interval."""
 
     class Acts:
         def __init__(self, spec):

@@ -1,4 +1,4 @@
-"""Best responses and equilibria of score dice, against exhaustive search, assignment and play."""
+"""Best responses to sorted play of score dice and the measure, against exhaustive search, assignment and play."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 
 import agents
-from agents.score_dice import Nash, Response
+from agents.score_dice import Response
 from dice_envs import Turn, configure, measure
 from dice_envs.dice import new_streams
-from dice_envs.exact.score_dice import Equilibrium, ResponseToHighest, count_situations, deals, hands, solve_matrix
+from dice_envs.exact.score_dice import ResponseToHighest, count_situations
 from dice_envs.exact.score_dice_distribution import score_distribution
 from dice_envs.game import OVER
 from dice_envs.games.score_dice import HELD, Options
@@ -108,20 +105,6 @@ def test_a_response_gains_and_knowing_the_hand_gains_more():
     assert 0.1 < hidden < known
 
 
-def test_deals_and_hands_are_distributions():
-    for pool, keep in (((4, 4, 3), 2), ((6, 4, 4, 2), 1), ((4, 3), 2)):
-        assert sum(chance for _, chance in deals(pool, keep)) == pytest.approx(1)
-        kept = defaultdict(float)
-        for dice, chance in deals(pool, keep):
-            for hand, share in hands(dice).items():
-                kept[tuple((die.face, die.size) for die in hand)] += chance * share
-        expected = defaultdict(float)
-        for faces in itertools.product(*(range(1, size + 1) for size in pool)):
-            hand = sorted(zip(faces, pool, strict=True), reverse=True)[:keep]
-            expected[tuple(hand)] += 1 / math.prod(pool)
-        assert dict(kept) == pytest.approx(dict(expected))
-
-
 def every_roll(variant):
     """States after every roll of both pools, spare dice dropped, A to choose."""
     pools = variant.options.pools
@@ -182,85 +165,7 @@ def test_the_agent_earns_the_value_of_the_response(name):
         assert abs(earned.mean() - value) < 4 * earned.std() / math.sqrt(len(earned)), seat
 
 
-# --- equilibrium ------------------------------------------------------------------------------------------------------
-
-matrices = st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(
-    lambda shape: arrays(np.float64, shape, elements=st.integers(-5, 5).map(float))
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(payoffs=matrices)
-def test_matrix_games_have_a_value(payoffs):
-    value, rows, columns = solve_matrix(payoffs)
-    assert rows.sum() == pytest.approx(1)
-    assert columns.sum() == pytest.approx(1)
-    assert (rows @ payoffs).min() == pytest.approx(value, abs=1e-9)
-    assert (payoffs @ columns).max() == pytest.approx(value, abs=1e-9)
-
-
-def test_rock_paper_scissors():
-    value, rows, columns = solve_matrix(np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]]))
-    assert value == pytest.approx(0, abs=1e-12)
-    assert rows == pytest.approx(np.full(3, 1 / 3))
-    assert columns == pytest.approx(np.full(3, 1 / 3))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        Options(pool_a=(6, 6), pool_b=(6, 6), ties="a"),
-        Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), ties="a"),
-        Options(pool_a=(4, 3, 2), pool_b=(6, 3, 2), reward="score"),
-        Options(pool_a=(6, 4), pool_b=(4, 4), ties="reroll"),
-        Options(pool_a=(4, 4), pool_b=(4, 4, 4), ties="a"),
-        Options(pool_a=(4, 3), pool_b=(3,), ties="reroll"),
-        Options(pool_a=(4, 4), pool_b=(6, 4), ties="a", open_hands=True),
-        Options(pool_a=(3, 2), pool_b=(3, 3), ties="reroll", open_hands=True),
-    ],
-    ids=str,
-)
-def test_the_equilibrium_is_worth_the_unsorted_game(options):
-    """Choosing at random is an equilibrium, so all equilibria have its value: the linear programs must find it."""
-    assert Equilibrium(options).game_value() == pytest.approx(mean_reward(options, "unsorted"), abs=1e-8)
-
-
-@pytest.mark.parametrize("seat", [0, 1])
-def test_nothing_can_be_gained_against_the_equilibrium(seat):
-    """The best response to its strategies, over every hand: two dice a side, so that only the first choice counts."""
-    options = Options(pool_a=(6, 6), pool_b=(8, 6), ties="a")
-    variant = configure("score_dice", pool_a=(6, 6), pool_b=(8, 6), ties="a")
-    rolls = [list(itertools.product(*(range(1, size + 1) for size in pool))) for pool in options.pools]
-    states = np.zeros(len(rolls[1 - seat]), variant.game.state)
-    states["rng"] = new_streams(1, len(states))["rng"]
-    index = np.arange(len(states))
-    variant.kernels.deal(variant.params, states, index)
-    for state, roll in zip(states, rolls[1 - seat], strict=True):
-        state["faces"][1 - seat, :2] = roll
-    if seat == 0:  # the equilibrium moves second, and does not see what was chosen
-        variant.kernels.play(variant.params, states, index, np.zeros(len(states), np.int64))
-    chances = Nash().probabilities(Turn(variant, states, index, new_streams(2, len(states))))
-    assert chances.sum(axis=1) == pytest.approx(1)
-    best = 0.0
-    for own in rolls[seat]:
-        values = []
-        for first in (0, 1):
-            total = 0.0
-            for roll, mix in zip(rolls[1 - seat], chances, strict=True):
-                for place in (0, 1):
-                    pairs = [(own[first], roll[place]), (own[1 - first], roll[1 - place])]
-                    tie = 1 if seat == 0 else -1
-                    score = sum((x > y) - (x < y) or tie for x, y in pairs)
-                    total += mix[place] * ((score > 0) - (score < 0))
-            values.append(total / len(rolls[1 - seat]))
-        best += max(values) / len(rolls[seat])
-    value = Equilibrium(options).game_value()
-    assert best == pytest.approx(value if seat == 0 else -value, abs=1e-9)
-
-
-def test_pools_too_large_for_an_equilibrium_are_refused():
-    with pytest.raises(ValueError, match="small pools only"):
-        tournament(configure("score_dice"), ["score_nash", "random"], 10, 1)
+# --- agents -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -381,7 +286,7 @@ def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
     assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
     assert by_name("score_nash", **options)["exploitability"].value == pytest.approx(0, abs=1e-9)
-    # The best response to sorted play is worked out in another way altogether.
+    # The best response to sorted play is computed in an entirely different way.
     responses = [ResponseToHighest(configure("score_dice", **options).options, seat).game_value() for seat in range(2)]
     sorted_play = by_name("highest", **options)
     assert sorted_play["exploitability"].value == pytest.approx(sum(responses) / 2, abs=1e-12)
@@ -504,8 +409,8 @@ def test_progress_adds_up(name, expected):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "depends on up to 2,204,615,430,518,470 situations"),
-        ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "250,000 are worked out at most"),
+        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "has up to 2,204,615,430,518,470 situations"),
+        ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "at most 250,000 are computed"),
         ({"pool_a": (4, 4), "pool_b": (4, 4), "sample": 1}, "sample must be at least 2 games, not 1"),
     ],
 )

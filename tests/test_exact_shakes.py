@@ -319,7 +319,7 @@ def test_wrong_use_is_refused():
 
 
 class Listener:
-    """Argues by all that it may look at, without rhyme or reason: the tally, the dice heard, its seat and who opened."""
+    """Argues by an arbitrary function of all that it may see: the tally, the others' dice, its seat and who opened."""
 
     @staticmethod
     def quarters(treated, saved, strength, seat, opener):
@@ -339,7 +339,7 @@ class Listener:
 
 
 class Hidden:
-    """Plays as another agent does, without what that one promises of itself."""
+    """Plays as another agent does, without its attribute `tally_alone`."""
 
     def __init__(self, spec):
         self.other = make(spec)
@@ -447,7 +447,7 @@ def test_a_table_that_always_argues_is_the_argument(num_players, ties):
     exact = evaluate(problem, lambda treated, saved: argument_chances(treated, saved, ties))
     variant = configure("shakes", num_players=num_players, ties=ties)
     for agent in [make("dogmatic"), make("argument")] + [Hidden("dogmatic")] * (num_players < 4):
-        saved, win = shakes.measure(variant, agent, Effort())  # without random play beside it, which takes its time
+        saved, win = shakes.measure(variant, agent, Effort())  # without measuring random play too, which is slow
         assert (saved.value, win.value) == pytest.approx((exact.saved, exact.win), abs=1e-12)
         assert saved.error == win.error == 0
 

@@ -192,7 +192,7 @@ def test_the_second_stages_chances_are_those_of_icepool(dice, faces):
     assert second_stage(Rules(dice, faces)) == tuple(aside(dice).probability(count) for count in range(dice + 1))
 
 
-# With one die of three faces every third go starts again, with points doubled; with six dice few do.
+# With one die of three faces every third round starts again, with points doubled; with six dice few do.
 @pytest.mark.parametrize(("rules", "restarts"), [(R, 12), (Rules(1, 3, 2), 120), (Rules(3, 4, 5), 40), (Rules(8, 8, 62), 12)])
 def test_the_closed_form_is_the_limit_of_the_series(rules, restarts):
     given = expected_given(rules)
@@ -361,7 +361,7 @@ def dice_of(counts):
 
 
 def weights(throw, aside):
-    """A mixed policy without rhyme or reason, as fractions."""
+    """An arbitrary mixed policy, as fractions."""
     shares = [(7 * sum(throw) + 5 * throw[0] + 3 * sum(die**2 for die in aside) + 4 * k) % 6 for k in range(len(throw))]
     shares[-1] += 1
     return [Fraction(share, sum(shares)) for share in shares]

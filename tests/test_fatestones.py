@@ -162,7 +162,7 @@ def test_the_expectation_is_the_mean_of_play():
 
 
 def slow_value(own: tuple[int, ...], other: tuple[int, ...], kind: str) -> float:
-    """The recursion written anew, with rational odds and scipy: kind is nash, best (against random) or random."""
+    """An independent version of the recursion, in fractions and with scipy: kind is nash, best (against random) or random."""
     if not own:
         return 0.0
     payoff = np.zeros((len(own), len(own)))
@@ -301,7 +301,7 @@ def test_a_log_is_what_was_played(tmp_path):
     assert ties > 0
     share, _ = log.edge_share()
     assert share == pytest.approx(1, abs=0.01)  # it looks ahead to better play after a tie than the measure assumes
-    # After a tie the dice rolled are gone from the next line, and the rest close up.
+    # After a tie the dice rolled are missing from the next line, and the rest are renumbered.
     for i in np.flatnonzero((log.results[:, 0] == log.results[:, 1]) & (log.sizes == 3)):
         for player in range(2):
             left = np.delete(log.hands[i, player], log.choices[i, player])

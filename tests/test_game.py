@@ -1,4 +1,4 @@
-"""Options: how they are written, what is refused, and that no message is longer than the input deserves."""
+"""Options: how they are written, what is refused, and that messages stay short."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import agents
 import dice_envs
 from dice_envs import Batch, configure, load, names
-from dice_envs.agent import _choose_all as choose_all
+from dice_envs.agent import Uniform, ask
 from dice_envs.dice import new_streams
 from dice_envs.game import MAX_SHOWN, OVER, check_choice, check_faces, check_range, parse_options, shown
 from dice_envs.seat import SeatEnv, SeatVectorEnv
@@ -48,7 +48,7 @@ class Unprintable:
         ("inf", "inf"),
         ("0x10", "0x10"),
         ("1_000", "1_000"),
-        ("٣", "٣"),  # a digit, but not one of ours
+        ("٣", "٣"),  # a digit, but not an ASCII one
         ("5,4", (5, 4)),
         ("[5, 4]", (5, 4)),
         ("(5,4)", (5, 4)),
@@ -205,13 +205,12 @@ def test_the_largest_options_fit_into_the_state(game, options):
     """A field that outgrew its type would turn negative: nothing below -1 but a score that may be."""
     batch = Batch(game, 4, seed=1, **options)
     facts = batch.variant.facts
-    streams, actions = new_streams(2, 4), np.empty(4, np.int64)
+    streams = new_streams(2, 4)
     returns = np.zeros((4, facts.num_seats))
     steps = 0
     while (batch.seats != OVER).any():
         index = np.flatnonzero(batch.seats != OVER)
-        choose_all(streams, batch.legal(), actions)
-        batch.play(actions[index], index)
+        batch.play(ask(Uniform(), batch.variant, batch.states, index, streams), index)
         returns[index] += batch.rewards[index]
         steps += 1
         for field in batch.states.dtype.names:

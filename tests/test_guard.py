@@ -1,4 +1,4 @@
-"""Guards around long work: a folder is one process's at a time, and the first signal waits."""
+"""Guards around long work: a folder belongs to one process at a time, and the first signal waits."""
 
 import os
 import subprocess

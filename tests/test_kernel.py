@@ -1,10 +1,14 @@
 """Compiled kernels are cached, and never run old rules."""
 
+import dataclasses
+import re
 import shutil
 
 import numpy as np
 import pytest
 
+from dice_envs import load
+from dice_envs.batch import compile_kernels
 from dice_envs.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
 from dice_envs.kernel import kernel, package_stamp
 from tests.conftest import ROOT
@@ -40,6 +44,57 @@ def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     after, hits = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)
     assert eval(after) == [[-r for r in eval(rewards)[0]]], "the edited rule must be the one that runs"
     assert int(hits) == 0
+
+
+OWN_GAME = """
+import numpy as np
+from agents.mcts import MCTS
+from dice_envs import Batch, Turn
+from dice_envs.dice import new_streams
+from dice_envs.kernel import package_stamp
+from pig import GAME
+batch = Batch(GAME, 1, seed=0, target=200)
+for _ in range(30):
+    batch.play(np.array([0]))
+turn = Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1))
+value = MCTS(200).search(turn)[1][0]
+hits = sum(len(k.stats.cache_hits) for k in batch.variant.kernels if hasattr(k, "stats"))
+print(batch.states["turn"][0], round(value, 9), hits)
+"""
+
+
+def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_python):
+    """The loops over states and the search lie in dice_envs and agents; the rules they call do not."""
+    shutil.copytree(ROOT / "agents", copy_of_package / "agents", ignore=shutil.ignore_patterns("__pycache__"))
+    (text,) = re.findall(r"```python\n(\"\"\"Pig.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    rules = copy_of_package / "pig.py"
+    rules.write_text(text)
+    before = run_python(OWN_GAME, copy_of_package).split()
+    again = run_python(OWN_GAME, copy_of_package).split()
+    assert again[:2] == before[:2]
+    assert int(again[2]) > 0, "the second process should have found its kernels in the cache"
+    files = len(list((copy_of_package / "dice_envs").rglob("*.nbc")))
+    assert "if face > 1:" in text
+    rules.write_text(text.replace("if face > 1:", "if face > 0:"))
+    points, value, hits = run_python(OWN_GAME, copy_of_package).split()
+    assert int(points) > int(before[0]) + 50, "no roll ends the turn by the edited rule"
+    assert value != before[1]
+    assert hits == "0"
+    assert len(list((copy_of_package / "dice_envs").rglob("*.nbc"))) == files, "what is stale is removed"
+
+
+def test_kernels_are_told_apart_by_what_they_close_over():
+    """Two games of one name, one of them with another rule, must not find each other's loops."""
+
+    @kernel
+    def play(params, state, action):
+        state["seat"] = -1
+
+    game = load("thirties")
+    other = dataclasses.replace(game, play=play)
+    loops = [compile_kernels(one).play for one in (game, other, dataclasses.replace(game))]
+    prefixes = [loop._cache._prefix for loop in loops]
+    assert prefixes[0] == prefixes[2] != prefixes[1]
 
 
 def test_kernels_of_main_compile_anew_and_run(tmp_path):
@@ -89,7 +144,7 @@ def test_without_numbas_internals_kernels_still_run(run_python):
         "with warnings.catch_warnings(record=True) as seen:\n"
         "    warnings.simplefilter('always')\n"
         "    f = k.kernel(lambda x: x + 1)\n    g = k.kernel(lambda x: x + 2)\n"
-        "print(f(1), g(1), len([w for w in seen if 'compiles its kernels anew' in str(w.message)]))"
+        "print(f(1), g(1), len([w for w in seen if 'recompiles its kernels' in str(w.message)]))"
     )
     assert run_python(code) == "2 3 1\n"
 
@@ -108,7 +163,7 @@ def test_one_warning_where_nothing_can_be_cached(copy_of_package, run_python):
         "print([str(w.message).partition(':')[0] for w in seen])"
     )
     done = run_python(code, copy_of_package, HOME=no_folder, XDG_CACHE_HOME=no_folder, NUMBA_CACHE_DIR="")
-    assert done == "['dice_envs compiles its kernels anew in every process']\n"
+    assert done == "['dice_envs recompiles its kernels in every process']\n"
 
 
 def test_closures_are_told_apart_by_their_tag():

@@ -1,4 +1,4 @@
-"""The tree of a search: it grows without a trace in the results, stays inside its memory, and goes on when it is full."""
+"""The tree of a search: growing does not change results, it stays inside its memory, and a full tree still searches."""
 
 import dataclasses
 import warnings
@@ -43,7 +43,7 @@ def trees(monkeypatch):
 
 @pytest.fixture
 def limit(monkeypatch):
-    """Limit the tree to so many nodes and edges; and let the warning that it is full come again."""
+    """Limit the tree to this many nodes and edges, and let the warning that it is full be given again."""
 
     def to(nodes, edges):
         monkeypatch.setattr(mcts, "_most", lambda *_: (nodes, edges))
@@ -74,7 +74,7 @@ def test_when_a_tree_grows_makes_no_difference(game, moves, spec, trees, limit, 
 
 @pytest.mark.parametrize("most", [None, (30, 60)], ids=["grows", "full"])
 def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatch):
-    """Though earlier games of the batch leave it a larger tree."""
+    """Results do not change although earlier games of the batch leave a larger tree."""
     monkeypatch.setattr(mcts, "_FIRST_SIMULATIONS", 1)
     if most:
         limit(*most)
@@ -131,7 +131,7 @@ def size_of(tree):
     return sum(array.nbytes for array in tree)
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="so many simulations take minutes as Python")
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="this many simulations take minutes as Python")
 def test_a_search_stays_inside_its_memory_and_says_so_once(trees, monkeypatch):
     monkeypatch.setattr(mcts, "_told_full", False)
     agent = MCTS(60_000, memory=0.01)
@@ -157,13 +157,25 @@ def test_full_trees_leave_legal_policies(game, spec, nodes, edges, limit):
 
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
 def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
-    """Every simulation comes to its own choice and counts, though the first one's positions find no room."""
+    """Every simulation reaches the searcher's own choice and counts, though the first seat's positions find no room."""
     limit(20, 100)
     policies = MCTS(FEW, final="mixed").probabilities(turn_of("score_dice", 10, moves=1))
     visits = policies * FEW
     np.testing.assert_allclose(visits, visits.round(), atol=1e-9)
     assert (visits.sum(axis=1).round() == FEW).all()
     assert (visits.min(axis=1) >= FEW // 20).all()
+
+
+@pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
+@pytest.mark.parametrize("spec", SPECS)
+def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(spec, limit):
+    """B holds nothing but sixes against dice of five sides, and wins whatever anybody does."""
+    limit(4, 100)
+    batch = Batch("score_dice", 1, 1, pool_a=(5, 5, 5), pool_b=(6, 6, 6))
+    batch.variant.game.arrange(batch.variant.options, batch.states[0], {"dice": [[3, 2, 1], [6, 6, 6]]})
+    batch.play(np.zeros(1, np.int64))
+    _, values = agents.make(spec).search(Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1)))
+    assert values[0] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("memory", "shown"), [(0, "0"), (0.009, "0.009"), (1001, "1001"), ("much", "'much'")])

@@ -7,14 +7,14 @@ import pytest
 
 import agents
 from agents.ppo import NetworkPolicy, save_policy
-from dice_envs import AgentError, Measurement, measure
+from dice_envs import AgentError, Measurement, Uniform, measure
 from dice_envs.game import load, names, single_seat
 from tests.conftest import ROOT
 
-# A small variant of each game, for which all is cheap, and a player whose score is 1 there (None: none is known yet).
+# A small variant of each game, for which all is cheap, and a player whose score is 1 there.
 SMALL = {
     "fatestones": ({"hand_size": 2}, "nash"),
-    "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, None),
+    "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, "nash"),
     "score_dice": ({"pool_a": (4, 4), "pool_b": (4, 4)}, "score_response"),
     "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
     "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
@@ -25,8 +25,8 @@ MEASURED = [name for name in names() if (ROOT / "dice_envs" / "exact" / f"{name}
 
 def players(game):
     """A spec of every agent that plays the game."""
-    for name, factory in agents.factories().items():
-        if getattr(factory, "plays", game) == game and (game, name) not in FOR_ANOTHER_MODE and name != "ppo":
+    for name in agents.for_game(game):
+        if (game, name) not in FOR_ANOTHER_MODE and name != "ppo":
             yield "mcts:4" if name == "mcts" else name
 
 
@@ -51,7 +51,7 @@ def test_every_agent_is_measured(game, spec):
     if spec == exact:
         assert measured.score == pytest.approx(1, abs=1e-9)
     form = json.loads(measured.json())
-    assert set(form) == {"game", "options", "agent", "seed", "score", "measures"}
+    assert set(form) == {"game", "options", "agent", "seed", "score", "score_error", "measures"}
     assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
 
 
@@ -67,6 +67,34 @@ def test_a_function_is_measured_as_the_agent_that_it_is(game):
     assert ours.agent == "uniform"
     assert ours.score == pytest.approx(0, abs=1e-9)
     assert [each.value for each in ours.measures] == pytest.approx([each.value for each in random.measures], abs=1e-9)
+
+
+def test_a_score_has_an_error_where_it_is_known():
+    options, _ = SMALL["thirties"]
+    exact, repeated = (measure("thirties", agent, **options) for agent in ("thirties", Throwing()))
+    assert exact.score_error == 0
+    again = [measure("thirties", Throwing(), seed=seed, **options) for seed in range(1, 6)]
+    assert 0 < repeated.score_error < 0.2
+    assert sum(abs(each.score) < each.score_error for each in [repeated, *again]) >= 4  # which is of random play
+    assert measure("fatestones", "best_response", sample=20).score_error is None
+    assert json.loads(repeated.json())["score_error"] == repeated.score_error
+
+
+class Throwing:
+    """Answers with random actions, and states no probabilities."""
+
+    def act(self, turn):
+        return Uniform().act(turn)
+
+
+@pytest.mark.parametrize("game", MEASURED)
+def test_progress_covers_all_repeats_of_a_random_agent(game):
+    options, _ = SMALL[game]
+    told = []
+    measured = measure(game, Throwing(), sample=200, **options, done=lambda amount, total: told.append((amount, total)))
+    assert "mean of 10 runs" in measured.measures[0].note
+    assert len({total for _, total in told}) == 1
+    assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("game", MEASURED)
@@ -95,7 +123,7 @@ def test_wrong_arguments():
         measure("thirties", 5)
     with pytest.raises(ValueError, match="sample must be a whole number from 1"):
         measure("thirties", "random", sample=0)
-    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
+    with pytest.raises(ValueError, match="seed must be a non-negative whole number"):
         measure("thirties", "random", seed=-1)
     with pytest.raises(AgentError, match="must sum to 1"):
         measure("thirties", lambda observations, masks: masks / 7.0)

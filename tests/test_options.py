@@ -90,7 +90,7 @@ def test_half_an_option_gets_one_line(option, words):
 
 
 def test_nothing_of_ours_is_imported_inside_functions():
-    """It saves no time worth having; only heavy or optional libraries are imported where they are needed."""
+    """Late imports save no noticeable time; only heavy or optional libraries are imported where they are needed."""
     for path in (ROOT / "experiments").rglob("*.py"):
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef):

@@ -1,4 +1,4 @@
-"""What the commands share: output as it stands, results that no full disk swallows, errors in one line, progress."""
+"""What the commands share: verbatim output, results that survive a full disk, errors in one line, progress."""
 
 import errno
 import json
@@ -199,7 +199,7 @@ def test_a_process_without_standard_output_or_width():
 
 
 def test_only_plain_files_are_replaced(tmp_path):
-    """What is written takes the place of what was there: that must not be /dev/null."""
+    """Writing replaces the file that was there: that must not happen to /dev/null."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null")):
         with pytest.raises(OSError, match="this is no plain file"):
@@ -265,7 +265,7 @@ def test_finish_does_every_part():
             lambda: done.append("done"),
         )
     assert done == ["failed", "failed", "failed", "done"]
-    with pytest.raises(ZeroDivisionError):  # a fault of ours keeps its traceback
+    with pytest.raises(ZeroDivisionError):  # a bug of the program keeps its traceback
         finish(lambda: fail(ValueError("b")), lambda: 1 / 0)
     with pytest.raises(BrokenPipeError):
         finish(lambda: fail(BrokenPipeError()), lambda: None)

@@ -1,4 +1,4 @@
-"""Policy files: those of today stay readable, and whatever is wrong with one is said in one line."""
+"""Policy files: today's stay readable, and whatever is wrong with one is reported in one line."""
 
 import io
 import json
@@ -195,7 +195,7 @@ def test_a_bomb_is_refused_by_what_it_declares(path, layers):
 
 def test_a_file_too_large_is_not_opened(path):
     with path.open("wb") as stream:
-        stream.truncate(10**10)  # takes no room on the disk
+        stream.truncate(10**10)  # a sparse file, which takes no room on the disk
     assert "10,000,000,000 bytes" in reason(path)
 
 
@@ -240,7 +240,7 @@ def test_layers_that_do_not_fit(layers):
 @pytest.mark.parametrize("scale", [1e30, 3e38])
 @pytest.mark.filterwarnings("error")
 def test_weights_that_overflow_still_play_legal_actions(scale, path, layers):
-    """Finite weights may add up to infinity, and infinities to no number at all."""
+    """Sums of finite weights may overflow to infinity, and sums of infinities to NaN."""
     rng = np.random.default_rng(2)
     huge = [(np.float32(scale) * rng.choice([-1, 1], size=w.shape).astype(np.float32), b) for w, b in layers]
     save_policy(path, NetworkPolicy("liars_dice", {"num_dice": 2}, huge))
@@ -254,16 +254,22 @@ def test_weights_that_overflow_still_play_legal_actions(scale, path, layers):
         np.testing.assert_allclose(chances.sum(axis=1), 1)
 
 
+def test_a_run_is_named_by_its_folder_too(tmp_path, layers):
+    save_policy(tmp_path / "policy.npz", NetworkPolicy("liars_dice", {"num_dice": 2}, layers))
+    assert Ppo(str(tmp_path)).options == {"num_dice": 2}
+
+
 def test_what_is_no_file(tmp_path):
     import os
 
-    with pytest.raises(ValueError, match="is a folder; name the policy.npz in it"):
-        load_policy(tmp_path)
+    (tmp_path / "run").mkdir()
+    with pytest.raises(ValueError, match="is a folder without a policy.npz"):
+        load_policy(tmp_path / "run")
     with pytest.raises(ValueError, match="there is no policy file"):
         load_policy(tmp_path / "none.npz")
     with pytest.raises(ValueError, match="there is no policy file"):
         load_policy("\0")
-    os.mkfifo(tmp_path / "pipe.npz")  # to open it would be to wait for ever
+    os.mkfifo(tmp_path / "pipe.npz")  # opening it would block forever
     with pytest.raises(ValueError, match="there is no policy file"):
         load_policy(tmp_path / "pipe.npz")
     with pytest.raises(ValueError, match=".") as caught:

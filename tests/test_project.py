@@ -1,6 +1,7 @@
 """The project as a package: what the wheel holds, what depends on what, a sixth game from one file."""
 
 import ast
+import graphlib
 import os
 import re
 import shutil
@@ -27,7 +28,7 @@ def test_the_wheel_holds_one_package(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"dice_envs"}
-    assert "dice_envs/py.typed" in names
+    assert {"dice_envs/py.typed", "dice_envs/v0_modules.pyi"} <= set(names)
     for module in ("games/liars_dice", "exact/liars_dice", "agents/liars_dice"):
         assert f"dice_envs/{module}.py" in names
     assert not [name for name in names if name.endswith((".nbc", ".nbi", ".pyc"))]
@@ -74,26 +75,68 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     assert done.stdout == "0.409\n"
 
 
-def imports_of(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+PACKAGES = ("dice_envs", "agents", "experiments", "tests")
+
+
+def project_modules():
+    """Every module of the project: its name → its path."""
+    found = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if path.name == "__init__.py" else parts)] = path
+    return found
+
+
+def imports_of(module, path):
+    """What a module imports at any place in it, but for type checkers alone: (module, name in it or None)."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+
+    def walk(node):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            yield from ((".".join([*above, *filter(None, [node.module])]), alias.name) for alias in node.names)
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            for child in ast.iter_child_nodes(node):
+                yield from walk(child)
+
+    yield from walk(ast.parse(path.read_text()))
 
 
 def test_packages_depend_one_way():
-    for path in (ROOT / "dice_envs").rglob("*.py"):
-        for module in imports_of(path):
-            assert module.split(".")[0] not in ("agents", "experiments"), f"{path.name} imports {module}"
-    for path in (ROOT / "agents").rglob("*.py"):
-        for module in imports_of(path):
-            assert module.split(".")[0] != "experiments", f"{path.name} imports {module}"
     allowed = ("dice", "game", "kernel", "state", "view")
-    for path in (ROOT / "dice_envs" / "games").glob("*.py"):
-        for module in imports_of(path):
+    for module, path in project_modules().items():
+        for imported, _ in imports_of(module, path):
+            package = imported.split(".")[0]
             if module.startswith("dice_envs"):
-                assert module.removeprefix("dice_envs.") in allowed, f"{path.name} imports {module}"
+                assert package not in ("agents", "experiments", "tests"), f"{module} imports {imported}"
+            if module.startswith("agents"):
+                assert package not in ("experiments", "tests"), f"{module} imports {imported}"
+            if module.startswith("dice_envs.games") and package == "dice_envs":
+                assert imported.removeprefix("dice_envs.") in allowed, f"{module} imports {imported}"
+
+
+def test_private_names_stay_in_their_module():
+    for module, path in project_modules().items():
+        for imported, name in imports_of(module, path):
+            private = [part for part in (*imported.split("."), name or "") if re.match("_[^_]", part)]
+            assert not private or imported.split(".")[0] not in PACKAGES, f"{module} imports {private[0]} from {imported}"
+
+
+def test_imports_go_round_in_no_circle():
+    """But for `Variant.kernels`, which asks for the loops over states when it is first used."""
+    modules = project_modules()
+    graph = {module: set() for module in modules}
+    for module, path in modules.items():
+        for imported, name in imports_of(module, path):
+            graph[module].add(f"{imported}.{name}" if f"{imported}.{name}" in modules else imported)
+    graph["dice_envs.game"].remove("dice_envs.batch")
+    try:
+        list(graphlib.TopologicalSorter(graph).static_order())
+    except graphlib.CycleError as problem:
+        pytest.fail(f"imports in a circle: {' ← '.join(problem.args[1])}")
 
 
 def test_import_leaves_heavy_libraries_alone(run_python):

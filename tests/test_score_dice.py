@@ -1,4 +1,4 @@
-"""The rules of score dice, and that playing it comes to the tables."""
+"""The rules of score dice, and that games played agree with the tables."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_both_shells_play_the_same_game():
 
 
 def scores(options, agent, games, seed):
-    """A's final score in so many games of the agent against itself."""
+    """A's final score in this many games of the agent against itself."""
     variant = configure("score_dice", reward="score", **options)
     player = agents.make(agent)
     returns = play_table(variant, [player, player], games, seed)

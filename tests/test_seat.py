@@ -125,7 +125,7 @@ def test_opponents_by_seat_and_by_pool():
     counts = np.bincount(players, minlength=3)
     assert counts[1] == 0
     assert abs(counts[0] / 4000 - 0.25) < 0.035
-    with pytest.raises(ValueError, match="weights must be 3 numbers"):
+    with pytest.raises(ValueError, match="weights must be 3 non-negative numbers"):
         Pool(["random"] * 3, weights=[1, 2])
 
 

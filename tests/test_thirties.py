@@ -20,7 +20,7 @@ from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
 
 
 def finish(agent, games, seed, **options):
-    """The final states of so many games, all seats played by the agent, and the returns (games, seats)."""
+    """The final states of this many games, all seats played by the agent, and the returns (games, seats)."""
     batch = Batch("thirties", games, seed=seed, **options)
     streams = new_streams(seed + 1, games)
     index = np.arange(games)
@@ -44,7 +44,7 @@ def p_value(seen, chances):
     if rest >= 5:
         expected.append(rest)
         counts.append(total - sum(counts))
-    else:  # too few to be a class of their own
+    else:  # too few for a cell of their own
         expected[-1] += rest
         counts[-1] += total - sum(counts)
     return stats.chisquare(counts, expected).pvalue

@@ -1,4 +1,4 @@
-"""Training: a run is saved whole, goes on after a kill as if there had been none, and refuses what is damaged."""
+"""Training: a run is saved whole, resumes after a kill as if there had been none, and refuses damaged files."""
 
 import contextlib
 import dataclasses
@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import agents
 import experiments.train as training
+from dice_envs import configure
 from experiments.__main__ import app
 from experiments.checkpoint import read_checkpoint
 from tests.conftest import ROOT
@@ -90,6 +91,38 @@ def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
     assert "ppo is not measured here, since it is to be asked at " in result.output
 
 
+def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
+    """`train shakes` trains a physician, and `arena shakes` would play with maesters."""
+    monkeypatch.setitem(training.PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--steps", 512, "--seed", 1, game="shakes").exit_code == 0
+    for command in (["arena", "shakes", f"ppo:{folder}", "random", "--games", "20"], ["measure", "shakes", f"ppo:{folder}"]):
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        assert re.match(r"shakes.*physician\)?, 1 seat", result.output)
+    refused = "was trained on shakes with mode=physician; it cannot play mode=maesters"
+    one_line(run("--out", tmp_path / "other", "--opponent", f"ppo:{folder}", "-o", "mode=maesters", game="shakes"), refused)
+    one_line(run("--out", tmp_path / "other", "--opponent", f"ppo:{folder}"), r"\(mode=physician\); it cannot play liars_dice")
+    assert not (tmp_path / "other").exists()
+    one_line(
+        run("--out", folder, "--resume", "-o", "num_players=2", game="shakes"),
+        r"holds a run of shakes \(mode=physician\), not of shakes \(num_players=2 mode=physician\)",
+    )
+
+
+def test_the_learning_rate_never_falls_below_0(tmp_path):
+    """The last rollout is a whole one, so training ends beyond the steps that it was asked for."""
+    run = training.Run(tmp_path, configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1)
+    rates, schedule = [], run.model.lr_schedule
+    run.model.lr_schedule = lambda remaining: rates.append(schedule(remaining)) or rates[-1]
+    run.learn()
+    assert run.model.num_timesteps == 4 * 512
+    *falling, last = dict.fromkeys(rates)
+    assert falling == sorted(falling, reverse=True)
+    assert min(falling) > 0
+    assert last == 0
+
+
 def test_resume_goes_on_from_the_checkpoint(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -119,7 +152,7 @@ def test_resume_restores_the_very_policy(tmp_path):
 
 
 class Killed(BaseException):
-    """Stands for a kill: nothing catches it."""
+    """Stands for being killed: nothing catches it."""
 
 
 @pytest.fixture
@@ -155,7 +188,7 @@ def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypa
     monkeypatch.setitem(training.PRESETS, game, {"quick": DRAWING})
     whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
     assert whole.exit_code == 0
-    assert ("thirties with num_players=1, 1 seat (train takes num_players=1" in whole.output) == (game == "thirties")
+    assert ("thirties with num_players=1, 1 seat (train and measure take num_players=1" in whole.output) == (game == "thirties")
     arguments = ["--out", tmp_path / "run", "--seed", 3, "--resume"]
     killed("write_checkpoint", 1, "after", *arguments, game=game)  # before the first iteration
     killed("write_checkpoint", 3, "after", *arguments, game=game)

@@ -1,7 +1,7 @@
-"""Right answers: optimal play, equilibria and best responses, and `measure`, which holds any agent against them.
+"""Right answers: optimal play, equilibria and best responses, and `measure`, which compares any agent with them.
 
-A module here that is named after a game offers a function `measure` (see `GameMeasure`). What else it holds is that
-game's own: solvers, values, the yardsticks in detail.
+A module here that is named after a game offers a function `measure` (see `GameMeasure`). The rest of it is the game's
+own: its solvers and detailed figures.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, draw_actions, name_of, resolve
+from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, check_plays, draw_actions, name_of, resolve
 from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
 
 __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure"]
 
-REPEATS = 10  # measurements of an agent whose answers are random, each with other random numbers
+REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
 COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
-NOTHING = 1e-12  # a smaller gap of random play is rounding
+NOTHING = 1e-12  # a gap of random play below this is a rounding error
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
 MOST_SAMPLE = 100_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """One quantity that tells how good an agent is.
+    """One quantity that says how good an agent is.
 
     Attributes:
         name: what is measured.
@@ -41,7 +41,7 @@ class Measurement:
         gap: the distance from it, 0 or more.
         error: half-width of the 95 % interval of `value`; 0 where it is exact.
         unit: of `value`, `optimum`, `gap` and `error`.
-        note: what a reader should know, say the sample taken.
+        note: what a reader should know, such as the sample taken.
     """
 
     name: str
@@ -61,9 +61,11 @@ class Measures:
         game, options: what was played; options that differ from their defaults.
         agent: its spec or name.
         seed: fixes all that was drawn.
-        score: 0 for uniformly random play, 1 for optimal play, by the first measurement; below 0 for what is worse
-            than random play. None where random play is optimal, so that there is nothing to tell apart.
+        score: 0 for uniformly random play, 1 for optimal play, by the first measurement; negative for worse than random
+            play. None where random play is itself optimal.
         measures: the headline first.
+        score_error: half-width of the score's 95 % interval, 0 where it is exact. None without a score, and where a
+            sample was measured once only, which leaves the error of the random player's gap unknown.
     """
 
     game: str
@@ -72,6 +74,7 @@ class Measures:
     seed: int
     score: float | None
     measures: tuple[Measurement, ...]
+    score_error: float | None = None
 
     def json(self) -> str:
         """The same as JSON."""
@@ -80,12 +83,12 @@ class Measures:
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
-    """How a game's `measure` is to go about it.
+    """Settings of a game's `measure`.
 
     Attributes:
         seed: fixes whatever is drawn.
         sample: how many deals or games to look at where there are too many for all of them; None: the game's default.
-        done: told how much has been done, as (amount, of how much in all).
+        done: called with progress, as (amount done since the last call, amount in all).
     """
 
     seed: int = 0
@@ -94,12 +97,13 @@ class Effort:
 
 
 class GameMeasure(Protocol):
-    """The function `measure` of a game's module."""
+    """The function `measure` of a game's module. It is found by its name and is not in `__all__`, so that
+    `from dice_envs.exact.thirties import *` leaves `dice_envs.measure` what it is."""
 
     def __call__(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-        """What is known of the agent, the headline first.
+        """All measurements of the agent, the headline first.
 
-        The agent states its probabilities (`ask_probabilities` checks them), and draws none but from its turn's
+        The agent has `probabilities` (`ask_probabilities` checks them) and draws random numbers only from its turn's
         streams.
 
         Raises:
@@ -111,18 +115,20 @@ class GameMeasure(Protocol):
 # --- agents -------------------------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class _Function:
-    """A function from (observations, action masks) to action probabilities, as an agent."""
+    """A function from (observations, action masks) to action probabilities, as an agent. Errors name the function."""
 
-    def __init__(self, function: Callable[[np.ndarray, np.ndarray], Any]) -> None:
-        self._function = function
-        self.name = getattr(function, "__name__", type(function).__name__)
+    function: Callable[[np.ndarray, np.ndarray], Any]
 
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        chances = self._function(turn.observations, turn.legal)
-        if hasattr(chances, "detach"):  # a PyTorch tensor, perhaps one that keeps its history
+    def __repr__(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def probabilities(self, turn: Turn) -> Any:
+        chances = self.function(turn.observations, turn.legal)
+        if hasattr(chances, "detach"):  # a PyTorch tensor, perhaps one that requires gradients
             chances = chances.detach().cpu()
-        return np.asarray(chances)
+        return chances
 
     def act(self, turn: Turn) -> np.ndarray:
         return draw_actions(turn.streams, ask_probabilities(self, turn))
@@ -131,11 +137,11 @@ class _Function:
 class _Asked:
     """An agent as a game's `measure` sees it: it always states probabilities.
 
-    Those of an agent that only acts are the shares of its answers; two answers are enough while they never differ.
+    For an agent that only acts they are the frequencies of its answers. Two answers are enough as long as they agree.
 
     Attributes:
         name: the agent's.
-        is_random: whether an answer has depended on the agent's random stream, so that another run may find another.
+        is_random: whether an answer has depended on the agent's random stream. Then another run may give another result.
         memoryless: whether the agent declares that how a position came about makes no difference to it.
     """
 
@@ -204,16 +210,16 @@ def measure(
             action masks (n, actions) int8 to action probabilities (n, actions): an array or a PyTorch tensor.
         seed: fixes all that is drawn.
         sample: how many deals or games to look at where there are too many for all of them; None: the game's default.
-        done: told of progress as (amount done since the last call, amount in all).
+        done: called with progress, as (amount done since the last call, amount in all).
         options: the game's options.
 
-    An agent without probabilities is asked for actions: once more to see whether they are always the same, and often
-    if they are not. If answers are random, whether actions or probabilities, the measurement is repeated, and `error`
-    is the 95 % half-width of the mean over the repeats.
+    An agent without probabilities is asked for its actions: twice, and many more times if the two answers differ. If its
+    answers are random, whether actions or probabilities, the measurement is repeated, and `error` is the 95 % half-width
+    of the mean over the repeats.
 
     Raises:
-        ValueError: no exact measure is known for the game or the variant, or wrong arguments.
-        AgentError: the agent's probabilities or actions are against the rules.
+        ValueError: no exact measure is known for the game or the variant, the agent does not play it, or wrong arguments.
+        AgentError: the agent's probabilities or actions are invalid.
     """
     variant = single_seat(game, **options)
     check_seed(seed)
@@ -221,18 +227,22 @@ def measure(
         check_range("sample", sample, 1, MOST_SAMPLE)
     measure_game = _measure_of(variant.game)
     player = asked(agent)
-    runs = [_run(measure_game, variant, player, Effort(seed, sample, done))]
+    check_plays(player.agent, variant)
+
+    def told(amount: int, total: int) -> None:
+        done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at the first positions, as a rule
+
+    runs = [_run(measure_game, variant, player, Effort(seed, sample, told))]
     if player.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
-        runs += [_run(measure_game, variant, player, Effort(each, sample)) for each in seeds]
-    gap, random_gap = (sum(amounts) for amounts in zip(*((found[0].gap, baseline) for found, baseline in runs)))
-    score = 1 - gap / random_gap if random_gap > NOTHING * len(runs) else None
+        runs += [_run(measure_game, variant, player, Effort(each, sample, told)) for each in seeds]
+    score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
-    return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures)
+    return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
 
 
 def _run(measure_game: GameMeasure, variant: Variant, player: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
-    """One measurement, and the headline's gap of uniformly random play under the same random numbers."""
+    """One measurement, and the headline's gap for uniformly random play with the same random numbers."""
     hashable: Any = measure_game
     return measure_game(variant, player, effort), _random_gap(hashable, variant, effort.seed, effort.sample)
 
@@ -241,6 +251,20 @@ def _run(measure_game: GameMeasure, variant: Variant, player: _Asked, effort: Ef
 def _random_gap(measure_game: Any, variant: Variant, seed: int, sample: int | None) -> float:
     gap: float = measure_game(variant, _Asked(Uniform()), Effort(seed, sample))[0].gap
     return gap
+
+
+def _score(headlines: list[Measurement], random_gaps: list[float]) -> tuple[float | None, float | None]:
+    """The score from the headline of each run and the gap of random play in it, and its error: see `Measures`."""
+    gaps, baselines = np.array([each.gap for each in headlines]), np.array(random_gaps)
+    if baselines.mean() <= NOTHING:
+        return None, None
+    share = gaps.mean() / baselines.mean()
+    within = sum(each.error for each in headlines) / len(headlines)
+    if len(headlines) == 1:
+        return float(1 - share), None if within else 0.0
+    # A ratio of two means, whose error is that of what the runs' gaps differ by from this share of random play's.
+    between = _T95 * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
+    return float(1 - share), float((within + between) / baselines.mean())
 
 
 def _mean(repeated: list[Measurement]) -> Measurement:
@@ -264,7 +288,7 @@ def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any]) -> Any:
         return _Asked(agent, name_of(agent))
     if callable(agent):
         function = _Function(agent)
-        return _Asked(function, function.name)
+        return _Asked(function, repr(function))
     raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
 
 

@@ -1,9 +1,9 @@
 """Exact play of FateStones: values, Nash strategies and best responses, by recursion over the dice in hand.
 
-All dice are open, so a position is two hands. The players choose at the same time: a position is a zero-sum matrix
-game whose entry (i, j) is the chance that die i beats die j, less the chance that it loses, plus the chance of a tie
-times the value of the position without the two. Values are wins less losses of seat 0 in one draw: a scratch counts 0,
-which under `scratch="redraw"` is the value of the redraw itself, the game being fair before the dice are drawn.
+All dice are open, so a position is two hands. The players choose at the same time, so it is a zero-sum matrix game.
+Its entry (i, j) is P(die i beats die j) − P(it loses) + P(tie) times the value of the position without the two dice.
+Values are wins minus losses of seat 0 in one draw. A scratch counts 0: this is also the value of the redraw that follows
+under `scratch="redraw"`, because the game is fair before the dice are drawn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ __all__ = [
     "edges",
     "evaluate",
     "first_choices",
-    "measure",
     "nash_strategies",
     "ratio",
     "replies",
@@ -43,9 +42,9 @@ __all__ = [
 
 _SUBSETS = 1 << MAX_HAND
 _SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
-# How many quantities `_solve_draw` writes, and which is which; each to the named seat, a draw.
+# The quantities that `_solve_draw` writes, each per draw and for the seat named.
 NUM_QUANTITIES = 6
-MOST_DRAWS = 10**7  # of a sample: more would not fit into a few GiB
+MOST_DRAWS = 10**7  # in a sample: more would not fit into a few GiB
 VALUE, BEST_0, BEST_1, NASH_0, NASH_1, GAP = range(NUM_QUANTITIES)
 
 
@@ -55,7 +54,7 @@ class _Work(NamedTuple):
     margin: np.ndarray  # (MAX_HAND, MAX_HAND): P(die i of seat 0 beats die j of seat 1) − P(it loses)
     tie: np.ndarray  # (MAX_HAND, MAX_HAND): P(tie)
     payoff: np.ndarray  # (MAX_HAND, MAX_HAND): the matrix game of one position
-    values: np.ndarray  # (5, subsets, subsets): see _VALUE and the others below
+    values: np.ndarray  # (5, subsets, subsets): of all quantities but GAP
     first: np.ndarray  # (MAX_ACTIONS,): an optimal strategy of seat 0, and of seat 1
     second: np.ndarray
     tableau: np.ndarray
@@ -88,7 +87,7 @@ def _compare(hands, size, work):
 
 @kernel
 def _set_payoff(size, a, b, values, work):
-    """The matrix game of the position with subsets a and b; `values` holds those of smaller positions. In place."""
+    """The matrix game of the position with subsets a and b; `values` holds the values of smaller positions. In place."""
     row = 0
     for i in range(size):
         if a >> i & 1:
@@ -126,8 +125,8 @@ def _solve_draw(hands, size, work, out):
     """Write the NUM_QUANTITIES quantities of a draw. In place.
 
     VALUE: Nash against Nash, to seat 0. BEST_s, NASH_s: what seat s wins from a uniformly random opponent with the
-    best response, and with the Nash strategy found. GAP: the most that either Nash strategy leaves to be won from
-    it at any position of the draw, rounding included.
+    best response, and with the Nash strategy found. GAP: the largest gain of a best response against either Nash
+    strategy at any position of the draw, which is a rounding error.
     """
     _compare(hands, size, work)
     gap = 0.0
@@ -157,7 +156,7 @@ def _solve_draw(hands, size, work, out):
                     best = max(best, mean)
                     mixed += mean * (work.first[k] if seat == 0 else work.second[k])
                 own = best if quantity <= BEST_1 else mixed
-                # `_set_payoff` adds values to seat 0's margins, so all are kept from seat 0's side.
+                # `_set_payoff` adds values to seat 0's margins, so all values are stored as seat 0's.
                 work.values[quantity, a, b] = own if seat == 0 else -own
     full = (1 << size) - 1
     for quantity in range(GAP):
@@ -205,14 +204,14 @@ def _solve_all(combinations, bag, first, last, sums):
 
 @dataclasses.dataclass(frozen=True)
 class Draws:
-    """Means over draws, each draw taken from both seats: wins less losses a draw.
+    """Means over draws and both seats of each draw: wins minus losses per draw.
 
     Attributes:
-        draws: how many, the seats told apart.
+        draws: how many; a draw with its seats exchanged counts as another.
         best_response: the best response to a uniformly random opponent.
         nash: the Nash strategy against a uniformly random opponent.
         unfairness: mean |value|: what the better hand is worth between perfect players.
-        gap: the most that is left to be won from the Nash strategy at any position of any draw.
+        gap: the largest gain of a best response against the Nash strategy at any position of any draw.
         best_response_error, nash_error: 95 % half-widths of the means over a sample; 0 when all draws were taken.
     """
 
@@ -229,9 +228,9 @@ _Z95 = 1.959963984540054
 
 
 def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None) -> Draws:
-    """Solve every draw of the bag; `done` is told how many of the hands have been paired off.
+    """Solve every draw of the bag. `done` is called with the number of hands finished since the last call.
 
-    A draw and the same with the seats exchanged mirror each other, so half of them are solved.
+    Exchanging the seats mirrors a draw, so only half of the draws are solved.
     """
     bag = variant.params.bag
     combinations = np.array(list(itertools.combinations(range(len(bag)), variant.params.hand_size)))
@@ -308,12 +307,12 @@ def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """How much better each die of seat 0 is than a random one, when all other choices are uniformly random.
 
     Args:
-        hands: (n, 2, up to MAX_HAND) rows of FACES; what stands beyond a hand's size means nothing.
+        hands: (n, 2, up to MAX_HAND) rows of FACES; entries beyond a hand's size are ignored.
         sizes: (n,) dice in each hand.
 
     Returns:
-        (n, MAX_HAND) float64: expected wins less losses in the draw (the dice that follow a tie included), less the
-        mean over the dice in hand; 0 beyond the hand.
+        (n, MAX_HAND) float64: expected wins minus losses in the draw (choices after a tie included), minus the mean of
+        this over the dice in hand; 0 beyond the hand.
     """
     out = np.zeros((len(hands), MAX_HAND))
     _edges(np.ascontiguousarray(hands), np.asarray(sizes, np.int64), out)
@@ -324,7 +323,7 @@ def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _pairs(size: int) -> list[tuple[int, int]]:
-    """All pairs of subsets of equal size, but for the empty ones; smaller ones first."""
+    """All pairs of non-empty subsets of equal size; every pair comes after those that it contains."""
     subsets = range(1, 1 << size)
     return [(a, b) for a in subsets for b in subsets if _SIZE_OF[a] == _SIZE_OF[b]]
 
@@ -343,13 +342,13 @@ def _positions(hands, a, b, seat, states):
             for i in range(left, MAX_HAND):
                 state["hands"][whose, i] = GONE
             state["left"] = left
-        state["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, which draws it again
+        state["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, so any die will do
         state["seat"] = seat
         state["draws"] = 1
 
 
 def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
-    """The agent's chances at every position of the draws, (n, subsets, subsets, MAX_HAND) float64."""
+    """The agent's probabilities at every position of the draws, (n, subsets, subsets, MAX_HAND) float64."""
     n, _, size = hands.shape
     out = np.zeros((n, 1 << size, 1 << size, MAX_HAND))
     states = np.zeros(n, variant.game.state)
@@ -362,8 +361,8 @@ def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
 
 @kernel
 def _respond(hands, policy, seat, out, against_uniform, replies):
-    """For each draw, from the side of the policy's seat: what it keeps against the best response to it, and what it
-    wins from a uniformly random opponent; and the responder's expected gain with each die. In place."""
+    """For each draw, write the value of the policy to its seat against the best response (`out`) and against a uniformly
+    random opponent, and the responder's expected gain with each first die (`replies`). In place."""
     work = _new_work()
     size = hands.shape[2]
     full = (1 << size) - 1
@@ -397,13 +396,13 @@ def _respond(hands, policy, seat, out, against_uniform, replies):
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """An agent measured on draws without rolling a die. Arrays are (draws, 2): the agent in either seat.
+    """An agent measured on draws exactly, without rolling dice. Arrays are (draws, 2): the agent in either seat.
 
     Attributes:
-        gain: edge of the die chosen first (see `edges`), over the agent's own chances.
-        best_gain: the same for the best die.
-        against_random: wins less losses from a uniformly random opponent.
-        kept: wins less losses against the best response to the agent.
+        gain: expected edge of the agent's first choice (see `edges`).
+        best_gain: edge of the best first choice.
+        against_random: wins minus losses against a uniformly random opponent.
+        kept: wins minus losses against the best response to the agent.
     """
 
     gain: np.ndarray
@@ -422,16 +421,17 @@ class Evaluation:
         return ratio(self.gain.sum(axis=1), self.best_gain.sum(axis=1))
 
     def exploitability(self) -> tuple[float, float]:
-        """What the best response wins a draw, mean of both seats, and the half-width of its 95 % interval over draws.
+        """What the best response wins per draw, mean of both seats, and the half-width of its 95 % interval over draws.
 
-        A player that searches anew in every position draws a policy each time; its own policy is their mean, and no
-        response to a mean wins more than the mean of the responses. So for such a player this is an upper bound.
+        An agent with random answers, such as a search, states another policy each time it is asked. Its true policy is
+        their mean. A best response to the mean wins at most the mean of what best responses to the single policies win,
+        so for such an agent this is an upper bound.
         """
         lost = -self.kept.mean(axis=1)
         return float(lost.mean()), float(_Z95 * lost.std() / np.sqrt(len(lost)))
 
     def margin(self) -> tuple[float, float]:
-        """Wins less losses from a random opponent a draw, and the half-width of its 95 % interval over draws."""
+        """Wins minus losses per draw against a random opponent, and the half-width of its 95 % interval over draws."""
         won = self.against_random.mean(axis=1)
         return float(won.mean()), float(_Z95 * won.std() / np.sqrt(len(won)))
 
@@ -450,7 +450,7 @@ def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> Eval
     """Measure an agent on draws (n, 2, hand_size), rows of FACES, from its `probabilities` at every position.
 
     Raises:
-        ValueError: the agent does not state its probabilities.
+        AgentError: the agent states no probabilities, or invalid ones.
     """
     n, _, size = hands.shape
     gain, best_gain, against_random, kept = (np.zeros((n, 2)) for _ in range(4))
@@ -467,7 +467,7 @@ def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> Eval
 
 def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> tuple[float, float]:
     """Share of the edge that the agent's first choices capture on draws (n, 2, hand_size) of FACES' rows, in either
-    seat, and the half-width of its 95 % interval over draws. As `evaluate`, with much less to search."""
+    seat, and the half-width of its 95 % interval over draws. Asks at far fewer positions than `evaluate`."""
     n, _, size = hands.shape
     gain, best_gain = np.zeros(n), np.zeros(n)
     full = (1 << size) - 1
@@ -503,7 +503,7 @@ def nash_strategies(states: np.ndarray, num_actions: int) -> np.ndarray:
 
 
 def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
-    """Expected wins less losses of each die against an agent, (n, MAX_HAND) float64; −2 beyond the hand.
+    """Expected wins minus losses of each die against an agent, (n, MAX_HAND) float64; −2 beyond the hand.
 
     Args:
         variant: the game.
@@ -520,17 +520,17 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
 
 # --- the measure --------------------------------------------------------------------------------------------------
 
-MOST_WHOLE = 25_000  # of a bag whose draws are all measured, the dice of a hand in every order
+MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
 SAMPLE = 2_000  # draws from larger bags
 DRAWS_AT_ONCE = 2_000
 ANSWERS = 8  # for each position, of an agent whose answers are random
-ONE_IN, FEW = 40, 50  # such an agent is measured on one draw in 40 of a sample, 50 at least: it is measured repeatedly
-UNIT = "wins less losses a draw"
+ONE_IN, FEW = 40, 50  # such an agent is measured repeatedly, so each time on 1 draw in 40 of a sample, and at least on 50
+UNIT = "wins minus losses per draw"
 
 
 @dataclasses.dataclass(frozen=True)
 class _Averaged:
-    """An agent's mean policy, as a few of its answers tell it."""
+    """An agent's mean policy, estimated from ANSWERS of its answers."""
 
     agent: Any
 
@@ -543,14 +543,14 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """Exploitability, share of the edge, margin against a random player. See `dice_envs.exact.GameMeasure`.
 
     The game is zero-sum and fair before the dice are drawn, so exploitability is what a best response wins, mean of
-    both seats. All draws are measured where there are MOST_WHOLE of them at most (and no smaller sample is asked for),
-    else a random sample. An agent that looks far ahead takes long: it is asked at every position of every draw.
+    both seats. All draws are measured if there are at most MOST_WHOLE (and no smaller sample is asked for), otherwise a
+    random sample. A slow agent takes long, because it is asked at every position of every draw.
 
-    The share of the edge takes all choices but the first for random ones (see `edges`), so the best response to a
-    random player, which plans for its own choices after a tie, captures a little less than all of it.
+    The share of the edge treats all choices but the first as random (see `edges`). The best response to a random
+    player plans for its own choices after a tie, so it captures slightly less than the whole edge.
 
-    If an agent's answers are random, its policy is known by the mean of a few of them. Responses that know the answers
-    win a little more than could be won from the agent.
+    If an agent's answers are random, its policy is estimated by the mean of a few of them. A best response to this
+    estimate wins slightly more than could be won from the agent.
 
     Raises:
         ValueError: the sample is too small to have an error.
@@ -573,17 +573,17 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         parts.append(evaluate(variant, agent, some, effort.seed))
         effort.done(len(some), len(hands))
     found = Evaluation.of_all(parts)
-    most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what is to be won from a random player
+    most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what the best response to random play wins
     draws = f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
 
     def measurement(name: str, measured: tuple[float, float], optimum: float, unit: str, note: str) -> Measurement:
         value, error = measured
-        error = 0.0 if whole or is_random else error  # repeated on other draws, random answers have an error from that
+        error = 0.0 if whole or is_random else error  # for random answers the error comes from repeats
         return Measurement(name, value, optimum, abs(optimum - value), error, unit, note)
 
     lost, share, margin = found.exploitability(), found.edge_share(), found.margin()
     if not found.best_gain.any():
-        share = 1.0, 0.0  # of nothing
+        share = 1.0, 0.0  # all dice are equally good
     return [
         measurement("exploitability", lost, 0.0, UNIT, f"{draws}, in which a scratch counts 0{remark}"),
         measurement("edge share", share, 1.0, "share", f"{draws}: first choices, when all others are random"),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,13 @@ class Kinds(NamedTuple):
     maps: np.ndarray  # int64: a parent's class → the child's; to a leaf: 1 if all dice match, else 0
     allowed_at: np.ndarray  # (edges + 1,) int64: where the edge's part of `allowed` begins
     allowed: np.ndarray  # int64: classes of the mover that may bid what leads to the leaf
+
+
+class _Edge(NamedTuple):
+    bid: int
+    child: int  # a kind, or LEAF
+    allowed: np.ndarray  # classes of the mover that may take it
+    below: tuple[np.ndarray, np.ndarray]  # each player's hands → classes of the child; to a leaf: whether all dice match
 
 
 MOST_NODES = 10**12  # so that what is counted stays within int64, and is counted in a moment
@@ -113,6 +120,9 @@ class Tree:
         kind_of: (bid, mover) → kind; not for leaves.
         class_of: for each kind, each player's hands → classes, (hands,) int64.
         hands: each player's, see `hands_of`.
+        hand_chances: theirs, float64.
+        matches: dice of each player's hands that count for a bid on each face, (hands, faces) int64.
+        edge_bids: (edges,) int64: the bid that each edge of `kinds` stands for.
         chances: each player's, by class at the empty history, float64.
         nodes: public nodes of the whole round, with those that are left out.
 
@@ -124,7 +134,8 @@ class Tree:
         self.variant, self.dice = variant, dice
         dealt = [hands_of(variant, number) for number in dice]
         self.hands = (dealt[0][0], dealt[1][0])
-        self._matches = [matches_of(variant, hands) for hands in self.hands]
+        self.hand_chances = (dealt[0][1], dealt[1][1])
+        self.matches = tuple(matches_of(variant, hands) for hands in self.hands)
         self._raises = {bid: raises_of(variant, dice, bid) for bid in range(NO_BID, self._full(variant.params.num_faces))}
         self.nodes = self._count_nodes()
         if self.nodes > MOST_NODES:
@@ -136,10 +147,15 @@ class Tree:
         self._find_kinds()
         self.bids = np.array([bid for bid, _ in self.kind_of], np.int64)
         self.class_of: list[list[np.ndarray]] = [[] for _ in self.kind_of]
+        self.edge_bids = np.zeros(0, np.int64)
         self.kinds = self._describe()
         self.chances = tuple(
             np.bincount(self.class_of[0][player], dealt[player][1], int(self.kinds.classes[0, player])) for player in range(2)
         )
+
+    def raises_after(self, bid: int) -> np.ndarray:
+        """The legal bids after `bid` (NO_BID: the first ones), in rising order, int64."""
+        return self._raises[bid]
 
     def _full(self, faces: int) -> int:
         return sum(self.dice) * faces
@@ -176,12 +192,12 @@ class Tree:
         if bid == NO_BID:
             return np.zeros(len(self.hands[player]), np.int64)
         needed = self._needed(bid)
-        held = self._matches[player][:, face_of(self.variant.params, bid)]
+        held = self.matches[player][:, face_of(self.variant.params, bid)]
         result: np.ndarray = np.clip(held, needed - self.dice[1 - player] - 1, needed)
         return result
 
     def _all_match(self, bid: int, player: int) -> np.ndarray:
-        matched: np.ndarray = self._matches[player][:, face_of(self.variant.params, bid)] == self.dice[player]
+        matched: np.ndarray = self.matches[player][:, face_of(self.variant.params, bid)] == self.dice[player]
         return matched
 
     def _worth_bidding(self, bid: int, mover: int, leaves: list[int]) -> np.ndarray:
@@ -199,7 +215,7 @@ class Tree:
 
     def _describe(self) -> Kinds:
         count = len(self.kind_of)
-        edges: list[list[tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]]] = [[] for _ in range(count)]
+        edges: list[list[_Edge]] = [[] for _ in range(count)]
         active = np.zeros(count, np.int64)
         classes = np.zeros((count, 2), np.int64)
         for (bid, mover), kind in reversed(self.kind_of.items()):
@@ -226,14 +242,14 @@ class Tree:
             active[kind] = ids[mover][is_active].max(initial=-1) + 1
             classes[kind] = ids[0].max() + 1, ids[1].max() + 1
             for higher, each in zip(inner, below, strict=True):
-                edges[kind].append((self.kind_of[higher, other], np.arange(active[kind]), (each[0], each[1])))
+                edges[kind].append(_Edge(higher, self.kind_of[higher, other], np.arange(active[kind]), (each[0], each[1])))
             for leaf in leaves:
                 may = np.unique(ids[mover][is_active & worth[leaf]])
                 if len(may):
-                    edges[kind].append((LEAF, may, (self._all_match(leaf, 0), self._all_match(leaf, 1))))
+                    edges[kind].append(_Edge(leaf, LEAF, may, (self._all_match(leaf, 0), self._all_match(leaf, 1))))
         return self._flat(edges, active, classes)
 
-    def _flat(self, edges: Any, active: np.ndarray, classes: np.ndarray) -> Kinds:
+    def _flat(self, edges: list[list[_Edge]], active: np.ndarray, classes: np.ndarray) -> Kinds:
         count = len(edges)
         movers = np.array([mover for _, mover in self.kind_of], np.int64)
         own, size = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -253,17 +269,18 @@ class Tree:
                 placed += len(matches[-1])
         placed = 0
         for kind in range(count):
-            for edge, (target, may, below) in enumerate(edges[kind], int(first_edge[kind])):
-                child[edge] = target
+            for edge, described in enumerate(edges[kind], int(first_edge[kind])):
+                child[edge] = described.child
                 allowed_at[edge] = placed
-                if target == LEAF:
-                    allowed.append(may)
-                    placed += len(may)
+                if described.child == LEAF:
+                    allowed.append(described.allowed)
+                    placed += len(described.allowed)
                 for player in range(2):
                     map_at[edge, player] = filled
-                    maps.append(self._by_class(kind, player, below[player]))
+                    maps.append(self._by_class(kind, player, described.below[player]))
                     filled += len(maps[-1])
         allowed_at[number] = placed
+        self.edge_bids = np.array([described.bid for each in edges for described in each], np.int64)
         for kind in reversed(range(count)):
             at = active[kind] if kind > 0 else 0
             for edge in range(first_edge[kind], first_edge[kind + 1]):

@@ -18,7 +18,7 @@ from dice_envs.kernel import kernel
 __all__ = ["MAX_ACTIONS", "MatrixSolution", "solve", "solve_kernel"]
 
 MAX_ACTIONS = 8  # rows and columns that the work space of `solve_kernel` holds
-_ZERO = 1e-12  # what rounding leaves of a zero in a tableau whose entries are of order 1
+_ZERO = 1e-12  # smaller numbers are rounding errors in a tableau whose entries are of order 1
 
 
 @kernel
@@ -123,7 +123,7 @@ def solve(payoff: np.ndarray) -> MatrixSolution:
         payoff: (rows, columns) numbers, what the row player wins; up to MAX_ACTIONS each way.
 
     Raises:
-        ValueError: no such matrix, or not finite.
+        ValueError: not such a matrix, or not finite.
     """
     matrix = np.asarray(payoff, np.float64)
     if matrix.ndim != 2 or not 1 <= min(matrix.shape) <= max(matrix.shape) <= MAX_ACTIONS:

@@ -1,26 +1,20 @@
-"""Exact play of score dice: best response to a player who always plays its highest die, and equilibria of small pools.
+"""Exact best responses in score dice to a player who always plays its highest die, and `measure`.
 
-Both work on what a player knows: its own dice in hand, and for each of the other's a range of faces that it may
-show, all faces in the range equally likely and dice independent of one another. (Known dice have a range of one
-face.) Values are exact up to the rounding of floating point: nothing is sampled.
-
-Chances come from the ranges; what a pair of dice scores is asked of the game's own kernel.
+Values are exact up to the rounding of floating point: nothing is sampled.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dice_envs import configure
 from dice_envs.exact import REPEATS, Effort, Measurement
+from dice_envs.exact.score_dice_hands import NONE_TIED, WHOLE_GAME, Die, Range, Sizes, Tied, VariantRules, deals, hands, settle
 from dice_envs.exact.score_dice_policy import (
     answers_at_random,
     best_response,
@@ -33,146 +27,18 @@ from dice_envs.exact.score_dice_policy import (
     shown_by_highest,
 )
 from dice_envs.game import Variant
-from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
+from dice_envs.games.score_dice import HELD, Options, lowest_face
 from dice_envs.kernel import kernel
 
-__all__ = [
-    "NONE_TIED",
-    "Die",
-    "Equilibrium",
-    "Range",
-    "ResponseToHighest",
-    "count_situations",
-    "deals",
-    "hands",
-    "known_ranges",
-    "measure",
-    "response_to_highest",
-    "solve_matrix",
-]
-
-TOLERANCE = 1e-11  # of values that are found by iteration
-MOST_PATHS = 300_000  # ways to play a roll, all hands together, that an equilibrium is worked out for
-
-
-class Range(NamedTuple):
-    """What is known of a die in hand: its size, and the faces it may show, all equally likely."""
-
-    low: int
-    high: int
-    size: int
-
-
-class Die(NamedTuple):
-    """A die that has been rolled, and the lowest face that it could have shown."""
-
-    face: int
-    size: int
-    low: int = 1
-
-
-Sizes = tuple[int, ...]
-Tied = tuple[Sizes, Sizes]  # sizes of the dice that tied so far in this roll: the player's, the other's
-NONE_TIED: Tied = ((), ())
-WHOLE_GAME = "whole game"  # stands for the roll of pools with spare dice, which are rolled again with the rest
-
-
-def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
-    """All hands that these dice can make, highest die first, with their chances."""
-    found: dict[tuple[Die, ...], float] = {(): 1.0}
-    for die in dice:
-        longer: dict[tuple[Die, ...], float] = defaultdict(float)
-        for hand, chance in found.items():
-            for face in range(die.low, die.high + 1):
-                more = (*hand, Die(face, die.size, die.low))
-                longer[tuple(sorted(more, reverse=True))] += chance / (die.high - die.low + 1)
-        found = dict(longer)
-    return found
-
-
-def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Range, ...], float]]:
-    """What everybody can see after a pool is rolled and its spare lowest dice are dropped: (the dice kept, chance)."""
-    spare = len(pool) - keep
-    if spare == 0:
-        yield tuple(Range(1, size, size) for size in pool), 1.0
-        return
-    for dropped in itertools.combinations(range(len(pool)), spare):
-        kept = [place for place in range(len(pool)) if place not in dropped]
-        for highest in dropped:  # of the dropped dice; equal faces count the higher, the earlier their place
-            for face in range(1, pool[highest] + 1):
-                chance = 1 / pool[highest]
-                for place in dropped:
-                    if place != highest:
-                        chance *= min(pool[place], face - (place < highest)) / pool[place]
-                ranges = [Range(face + (place > highest), pool[place], pool[place]) for place in kept]
-                chance *= math.prod(max(0, die.high - die.low + 1) / die.size for die in ranges)
-                if chance > 0:
-                    yield tuple(ranges), chance
-
-
-def settle(step: Callable[[float], float], start: float = 0.0) -> float:
-    """The fixed point of a map that is increasing with a slope below 1, here at most 1/2."""
-    value = start
-    for _ in range(200):
-        after = step(value)
-        if abs(after - value) < TOLERANCE:
-            return after
-        value = after
-    return value
-
-
-class _Exact:
-    """What both solvers share: the rules of one variant as a player at one seat meets them."""
-
-    def __init__(self, options: Options, seat: int) -> None:
-        params = configure("score_dice", **dataclasses.asdict(options)).params
-        self.options = options
-        self.seat = seat
-        self.counts_score = options.reward == "score"
-        self.spare = len(options.pool_a) != len(options.pool_b)  # type: ignore[arg-type]
-        faces = range(params.most_sides + 1)
-        self._points = [[int(pair_points(params, a, b)) for b in faces] for a in faces]
-
-    def points(self, own: int, other: int) -> int:
-        """What a pair of faces scores for the player."""
-        return self._points[own][other] if self.seat == 0 else -self._points[other][own]
-
-    def carried(self, score: int) -> int:
-        """The part of the score that the rest of the game's value depends on."""
-        return 0 if self.counts_score else score
-
-    def reward(self, score: int) -> float:
-        """What a finished game is worth beyond what was paid for each pair."""
-        return 0.0 if self.counts_score else float((score > 0) - (score < 0))
-
-    def decided(self, score: int, pairs_left: int) -> bool:
-        """Whether so many pairs cannot change the value any more."""
-        return not self.counts_score and abs(score) > pairs_left
-
-    def paid(self, points: int) -> float:
-        """The reward for a pair at once."""
-        return float(points) if self.counts_score else 0.0
-
-    def roll_key(self, own: Sizes, other: Sizes, score: int) -> Any:
-        """What the value of a roll of these dice depends on."""
-        if self.spare and len(own) == self.options.num_columns:
-            return WHOLE_GAME
-        return own, other, self.carried(score)
-
-    def tie(self, own: Die, other: Die, tied: Tied) -> Tied:
-        """The tied dice after a pair."""
-        if own.face != other.face or self.options.ties != "reroll":
-            return tied
-        return tuple(sorted((*tied[0], own.size), reverse=True)), tuple(sorted((*tied[1], other.size), reverse=True))
-
+__all__ = ["ResponseToHighest", "count_situations", "response_to_highest"]
 
 # --- best response ----------------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Range, ...]], ...]:
-    """What a player of these dice, in the order of their places, shows next if that is its highest die:
-    (chance, die, what is then known of the others)."""
+    """What a player who always shows its highest die can show next: (chance, die, what is then known of the others).
+    `dice` are in the order of their places."""
     found: dict[tuple[Die, tuple[Range, ...]], float] = defaultdict(float)
     for i, die in enumerate(dice):
         for face in range(die.low, die.high + 1):
@@ -189,11 +55,11 @@ def next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Range
     return tuple((chance, die, rest) for (die, rest), chance in found.items())
 
 
-class ResponseToHighest(_Exact):
+class ResponseToHighest(VariantRules):
     """The exact best response to a player who always shows its highest die, of equal ones the first.
 
-    With open hands this is the race of Tian Ji's horses; with hidden hands each die that the other shows bounds those
-    to come.
+    With open hands this is Tian Ji's horse race. With hidden hands each die that the other shows is an upper bound for
+    the rest.
 
     Args:
         options: of the game.
@@ -204,8 +70,8 @@ class ResponseToHighest(_Exact):
         super().__init__(options, seat)
         self._pools = options.pools if seat == 0 else options.pools[::-1]
         self._values: dict[Any, float] = {}
-        self._looping: dict[Any, float] = {}  # values that depend on the roll's own value, below
-        self._loop: tuple[Any, float] | None = None  # a roll being worked out, and its value so far
+        self._looping: dict[Any, float] = {}  # values that depend on the value assumed in `_loop`
+        self._loop: tuple[Any, float] | None = None  # the roll whose value is being iterated, and its current value
         self._rolls: dict[Any, float] = {}
         self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
 
@@ -216,7 +82,7 @@ class ResponseToHighest(_Exact):
             own: dice in hand, in any order.
             other: what is known of the other's dice in hand, in the order of their places (if all faces are known: the
                 highest first, the larger of equal ones).
-            score: the player's points less the other's.
+            score: the player's points minus the other's.
             tied: dice of this roll that tied, if ties are rolled again.
         """
         if self.decided(score, len(own) + len(tied[0])):
@@ -225,7 +91,7 @@ class ResponseToHighest(_Exact):
             return self.roll_value(*tied, score) if tied[0] else self.reward(score)
         own = tuple(sorted(own, reverse=True))
         key = (own, other, self.carried(score), tied)
-        # Only while every pair of the roll has tied can the whole roll come again.
+        # The whole roll can come again only while every pair of it has tied.
         memory = self._looping if self._loop and self._loop[0] == self._roll_key(own, other, tied, score) else self._values
         if key not in memory:
             memory[key] = max(value for _, value in self.choices(own, other, score, tied))
@@ -234,7 +100,7 @@ class ResponseToHighest(_Exact):
     def choices(
         self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED
     ) -> list[tuple[Die, float]]:
-        """Every different die that can be shown, and its value. Arguments as for `value`."""
+        """Every distinct die that can be shown, and its value. Arguments as for `value`."""
         result = []
         for die in dict.fromkeys(own):
             at = own.index(die)
@@ -274,13 +140,13 @@ class ResponseToHighest(_Exact):
         total = 0.0
         for mine, chance_mine in deals(own, columns):
             for dice, chance_hand in hands(mine).items():
-                hand = tuple(Die(die.face, die.size) for die in dice)  # what else a die could have shown is past
+                hand = tuple(Die(die.face, die.size) for die in dice)  # `low` no longer matters
                 for theirs, chance_theirs in deals(other, columns):
                     total += chance_mine * chance_hand * chance_theirs * self._seen_value(hand, theirs, score)
         return total
 
     def _seen_value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int) -> float:
-        """The value once the roll is seen: with open hands the other's dice too."""
+        """The value after the roll. With open hands the other's dice are seen too."""
         if not self.options.open_hands:
             return self.value(own, other, score)
         return sum(
@@ -296,11 +162,11 @@ class ResponseToHighest(_Exact):
 
     def action_values(self, variant: Variant, states: np.ndarray) -> np.ndarray:
         """The expected reward still to come if a die is shown now and best play follows, (n, actions) float64; −inf for
-        dice that are not in hand. Where the other has not always shown its highest die, it is taken to begin now.
+        dice that are not in hand. If the other has not always shown its highest die, it is assumed to do so from now on.
 
         Args:
-            variant: the game, with the options that the response is to.
-            states: (n,) states in which the seat is to choose; what it cannot see is not looked at.
+            variant: the game, with the options of this response.
+            states: (n,) states in which the seat is to choose; what it cannot see is not read.
         """
         dice = variant.params.num_actions
         found = np.zeros((len(states), _SITUATION * dice + 1), np.int8)
@@ -331,7 +197,7 @@ class ResponseToHighest(_Exact):
 
 @functools.lru_cache(maxsize=16)
 def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
-    """The response, and all that it has worked out so far."""
+    """The response, cached with all values that it has computed so far."""
     return ResponseToHighest(options, seat)
 
 
@@ -342,9 +208,9 @@ _SITUATION = 7  # parts of a situation, each with an entry for every die of the 
 def _write_situations(params, states, seat, out, places):
     """Write what the rest of the game depends on, as far as the seat knows it. The last two are modified in place.
 
-    Parts of a row of `out`, filled up with zeros: faces of the own dice in hand, the highest first; their sizes; of the
+    Parts of a row of `out`, padded with zeros: faces of the seat's dice in hand, the highest first; their sizes; of the
     other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
-    rolled again, own and the other's. Then the score. `places` holds the places of the own dice.
+    rolled again, the seat's and the other's. Then the score. `places` holds the places of the seat's dice.
     """
     dice = params.num_actions
     for i in range(len(states)):
@@ -420,279 +286,13 @@ def _write_tied(params, state, seat, out):
                 tied += 1
 
 
-def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
-    """What the roll alone tells everybody of the seat's dice of these statuses: (place, range), by place. Dice of open
-    hands are known."""
-    known = []
-    for place, size in enumerate(variant.options.pools[seat]):
-        if state["status"][seat, place] in statuses:
-            if variant.options.open_hands:
-                face = int(state["faces"][seat, place])
-                known.append((place, Range(face, face, size)))
-            else:
-                known.append((place, Range(int(lowest_face(variant.params, state, seat, place)), size, size)))
-    return known
-
-
-# --- equilibrium ------------------------------------------------------------------------------------------------------
-
-
-def solve_matrix(payoffs: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Value and optimal mixed strategies (rows, columns) of a matrix game; the row player is paid `payoffs` (m, n)."""
-    rows, columns = payoffs.shape
-    floor, ceiling = payoffs.min(axis=1), payoffs.max(axis=0)
-    if floor.max() >= ceiling.min() - 1e-15:  # a saddle point needs no mixing
-        return float(floor.max()), np.eye(rows)[floor.argmax()], np.eye(columns)[ceiling.argmin()]
-    from scipy.optimize import linprog
-
-    # Maximise v so that every column pays at least v; the columns' shadow prices are the other's strategy.
-    answer = linprog(
-        np.r_[np.zeros(rows), -1.0],
-        A_ub=np.c_[-payoffs.T, np.ones(columns)],
-        b_ub=np.zeros(columns),
-        A_eq=np.r_[np.ones(rows), 0.0][None],
-        b_eq=[1.0],
-        bounds=[(0, None)] * rows + [(None, None)],
-        method="highs",
-    )
-    other = np.maximum(0.0, -answer.ineqlin.marginals)
-    own = np.maximum(0.0, answer.x[:rows])
-    return float(answer.x[-1]), own / own.sum(), other / other.sum()
-
-
-class _Plan:
-    """One player's sequences: a number for each choice that it can come to, and where each information set hangs."""
-
-    def __init__(self) -> None:
-        self.parents: dict[Any, int] = {}  # information set → the sequence that leads to it
-        self.sequences: dict[tuple[Any, Die], int] = {}  # (information set, choice) → sequence, from 1; 0 is the start
-
-    def extend(self, information: Any, choice: Die, parent: int) -> int:
-        self.parents.setdefault(information, parent)
-        return self.sequences.setdefault((information, choice), len(self.sequences) + 1)
-
-    def constraints(self) -> Any:
-        """The sparse matrix E of E x = (1, 0, …): a plan x gives each information set what leads to it."""
-        from scipy.sparse import csr_array
-
-        numbers = {information: row for row, information in enumerate(self.parents, 1)}
-        rows, columns, values = [0], [0], [1.0]
-        for information, parent in self.parents.items():
-            rows.append(numbers[information])
-            columns.append(parent)
-            values.append(-1.0)
-        for (information, _), sequence in self.sequences.items():
-            rows.append(numbers[information])
-            columns.append(sequence)
-            values.append(1.0)
-        return csr_array((values, (rows, columns)), shape=(len(numbers) + 1, len(self.sequences) + 1))
-
-
-Behaviour = dict[Any, dict[Die, float]]  # information set → chance of each die
-
-
-class _Solution(NamedTuple):
-    """A roll solved: its value to A, and both players' strategies by information set (own hand, columns so far)."""
-
-    value: float
-    behaviours: tuple[Behaviour, Behaviour]
-
-
-class Equilibrium(_Exact):
-    """A Nash equilibrium of score dice with small pools. Values are A's.
-
-    With hidden hands each roll is a linear program over realization plans (Koller, Megiddo, von Stengel: Efficient
-    Computation of Equilibria for Extensive Two-Person Games, 1996); with open hands each column is a matrix game.
-    Rolls end with all dice shown, so that tied dice rolled again begin a game of their own, solved by itself.
-
-    Args:
-        options: of the game.
-
-    Raises:
-        ValueError: the pools are too large, from the start or when a roll is solved.
-    """
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(options, 0)
-        self._solutions: dict[Any, _Solution] = {}
-        self._open: dict[Any, tuple[float, dict[Die, float], dict[Die, float]]] = {}
-        self._rolls: dict[Any, float] = {}
-        self._loop: tuple[Any, float] | None = None
-        pools = [tuple(Range(1, size, size) for size in pool) for pool in options.pools]
-        self._check_size(*(dice[: options.num_columns] for dice in pools))
-
-    def _check_size(self, a: tuple[Range, ...], b: tuple[Range, ...]) -> None:
-        # Hands of k dice of one kind with f faces: C(f + k - 1, k); every order of either hand is a way to play it.
-        many = math.factorial(len(a)) ** 2
-        for dice in (a, b):
-            for kind, count in Counter(dice).items():
-                many *= math.comb(kind.high - kind.low + count, count)
-        if many > MOST_PATHS and not (self.options.open_hands and self.options.ties != "reroll" and len(a) <= 4):
-            raise ValueError(
-                f"an equilibrium is worked out for small pools only, say 3d6 against 3d6: pool_a={self.options.pool_a} and "
-                f"pool_b={self.options.pool_b} can be played in {many:,} ways, {MOST_PATHS:,} are allowed"
-            )
-
-    # Rolls
-
-    def roll_value(self, a: Sizes, b: Sizes, score: int = 0) -> float:
-        """The value before dice of these sizes, as many on either side, are rolled."""
-        key = self.roll_key(a, b, score)
-        if self._loop and self._loop[0] == key:
-            return self._loop[1]
-        if self.decided(score, len(a)):
-            return self.reward(score)
-        if key not in self._rolls:
-            pools = self.options.pools if key == WHOLE_GAME else (a, b)
-
-            def once(value: float) -> float:
-                self._loop = (key, value)
-                return sum(
-                    chance_a * chance_b * self._roll_once(dice_a, dice_b, score)
-                    for dice_a, chance_a in deals(pools[0], len(a))
-                    for dice_b, chance_b in deals(pools[1], len(a))
-                )
-
-            outer = self._loop
-            self._rolls[key] = settle(once) if self.options.ties == "reroll" else once(0.0)
-            self._loop = outer
-        return self._rolls[key]
-
-    def _roll_once(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> float:
-        if not self.options.open_hands:
-            return self._solve(a, b, score).value
-        self._open.clear()  # what was found with another value of the roll to come
-        return sum(
-            chance_a * chance_b * self.open_column(hand_a, hand_b, score)[0]
-            for hand_a, chance_a in hands(a).items()
-            for hand_b, chance_b in hands(b).items()
-        )
-
-    def game_value(self) -> float:
-        """The expected reward of a whole game for A."""
-        columns = self.options.num_columns
-        return self.roll_value(self.options.pools[0][:columns], self.options.pools[1][:columns])
-
-    def _end(self, score: int, tied: Tied) -> float:
-        """The value when a roll is over."""
-        return self.roll_value(*tied, score) if tied[0] else self.reward(score)
-
-    # Hidden hands
-
-    def solution(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
-        """The roll of dice of which so much is known to everybody, solved; kept for the next time."""
-        key = (a, b, self.carried(score))
-        if key not in self._solutions:
-            outer = self._loop
-            if self.options.ties == "reroll" and not self.decided(score, len(a)):
-                # The roll may come again as it is: its value must be known before.
-                sizes = tuple(die.size for die in a), tuple(die.size for die in b)
-                self._loop = self.roll_key(*sizes, score), self.roll_value(*sizes, score)
-            self._solutions[key] = self._solve(a, b, score)
-            self._loop = outer
-        return self._solutions[key]
-
-    def _solve(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
-        from scipy.optimize import linprog
-        from scipy.sparse import block_array, coo_array
-
-        self._check_size(a, b)
-        plans = _Plan(), _Plan()
-        payoffs: dict[tuple[int, int], float] = defaultdict(float)
-        ends: dict[tuple[int, Tied], float] = {}
-
-        def walk(
-            hand_a: tuple[Die, ...], hand_b: tuple[Die, ...], rest_a: tuple[Die, ...], rest_b: tuple[Die, ...],
-            past: tuple[tuple[Die, Die], ...], sequences: tuple[int, int], points: int, tied: Tied, chance: float,
-        ) -> None:  # fmt: skip
-            if not rest_a:
-                if (points, tied) not in ends:
-                    ends[points, tied] = self.paid(points) + self._end(score + points, tied)
-                payoffs[sequences] += chance * ends[points, tied]
-                return
-            forced = len(rest_a) == 1
-            for die_a in dict.fromkeys(rest_a):
-                left_a = _without(rest_a, die_a)
-                next_a = sequences[0] if forced else plans[0].extend((hand_a, past), die_a, sequences[0])
-                for die_b in dict.fromkeys(rest_b):
-                    next_b = sequences[1] if forced else plans[1].extend((hand_b, past), die_b, sequences[1])
-                    walk(
-                        hand_a, hand_b, left_a, _without(rest_b, die_b), (*past, (die_a, die_b)), (next_a, next_b),
-                        points + self.points(die_a.face, die_b.face), self.tie(die_a, die_b, tied), chance,
-                    )  # fmt: skip
-
-        for hand_a, chance_a in hands(a).items():
-            for hand_b, chance_b in hands(b).items():
-                walk(hand_a, hand_b, hand_a, hand_b, (), (0, 0), 0, NONE_TIED, chance_a * chance_b)
-        sizes = [len(plan.sequences) + 1 for plan in plans]
-        index = np.array(list(payoffs))
-        matrix = coo_array((list(payoffs.values()), (index[:, 0], index[:, 1])), shape=tuple(sizes))
-        constraints_a, constraints_b = plans[0].constraints(), plans[1].constraints()
-        # Maximise what B must concede: A's plan x and B's dual values u with F' u <= P' x, E x = (1, 0, …).
-        information_b = constraints_b.shape[0]
-        answer = linprog(
-            np.r_[np.zeros(sizes[0]), -1.0, np.zeros(information_b - 1)],
-            A_ub=block_array([[-matrix.T, constraints_b.T]]).tocsr(),
-            b_ub=np.zeros(sizes[1]),
-            A_eq=block_array([[constraints_a, coo_array((constraints_a.shape[0], information_b))]]).tocsr(),
-            b_eq=np.r_[1.0, np.zeros(constraints_a.shape[0] - 1)],
-            bounds=[(0, None)] * sizes[0] + [(None, None)] * information_b,
-            method="highs",
-        )
-        if answer.x is None:
-            raise RuntimeError(f"the linear program of an equilibrium was not solved: {answer.message}")
-        weights = answer.x[: sizes[0]], -answer.ineqlin.marginals
-        return _Solution(
-            float(answer.x[sizes[0]]),
-            (_behaviour(plans[0], weights[0]), _behaviour(plans[1], weights[1])),
-        )
-
-    # Open hands
-
-    def open_column(
-        self, a: tuple[Die, ...], b: tuple[Die, ...], score: int, tied: Tied = NONE_TIED
-    ) -> tuple[float, dict[Die, float], dict[Die, float]]:
-        """The value when both see these hands, and both players' chances of showing each die."""
-        if not a:
-            return self._end(score, tied), {}, {}
-        key = (a, b, self.carried(score), tied)
-        if key not in self._open:
-            choices_a, choices_b = list(dict.fromkeys(a)), list(dict.fromkeys(b))
-            payoffs = np.zeros((len(choices_a), len(choices_b)))
-            for (i, die_a), (j, die_b) in itertools.product(enumerate(choices_a), enumerate(choices_b)):
-                points = self.points(die_a.face, die_b.face)
-                later = self.open_column(_without(a, die_a), _without(b, die_b), score + points, self.tie(die_a, die_b, tied))
-                payoffs[i, j] = self.paid(points) + later[0]
-            value, mix_a, mix_b = solve_matrix(payoffs)
-            self._open[key] = value, dict(zip(choices_a, mix_a)), dict(zip(choices_b, mix_b))
-        return self._open[key]
-
-
-def _without(dice: tuple[Die, ...], die: Die) -> tuple[Die, ...]:
-    at = dice.index(die)
-    return dice[:at] + dice[at + 1 :]
-
-
-def _behaviour(plan: _Plan, weights: np.ndarray) -> Behaviour:
-    """The chances at each information set; all alike where the plan does not come."""
-    weights = np.maximum(0.0, weights)
-    behaviour: Behaviour = defaultdict(dict)
-    for (information, die), sequence in plan.sequences.items():
-        behaviour[information][die] = float(weights[sequence])
-    for chances in behaviour.values():
-        total = sum(chances.values())
-        for die in chances:
-            chances[die] = chances[die] / total if total > 1e-12 else 1 / len(chances)
-    return dict(behaviour)
-
-
 # --- the measure --------------------------------------------------------------------------------------------------
 
-MOST_SITUATIONS = 250_000  # that one seat's response to sorted play is worked out for, half a minute
-MOST_SETS = 4_000_000  # information sets of one seat against sorted play, at which an agent is asked
-FEW_SETS = 50_000  # the same for an agent whose answers are random; and for any agent where all that may happen counts
-MOST_LISTED = 50_000_000  # ways to play a roll, all hands and orders, for a best response to an agent
-SAMPLE = 20_000  # games, where there are too many information sets
+MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
+MOST_SETS = 4_000_000  # information sets of one seat against sorted play, at all of which an agent is asked
+FEW_SETS = 50_000  # the same for an agent with random answers; and for the exploitability of any agent
+MOST_LISTED = 50_000_000  # ways to play a roll, all hands and orders, for which a best response to an agent is computed
+SAMPLE = 20_000  # games played where there are too many information sets
 GAMES_AT_ONCE = 2_000
 _Z95 = 1.959963984540054
 
@@ -700,21 +300,22 @@ _Z95 = 1.959963984540054
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """Reward against `highest`, which always shows its highest die; and exploitability. See `dice_envs.exact.GameMeasure`.
 
-    Playing at random is an equilibrium with any pools, and so is optimal as to exploitability. Hence the headline: how
-    much of what can be won from sorted play is won, mean of both seats. A random player wins nothing from it by this
-    mean, and neither does `highest` itself.
+    Playing at random is an equilibrium with any pools, so its exploitability is 0. The headline is therefore the reward
+    won from sorted play, mean of both seats, compared with the best response to it. A random player wins 0 by this mean,
+    and so does `highest` itself.
 
-    What an agent wins is what the best response does, less what each of its choices loses against the best, given best
-    play from there on. Up to MOST_SETS information sets all choices are looked at (unless a smaller sample is asked
-    for); else those of random games, so that the best response still loses nothing. So it is where tied dice are rolled
-    again. With 4d6 against 4d6 there are 3.5 million, ten seconds for a fast agent; 5d6 are sampled.
+    An agent's reward is that of the best response, minus what each of its choices loses against the best choice, given
+    best play afterwards. With at most MOST_SETS information sets all choices are evaluated (unless a smaller sample is
+    asked for). With more, and where tied dice are rolled again, the choices in random games are evaluated; there too the
+    best response loses exactly 0. 4d6 against 4d6 has 3.5 million information sets, ten seconds for a fast agent; 5d6 are
+    sampled.
 
     Exploitability is measured up to FEW_SETS information sets, about those of 3d8 against 3d8, and if tied dice are not
-    rolled again. If an agent's answers are random, it lies between what a best response to one sample of them wins from
-    that sample, and what it wins from another.
+    rolled again. For random answers it lies between two bounds: take a best response to one sample of the answers. On
+    average it wins more from that sample than can be won from the agent, and less from another. The middle is reported.
 
     Raises:
-        ValueError: the best response to sorted play takes too long to work out; or the sample is too small.
+        ValueError: the best response to sorted play takes too long to compute; or the sample is too small.
     """
     options = variant.options
     _check_response(options)
@@ -729,7 +330,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         note = f"all {sets:,} information sets of each seat"
     else:
         lost, error, games = _loss_in_games(variant, agent, effort)
-        note = f"a random sample of {games:,} games from each seat, whose choices are held against exact values"
+        note = f"a random sample of {games:,} games from each seat, whose choices are compared with exact values"
     all_sets = _count_sets(variant, to_highest=False)
     small = all_sets <= FEW_SETS and count_paths(variant) <= MOST_LISTED
     if not small or all_sets > asked_for:
@@ -751,14 +352,14 @@ def _check_response(options: Options) -> None:
     situations = max(count_situations(options, seat) for seat in range(2))
     if situations > MOST_SITUATIONS:
         raise ValueError(
-            f"pool_a={options.pool_a} and pool_b={options.pool_b} are too large: what can be won from a player of its "
-            f"highest dice depends on up to {situations:,.0f} situations, and {MOST_SITUATIONS:,} are worked out at most"
+            f"pool_a={options.pool_a} and pool_b={options.pool_b} are too large: the best response to sorted play has up to "
+            f"{situations:,.0f} situations, and at most {MOST_SITUATIONS:,} are computed"
         )
 
 
 def count_situations(options: Options, seat: int) -> float:
-    """An upper bound on the number of different situations that the response to sorted play is worked out for, where
-    tied dice are not rolled again; about as many where they are."""
+    """An upper bound on the number of situations for which the response to sorted play is computed, if tied dice are not
+    rolled again; a rough estimate if they are."""
     own, other = options.pools if seat == 0 else options.pools[::-1]
     spare = len(other) - options.num_columns
     own_hands, other_hands = _count_hands(own), _count_hands(other)
@@ -782,26 +383,26 @@ def _count_deals(pool: Sizes, options: Options) -> float:
 
 
 def _count_hands(pool: Sizes) -> np.ndarray:
-    """How many different hands some of these dice can make, by their number, (dice + 1,) float64."""
+    """How many different hands k of these dice can make, by k, (dice + 1,) float64."""
     kinds = Counter(pool).items()
     return _count_choices([[math.comb(size + held - 1, held) for held in range(count + 1)] for size, count in kinds])
 
 
 def _count_choices(kinds: list[list[float]]) -> np.ndarray:
-    """In how many ways some dice can be taken, by their number, if k of kind i can be in kinds[i][k] ways."""
+    """In how many ways n dice can be taken, by n, if k dice of kind i can be taken in kinds[i][k] ways."""
     return functools.reduce(np.convolve, (np.array(ways, np.float64) for ways in kinds))
 
 
 def _count_sets(variant: Variant, to_highest: bool) -> float:
-    """See `count_sets`: of the seat that has more; infinite where tied dice are rolled again, which is not followed."""
+    """`count_sets` of the seat that has more; infinite if tied dice are rolled again, as later rolls are not enumerated."""
     if variant.options.ties == "reroll":
         return math.inf
     return max(count_sets(variant, seat, to_highest) for seat in range(2))
 
 
 def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray) -> np.ndarray:
-    """How much less than the best response choices with these chances (n, actions) earn from `highest`, (n,) float64,
-    if the best response follows."""
+    """What choices with these chances (n, actions) lose against `highest`, compared with the best choice and given best
+    play afterwards, (n,) float64."""
     values = response_to_highest(variant.options, seat).action_values(variant, states)
     behind = np.where(chances > 0, values.max(axis=1, keepdims=True) - values, 0.0)
     return (chances * behind).sum(axis=1)
@@ -824,8 +425,8 @@ def _loss_in_all(variant: Variant, agent: Any, effort: Effort) -> float:
 
 
 def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float, float, int]:
-    """The same from random games, its 95 % half-width, and how many games there were. An agent whose answers are random
-    gets a tenth of the games and no error, since it is measured ten times over and has its error from that."""
+    """The same from random games, its 95 % half-width, and the number of games. An agent with random answers gets a tenth
+    of the games and no error: it is measured ten times, and its error comes from these repeats."""
     games = planned = effort.sample or SAMPLE
     at_once = min(GAMES_AT_ONCE, max(2, games // REPEATS))
     lost = np.zeros(0)
@@ -842,8 +443,8 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
 
 
 def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, float]:
-    """What best responses win from the agent, mean of both seats, and the half-width of its interval. The game's value to
-    one seat and to the other cancel out, so this is also what is won above the value."""
+    """What best responses win from the agent, mean of both seats, and the half-width of its interval. The game's values to
+    the two seats cancel out, so this is also the gain above the value."""
     most = least = 0.0
     for seat, roll in itertools.product(range(2), rolls(variant)):
         shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)

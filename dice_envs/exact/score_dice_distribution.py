@@ -1,11 +1,11 @@
 """Score dice, exactly: the distribution of the score for any pools and tie rule, sorted and unsorted.
 
-Everything is counted in whole numbers by passing over the faces from the highest down, never by listing rolls. A
-die takes part in the count from its own size on; of m dice not yet placed, any k can show the face at hand, in
-C(m, k) ways, and the rest show less.
+Everything is counted in whole numbers in one sweep over the faces from the highest down, without listing rolls. A
+die joins the sweep at the face equal to its size. Of m dice not yet placed, any k can show the current face, in
+C(m, k) ways, and the rest show lower faces.
 
-What the rolls score is kept as a polynomial with one coefficient for each score, packed into one integer
-(Kronecker substitution): a point is a shift, and adding up ways is one addition of integers.
+The scores of the rolls form a polynomial with one coefficient for each score, packed into one integer (Kronecker
+substitution). So a point is a bit shift, and adding two polynomials is one addition of integers.
 
 The quantities are those of Isaksen et al., "Characterising Score Distributions in Dice Games" (2016), section 2.
 `dice_envs.games.score_dice` holds the rules; tests play the game to check what is counted here.
@@ -19,7 +19,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from dice_envs.game import check_choice
 from dice_envs.games.score_dice import Options
@@ -29,10 +29,10 @@ __all__ = ["Distribution", "Pairing", "score_distribution"]
 Pairing = Literal["sorted", "unsorted"]
 PAIRINGS = ("sorted", "unsorted")
 
-# What is left to roll again: sizes of the tied dice, A's and B's, each largest first.
+# The dice to roll again: sizes of the tied dice, A's and B's, each largest first.
 _Tied = tuple[tuple[int, ...], tuple[int, ...]]
 _NOTHING_TIED: _Tied = ((), ())
-# Ways to come to a score with dice tied: (score, tied) → how many rolls.
+# (score, tied dice) → how many rolls lead to it.
 _Ways = Mapping[tuple[int, _Tied], int]
 
 
@@ -41,7 +41,7 @@ class Distribution:
     """The exact distribution of a score.
 
     Attributes:
-        chances: score, A's points less B's → its probability, positive and adding up to 1; rising scores.
+        chances: score (A's points minus B's) → its probability; positive, adding up to 1, in order of rising scores.
     """
 
     chances: Mapping[int, Fraction]
@@ -69,7 +69,11 @@ class Distribution:
 
 
 def score_distribution(
-    pool_a: Sequence[int] | int, pool_b: Sequence[int] | int, ties: str = "none", pairing: Pairing = "sorted"
+    pool_a: Sequence[int] | int,
+    pool_b: Sequence[int] | int,
+    ties: str = "none",
+    pairing: Pairing = "sorted",
+    done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> Distribution:
     """The exact distribution of the score of one game.
 
@@ -79,6 +83,8 @@ def score_distribution(
         ties: "none", "a" or "reroll", as in the game's options.
         pairing: "sorted", the highest die with the highest and so on, or "unsorted", a random pairing. Spare lowest
             dice of the larger pool are dropped before either.
+        done: told of progress as (amount done since the last call, amount in all) where tied dice are rolled again,
+            which takes minutes for pools of many different dice.
 
     Raises:
         ValueError: a wrong pool, tie rule or pairing.
@@ -86,13 +92,53 @@ def score_distribution(
     check_choice("pairing", pairing, PAIRINGS)
     options = Options(pool_a=pool_a, pool_b=pool_b, ties=ties)  # type: ignore[arg-type]
     a, b = options.pools
-    count = _count_sorted if pairing == "sorted" else _count_unsorted
     if options.ties == "reroll":
         if pairing == "unsorted" and len(a) == len(b) and min(len(set(a)), len(set(b))) == 1:
             return Distribution(_normalised(_settled_pairs(a, b)))
-        return Distribution(_normalised(_settle((a, b), count, {})))
-    ways = count(a, b, options.ties)
+        return Distribution(_normalised(_settle((a, b), _telling(a, b, pairing, done), {})))
+    ways = (_count_sorted if pairing == "sorted" else _count_unsorted)(a, b, options.ties)
     return Distribution(_normalised({score: number for (score, _), number in ways.items()}))
+
+
+def _telling(
+    a: tuple[int, ...], b: tuple[int, ...], pairing: Pairing, done: Callable[[float, float], Any]
+) -> Callable[..., _Ways]:
+    """What counts rolls of these pools and of all their dice that may tie, and tells how much of that has been done.
+
+    Counting takes about ten times as long with each column more.
+    """
+    columns = min(len(a), len(b))
+    total: int = 10**columns
+    for some in range(1, columns):
+        total += 10**some * _count_subsets(a, some) * _count_subsets(b, some)
+
+    def count(own: tuple[int, ...], other: tuple[int, ...], ties: str) -> _Ways:
+        if pairing == "unsorted":
+            ways = _count_unsorted(own, other, ties)
+            done(10 ** min(len(own), len(other)), total)
+            return ways
+        left = waiting = 10.0 ** min(len(own), len(other))
+
+        def part(share: float) -> None:
+            nonlocal left, waiting
+            waiting -= share * 10 ** min(len(own), len(other))
+            if left - waiting > total / 1000:  # told now and then: there may be millions of parts
+                done(left - waiting, total)
+                left = waiting
+
+        ways = _count_sorted(own, other, ties, part)
+        done(left, total)
+        return ways
+
+    return count
+
+
+def _count_subsets(pool: tuple[int, ...], count: int) -> int:
+    """How many different choices of so many dice a pool has."""
+    ways = [1] + [0] * count
+    for _, held in _kinds(pool):
+        ways = [sum(ways[max(0, taken - held) : taken + 1]) for taken in range(count + 1)]
+    return ways[count]
 
 
 def _normalised(ways: Mapping[int, int]) -> dict[int, Fraction]:
@@ -104,10 +150,10 @@ def _normalised(ways: Mapping[int, int]) -> dict[int, Fraction]:
 
 
 def _settle(pools: _Tied, count: Callable[..., _Ways], known: dict[_Tied, dict[int, int]]) -> dict[int, int]:
-    """Final score → weight, tied dice rolled again until none is; weights have no common divisor.
+    """Final score → weight, with tied dice rolled again until none is tied; weights have no common divisor.
 
-    A roll in which all pairs tie changes nothing, so it is left out and the rest weighs accordingly. `known` holds
-    what has been worked out and is modified in place.
+    A roll in which all pairs tie changes nothing, so it is left out and the other rolls are renormalised. `known` caches
+    results and is modified in place.
     """
     if pools in known:
         return known[pools]
@@ -130,8 +176,8 @@ def _settle(pools: _Tied, count: Callable[..., _Ways], known: dict[_Tied, dict[i
 
 
 def _settled_pairs(a: tuple[int, ...], b: tuple[int, ...]) -> dict[int, int]:
-    """The same for an unsorted game in which one side's dice are all alike, so that it does not matter which of them
-    the tied ones meet: each pair is rolled on its own until one of its dice is higher."""
+    """The same for an unsorted game in which one side's dice are all of one size. Then it does not matter which of them
+    the tied dice meet, and each pair is rolled on its own until one of its dice is higher."""
     weights: dict[int, int] = {0: 1}
     for size_a, size_b in zip(a, b, strict=True):
         lost, _, won = _faces_against(size_a, size_b)
@@ -153,10 +199,15 @@ def _faces_against(size_a: int, size_b: int) -> tuple[int, int, int]:
 # --- sorted pairs ---------------------------------------------------------------------------------------------------
 
 
-def _count_sorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
-    """Rolls by score and tied dice, highest die against highest. Tied dice are told only where ties="reroll"."""
+def _count_sorted(
+    a: tuple[int, ...], b: tuple[int, ...], ties: str, part: Callable[[float], Any] = lambda share: None
+) -> _Ways:
+    """Rolls by score and tied dice, highest die against highest. Tied dice are listed only with ties="reroll".
+
+    `part` is called with the share that has been done since the last call, where it takes long.
+    """
     if ties != "reroll":
-        # In half points, so that a tie is half way between lost and won.
+        # In half points: a pair that is lost counts 0, a tie that scores nothing 1, a pair that is won 2.
         tie = {"none": 1, "a": 2}[ties]
         columns = min(len(a), len(b))
         return {(exponent - columns, _NOTHING_TIED): number for exponent, number in enumerate(_sweep(a, b, 2, tie)) if number}
@@ -168,15 +219,14 @@ def _count_sorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
                 tied, won = divmod(exponent, columns + 1)
                 ways[won - (columns - tied - won), (a[:tied], b[:tied])] = number
         return ways
-    return _sweep_with_dice(a, b)
+    return _sweep_with_dice(a, b, part)
 
 
 def _sweep(a: tuple[int, ...], b: tuple[int, ...], won: int, tied: int) -> list[int]:
-    """Coefficients of the polynomial that has, for each roll, z to the power of `won` for each pair A wins, and of
-    `tied` for each tied pair.
+    """Coefficients of the sum over all rolls of z ** (`won` for each pair that A wins + `tied` for each tied pair).
 
-    A state is (dice of A not yet placed, the same of B). It tells how many dice of either side are placed and still
-    wait for a partner, because only one side can have such dice: the lead is A's placed dice less B's.
+    A state is (dice of A not yet placed, the same of B). Dice are paired in the order of placing, so only one side can
+    have placed dice that still wait for a partner. Their number is the lead: A's placed dice minus B's.
     """
     columns = min(len(a), len(b))
     bits = (math.prod(a) * math.prod(b)).bit_length()
@@ -190,8 +240,8 @@ def _sweep(a: tuple[int, ...], b: tuple[int, ...], won: int, tied: int) -> list[
         entered_a += more_a
         entered_b += more_b
         offset = entered_a - entered_b
-        # Placing A's and B's dice one after the other costs far less than both at once. Whose dice wait goes second,
-        # so that what the first side leaves unmet are dice of this face, with which the second side's tie.
+        # Placing A's and B's dice one after the other costs far less than both at once. The side whose dice wait is
+        # placed second. Dice that the first side leaves unmet show this face, so the second side's dice tie with them.
         b_placed: dict[tuple[int, int], int] = defaultdict(int)  # A's dice wait, or none
         a_placed: dict[tuple[int, int], int] = defaultdict(int)  # B's dice wait
         for (i, j), ways in states.items():
@@ -232,7 +282,7 @@ def _kinds(pool: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 def _placements(
     kinds: tuple[tuple[int, int], ...], left: tuple[int, ...], face: int
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """What can show the face: (sizes of the dice that do, largest first; how many of each kind are left; ways)."""
+    """The choices of dice that show the face: (their sizes, largest first; how many of each kind are left; ways)."""
     ranges = []
     for (size, _), count in zip(kinds, left, strict=True):
         ranges.append(range(count, count + 1) if face == 1 else range(count + 1) if face <= size else range(1))
@@ -242,7 +292,7 @@ def _placements(
         yield dice, tuple(count - k for count, k in zip(left, taken, strict=True)), ways
 
 
-def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...]) -> _Ways:
+def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...], part: Callable[[float], Any]) -> _Ways:
     """Rolls by score and by which dice tied, for pools of several kinds. Of equal faces the larger die counts as the
     higher, as in the game."""
     kinds_a, kinds_b = _kinds(a), _kinds(b)
@@ -254,7 +304,9 @@ def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...]) -> _Ways:
     }
     start = tuple(count for _, count in kinds_a), tuple(count for _, count in kinds_b)
     states: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[tuple[int, _Tied], int]] = {start: {(0, _NOTHING_TIED): 1}}
-    for face in range(max(a[0], b[0]), 0, -1):
+    faces = range(max(a[0], b[0]), 0, -1)
+    costs = [3.0 ** sum(size >= face for size, _ in (*kinds_a, *kinds_b)) for face in faces]  # roughly, in proportion
+    for face, cost in zip(faces, costs, strict=True):
         after: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[tuple[int, _Tied], int]] = defaultdict(
             lambda: defaultdict(int)
         )
@@ -271,6 +323,7 @@ def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...]) -> _Ways:
                     for (score, (tied_a, tied_b)), number in ways.items():
                         tied = (_merged(tied_a, met_a[:ties]), _merged(tied_b, met_b[:ties]))
                         target[score + points, tied] += number * ways_a * ways_b
+            part(cost / sum(costs) / len(states))
         states = after
     (final,) = states.values()
     return final
@@ -284,8 +337,8 @@ def _merged(dice: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _count_unsorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
-    """Rolls and pairings by score and tied dice: each of the larger pool's dice meets a random one of the smaller's,
-    after the larger pool's spare lowest dice are dropped."""
+    """Rolls and pairings by score and tied dice. The larger pool's spare lowest dice are dropped; each of the rest meets a
+    random one of the smaller pool's dice."""
     if len(a) < len(b) or (len(a) == len(b) and len(set(a)) < len(set(b))):
         swapped = _count_random_pairs(b, a, {"none": 0, "a": -1, "reroll": 0}[ties], ties == "reroll")
         return {(-score, (tied_a, tied_b)): number for (score, (tied_b, tied_a)), number in swapped.items()}
@@ -303,7 +356,7 @@ def _count_random_pairs(larger: tuple[int, ...], smaller: tuple[int, ...], tie_p
     bits = (math.prod(larger) * math.prod(smaller) * math.factorial(columns)).bit_length()
 
     def meet(states: _Met, die: int, outcomes: list[tuple[int, int, int]]) -> _Met:
-        """Let a die of the larger pool meet any of the dice left; `outcomes` are its chances against each kind."""
+        """Let a die of the larger pool meet any of the dice left; `outcomes` (lost, tied, won) counts its results by kind."""
         after: _Met = defaultdict(int)
         for (left, (tied_l, tied_s)), ways in states.items():
             for number, (size, _) in enumerate(kinds):
@@ -334,8 +387,8 @@ def _count_random_pairs(larger: tuple[int, ...], smaller: tuple[int, ...], tie_p
 
 
 def _meet_kept(larger: tuple[int, ...], smaller: tuple[int, ...], start: _Met, meet: Callable[..., _Met]) -> _Met:
-    """The same with spare dice: those of the larger pool are placed from the highest face down, and the first so many
-    are kept."""
+    """The same with spare dice: the larger pool's dice are placed from the highest face down, and as many are kept as the
+    smaller pool has."""
     kinds, met = _kinds(larger), [size for size, _ in _kinds(smaller)]
     columns = len(smaller)
     states: dict[tuple[int, ...], _Met] = {tuple(count for _, count in kinds): start}

@@ -1,9 +1,9 @@
 """Any agent's policy in score dice: at every information set of a roll, or in random games; and the best response to it.
 
-An agent may tell its dice apart by their places and may remember in which order they were shown. So a roll is listed in
-full: each own hand, each order in which the own dice can have been shown, and each way in which the other's can. That
-is the agent's information set. It is asked wherever its own choices can lead. Tied dice that are rolled again are not
-followed; random games are whole ones.
+An agent may tell its dice apart by their places and may remember in which order they were shown. So an information set
+is its hand, the order in which it has shown its dice, and the way in which the other's dice were shown. All of
+them are listed, and the agent is asked at those that its own choices can reach. Tied dice that are rolled again are not
+followed here; random games are played to their end.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ __all__ = [
     "shown_by_highest",
 ]
 
-ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
-MOST_ROLLS = 50_000  # of one pool, that are listed
+ROWS_AT_ONCE = 16_384  # information sets that an agent is asked about in one call
+MOST_ROLLS = 50_000  # rolls of one pool, beyond which none are listed
 
 
 class Roll(NamedTuple):
-    """A roll as everybody sees it before the first column. Pairs hold A's part and B's."""
+    """A roll as both players see it before the first column. Pairs hold A's part and B's."""
 
     chance: float
-    state: np.ndarray  # (1,) with the spare dice dropped; faces of dice in hand mean nothing
+    state: np.ndarray  # (1,) with the spare dice dropped; faces of dice in hand are undefined
     places: tuple[np.ndarray, np.ndarray]  # (columns,) int64: of the dice in hand
     hands: tuple[np.ndarray, np.ndarray]  # (hands, columns) int8: the faces that they can show, all equally likely
 
@@ -57,18 +57,18 @@ class Shown(NamedTuple):
     """The ways in which a player's dice can have been shown in the first c columns, as the other sees them."""
 
     order: np.ndarray  # (ways, c) int64: the dice shown, counted among those in hand before the first column
-    faces: np.ndarray  # (ways, columns) int64: of all those dice; the lowest possible for what is not to be seen
-    parent: np.ndarray  # (ways,) int64: the way one column before
-    chance: np.ndarray  # (ways,) float64: the share of the entries that were listed
+    faces: np.ndarray  # (ways, columns) int64: of all those dice; the lowest possible face for dice that are not seen
+    parent: np.ndarray  # (ways,) int64: the way one column earlier
+    chance: np.ndarray  # (ways,) float64: the share of all entries
     of: np.ndarray  # (entries,) int64: the way of each entry
 
 
-# --- what a roll can come to --------------------------------------------------------------------------------------
+# --- what can happen in a roll ------------------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=4)
 def rolls(variant: Variant) -> tuple[Roll, ...]:
-    """All rolls, told apart as both players can tell them apart before the first column; none if there are too many."""
+    """All rolls that look different to both players before the first column; none if there are too many."""
     pools = variant.options.pools
     if max(map(math.prod, pools)) > MOST_ROLLS:
         return ()
@@ -87,7 +87,7 @@ def rolls(variant: Variant) -> tuple[Roll, ...]:
 
 
 def _different_rolls(variant: Variant) -> Iterator[tuple[np.ndarray, int]]:
-    """States (1,) that differ in the dice that were dropped, and in how many ways the larger pool comes to each."""
+    """States (1,) that differ in the dice that were dropped, each with the number of the larger pool's rolls behind it."""
     pools = variant.options.pools
     state = np.zeros(1, variant.game.state)
     variant.kernels.deal(variant.params, state, np.zeros(1, np.int64))
@@ -110,12 +110,12 @@ def _different_rolls(variant: Variant) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def _orders(dice: int, length: int) -> np.ndarray:
-    """All orders in which so many of the dice can be shown, (orders, length) int64; those that begin alike side by side."""
+    """All orders in which `length` of the dice can be shown, (orders, length) int64, sorted."""
     return np.array(list(itertools.permutations(range(dice), length)), np.int64)
 
 
 def shown_by_highest(hands: np.ndarray, open_hands: bool) -> list[Shown]:
-    """What a player of its highest dice can have shown before each column but the last. Entries: its hands."""
+    """What a player who always shows its highest die can have shown before each column but the last. Entries: its hands."""
     order = np.argsort(-hands, axis=1, kind="stable")
     every = np.arange(len(hands))
     return _told_apart(hands, [(every, order[:, :length]) for length in range(hands.shape[1] - 1)], open_hands)
@@ -131,8 +131,8 @@ def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Shown]:
 
 
 def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]], open_hands: bool) -> list[Shown]:
-    """The ways that are seen to be different. Entries before each column: which hand (m,), and the dice it shows (m, c);
-    those that go on from the same entry stand side by side, as many for each."""
+    """The ways that look different. Entries before each column: which hand (m,), and the dice it shows (m, c). Each entry
+    is followed in the next column by the same number of entries, and these are adjacent."""
     found: list[Shown] = []
     for which, order in entries:
         faces = hands[which]
@@ -150,13 +150,13 @@ def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]],
 
 
 def count_sets(variant: Variant, seat: int, to_highest: bool) -> float:
-    """About how many information sets the seat has against a player of its highest dice, or against any; infinite if
-    there are too many rolls."""
+    """About how many information sets the seat has against a player who always shows its highest die, or against any;
+    infinite if there are too many rolls."""
     total = 0 if rolls(variant) else math.inf
     for roll in rolls(variant):
         hands, others = roll.hands[seat], roll.hands[1 - seat]
         columns = hands.shape[1]
-        subsets = [1, *itertools.repeat(0, columns)]  # ways for so many of the other's dice to show
+        subsets = [1, *itertools.repeat(0, columns)]  # by k: ways in which k of the other's dice can have been shown
         for faces in roll.faces(1 - seat):
             subsets = [more + fewer * faces for more, fewer in zip(subsets, [0, *subsets])]
         for column in range(columns - 1):
@@ -206,7 +206,7 @@ def policy(
     seed: int,
     look: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] = lambda states, chances, weights: None,
 ) -> list[np.ndarray]:
-    """The agent's chances at the information sets that it can come to, for each column but the last.
+    """The agent's chances at the information sets that it can reach, for each column but the last.
 
     Args:
         variant: the game.
@@ -215,12 +215,12 @@ def policy(
         roll: of both pools.
         shown: what the other can have shown.
         seed: of the agent's random streams.
-        look: told, as the agent is asked, of the states (n,), its chances of all actions (n, actions), and the chance of
-            each information set if the other's entries are all as likely (n,).
+        look: called whenever the agent has been asked, with the states (n,), its chances of all actions (n, actions), and
+            the chance of each information set if all of the other's entries are equally likely (n,).
 
     Returns:
-        For each column (hands, own orders, ways, columns) float64, by dice in hand before the first column; 0 where the
-        agent does not come.
+        For each column (hands, own orders, ways, columns) float64, by dice in hand before the first column; 0 at
+        information sets that the agent does not reach.
     """
     hands, places = roll.hands[seat], roll.places[seat]
     columns = len(places)
@@ -256,7 +256,7 @@ def _dealt(variant: Variant, count: int, seed: np.random.SeedSequence) -> np.nda
 
 
 def answers_at_random(variant: Variant, agent: Any, seed: int) -> bool:
-    """Whether the agent's answers are seen to be random (its `is_random`) when it is asked a few times."""
+    """Whether the agent's answers turn out to be random (its `is_random`) when it is asked a few times."""
     streams = new_streams(seed, 100)
     states = _dealt(variant, len(streams), np.random.SeedSequence(seed))
     ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), streams))
@@ -271,15 +271,15 @@ def in_games(
     seed: list[int],
     rate: Callable[[np.ndarray, int, np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """How the agent's choices are rated in random games against a player of its highest dice.
+    """How the agent's choices are rated in random games against a player who always shows its highest die.
 
     Args:
         variant: the game.
         agent: states its probabilities; it is asked where it has a choice.
         seat: the agent's.
         count: how many games.
-        seed: fixes the games and what is drawn from the agent's chances: agents that choose alike meet the same.
-        rate: told states (n,), the seat and the agent's chances (n, actions), says how each choice is rated (n,).
+        seed: fixes the games and what is drawn from the agent's chances: agents with equal chances play the same games.
+        rate: (states (n,), the seat, the agent's chances (n, actions)) → how each choice is rated (n,).
 
     Returns:
         The sum of the ratings in each game, (count,) float64.
@@ -292,7 +292,7 @@ def in_games(
         others = going[states["seat"][going] != seat]
         chances = _chances(variant, agent, states, mine, streams)
         ratings[mine] += rate(states[mine], seat, chances)
-        drawn = rng.random(count, np.float32)[mine]  # in steps of 2**-24, so that rounding leaves no sum of chances below
+        drawn = rng.random(count, np.float32)[mine]  # at most 1 − 2**-24: below a rounded sum of chances
         variant.kernels.play(variant.params, states, mine, (chances.cumsum(axis=1) > drawn[:, None]).argmax(axis=1))
         hands = np.where(states["status"][others, 1 - seat] == HELD, states["faces"][others, 1 - seat], 0)
         variant.kernels.play(variant.params, states, others, hands.argmax(axis=1))  # the first of equal ones
@@ -334,8 +334,9 @@ def best_response(variant: Variant, seat: int, roll: Roll, shown: list[Shown], p
     numbers = [{tuple(order): number for number, order in enumerate(_orders(columns, c).tolist())} for c in range(columns - 1)]
 
     def respond(own: tuple[int, ...], other: tuple[int, ...], reach: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """What is won after these dice were shown, summed over what the responder cannot see: of the shape above, with 1
-        for dice not shown. `reach` (policies, hands, others): the agent's part in coming here; `score` (hands, others)."""
+        """What is won after these dice were shown, summed over what the responder cannot see: of the shape above, with
+        length 1 for dice not shown. `reach` (policies, hands, others): the agent's reach probabilities; `score` (hands,
+        others)."""
         column = len(own)
         if column == columns:
             return (reach * (score if variant.params.pay_score else np.sign(score))).reshape(shape)

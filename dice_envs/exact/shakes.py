@@ -1,11 +1,11 @@
 """Exact analysis of the cooperative Shakes: closed forms, policies' distributions, Bayes-optimal play, agents' measures.
 
-All that a policy can know is its tally: patients treated and saved with each treatment. Before the first patient the
-treatments are alike, so tallies that differ only in the order of the treatments are one; for policies that do not
-tell treatments apart by name (`merged=True`) that leaves one in 340 of the tallies of six players. Policies that
-do, such as a trained network, are worked through tally by tally (`merged=False`).
+All that a policy needs to know is the tally: patients treated and saved with each treatment. Before the first patient
+all treatments are equivalent. So for policies that do not tell treatments apart by their place, tallies that differ only
+in the order of the treatments are merged (`merged=True`), which leaves one in 340 of the tallies of six players. Policies
+that do, such as a trained network, are evaluated tally by tally (`merged=False`).
 
-Everything is summed in float64 over terms that are not negative, so figures are good to about 12 digits.
+Everything is summed in float64 over non-negative terms, so figures are good to about 12 digits.
 """
 
 from __future__ import annotations
@@ -41,20 +41,19 @@ __all__ = [
     "efficacy_chances",
     "evaluate",
     "kept_die",
-    "measure",
     "solve",
     "success_chances",
     "tallies",
 ]
 
-MOST_TALLIES = 20_000_000  # after any number of patients, all together; more would not fit into a few GiB
+MOST_TALLIES = 20_000_000  # over all numbers of patients together; more would not fit into a few GiB
 TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more
 ROWS_AT_ONCE = 1 << 16
 MOST_ASKED = 10_000_000  # positions at which `measure` asks an agent; where there are more it plays games instead
-GAMES = 20_000  # so many, unless told otherwise
-LEAST_GAMES = 100  # fewer say nothing of how far results spread
+GAMES = 20_000  # how many it plays by default
+LEAST_GAMES = 100  # fewer give no usable estimate of the error
 _Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
-TABLE_STEP = 8  # tables are built for a multiple of so many patients, so that the next patient finds them made
+TABLE_STEP = 8  # tables are built for multiples of this many patients, so that the next patients reuse them
 
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """(treated (m, n), saved (m, n)) → the chance that each treatment is chosen, (m, n) float64, rows summing to 1."""
@@ -84,7 +83,7 @@ class Problem(NamedTuple):
 
 
 def kept_die(treated: int, saved: int, faces: int = FACES) -> list[Fraction]:
-    """P(the kept die shows v) for v = 1 … faces, for a maester who has treated and saved so many.
+    """P(the kept die shows v) for v = 1 … faces, for a maester with these numbers of patients treated and saved.
 
     The kept die is the (saved + 1)-th lowest of treated + 1 dice, so it is at most v if at least saved + 1 of them
     are: P = P(Bin(treated + 1, v / faces) > saved), which is the distribution function at v / faces of a
@@ -143,13 +142,13 @@ def _dice_table(most_treated: int) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def _argument(codes, equal, lower, random_ties, out):
-    """Write who wins: a recursion over the sets of maesters who may be tied. Modified in place."""
+    """Write each maester's chance to win: a recursion over the sets of maesters who may be tied. Modified in place."""
     count, n = codes.shape
     sets = 1 << n
     faces = equal.shape[1]
     all_equal = np.empty((sets, faces))  # P(all of the set keep v)
     all_lower = np.empty((sets, faces))
-    wins = np.zeros((sets, n))  # who wins when this set argues
+    wins = np.zeros((sets, n))  # P(each maester wins when this set argues)
     for row in range(count):
         all_equal[0] = 1.0
         all_lower[0] = 1.0
@@ -189,10 +188,10 @@ def _argument(codes, equal, lower, random_ties, out):
 
 
 def argument_chances(treated: np.ndarray, saved: np.ndarray, ties: Literal["again", "random"] = "again") -> np.ndarray:
-    """Who wins the argument when all maesters argue, (m, n) float64, in closed form.
+    """P(each maester wins the argument when all argue), (m, n) float64, in closed form.
 
     With ties argued again, let P(S, U) be the chance that of those in S exactly U keep the highest die. Then i wins
-    among S with W(S, i) = [P(S, {i}) + sum over U between of P(S, U) W(U, i)] / (1 - P(S, S)).
+    among S with W(S, i) = [P(S, {i}) + sum of P(S, U) W(U, i)] / (1 - P(S, S)), summed over U strictly between {i} and S.
     """
     equal, lower = _dice_table(_rounded(int(treated.max(initial=0))))
     out = np.empty(treated.shape)
@@ -266,7 +265,7 @@ def efficacy_chances(problem: Problem, treated: np.ndarray, saved: np.ndarray) -
     count = np.repeat(np.arange(most + 1), np.arange(1, most + 2))
     good = np.arange(len(count)) - count * (count + 1) // 2
     for pips in problem.kinds:
-        # Relative to a treatment that saves half, which keeps long records within floating point's range.
+        # Relative to a treatment that saves half, so that the likelihoods of long records stay within float64's range.
         likelihood[pips] = (2 * pips / FACES) ** good * (2 - 2 * pips / FACES) ** (count - good)
     kind_of = np.zeros(FACES + 1, np.int64)
     kind_of[list(problem.kinds)] = range(len(problem.kinds))
@@ -290,7 +289,7 @@ def best_of(scores: np.ndarray) -> np.ndarray:
 
 
 class _Level(NamedTuple):
-    """All tallies after so many patients."""
+    """All tallies after one number of patients."""
 
     treated: np.ndarray  # (m, n) int16
     saved: np.ndarray  # (m, n) int16
@@ -306,7 +305,7 @@ def _keys(codes: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _bits(problem: Problem) -> int:
-    """Bits that hold a code, so that a key holds one for each treatment. ValueError where that is too much."""
+    """Bits that hold a code; a key holds one code for each treatment. ValueError if there are too many tallies."""
     patients, n = problem.num_patients, len(problem.efficacies)
     bits = (((patients + 1) * (patients + 2)) // 2).bit_length()
     about = math.comb(patients + 2 * n, 2 * n) // math.factorial(n)
@@ -320,7 +319,7 @@ def _bits(problem: Problem) -> int:
 
 @functools.lru_cache(maxsize=2)
 def tallies(problem: Problem, merged: bool = True) -> list[_Level]:
-    """All tallies that can come about, one level for each number of patients treated, 0 to num_patients.
+    """All tallies that can be reached, one level for each number of patients treated, 0 to num_patients.
 
     Args:
         problem: the game.
@@ -426,7 +425,7 @@ class Evaluation:
             variation distance between the two, averaged over patients.
         most_dice: P(the largest number of dice that a maester has to throw at once in a game is k), (num_patients + 1,)
             float64, for games in which every maester argues.
-        most_treated: P(the treatment used most is given to k patients), likewise.
+        most_treated: P(the treatment used most is given to k patients), (num_patients + 1,) float64.
     """
 
     distribution: np.ndarray
@@ -443,8 +442,8 @@ def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluatio
 
     Args:
         problem: the game.
-        policy: see `Policy`. With `merged` it is only asked about one order of each tally, so its choice must go
-            with the treatments when they change places.
+        policy: see `Policy`. With `merged` it is asked about one order of each tally only, so it must be equivariant:
+            treatments that change places take their chances with them.
         merged: False for policies that tell treatments apart by their place.
 
     Raises:
@@ -551,7 +550,7 @@ def _winners(sets: np.ndarray, treated: np.ndarray, saved: np.ndarray, ties: Lit
 
 
 def as_tally_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0) -> Policy:
-    """Whose treatment a patient gets when every maester at the table is an agent that looks at the tally alone.
+    """Whose treatment a patient gets when every maester at the table is an agent that looks at the tally only.
 
     It is asked once for each tally and maester, as the one who speaks first. The order of speaking matters only where all
     may yield, because then the last must argue.
@@ -577,7 +576,7 @@ def as_tally_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int
 
 @functools.lru_cache(maxsize=8)
 def _histories(spoken: int) -> np.ndarray:
-    """All that the first `spoken` maesters can have said, (7**spoken, spoken) int8: the die each kept, or SILENT."""
+    """All possible outcomes of the first `spoken` maesters, (7**spoken, spoken) int8: the die each kept, or SILENT."""
     said = list(itertools.product(range(FACES + 1), repeat=spoken))
     return np.array(said, np.int8).reshape(len(said), spoken)
 
@@ -682,7 +681,7 @@ def _policies(variant: Variant, agent: Any, seed: int) -> list[Policy]:
 
 
 def _positions(variant: Variant, agent: Any) -> int:
-    """At how many positions the agent has to be asked if no tallies are merged."""
+    """The number of positions at which the agent has to be asked if no tallies are merged."""
     n, patients = variant.options.num_players, variant.options.patients
     met = math.comb(patients - 1 + 2 * n, 2 * n)  # tallies
     if variant.options.mode == "physician":
@@ -727,7 +726,7 @@ class _Outcome(NamedTuple):
         return _Z95 * math.sqrt(variance / (self.games - 1))
 
     def chance_error(self, chance: float) -> float:
-        """The 95 % half-width of a chance, Wilson's, which is not 0 where all games end alike."""
+        """The 95 % half-width of a chance, by Wilson's interval, which is not 0 when all games end in the same way."""
         if not self.games:
             return 0.0
         z2 = _Z95**2 / self.games
@@ -752,7 +751,7 @@ def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int],
 
 @functools.lru_cache(maxsize=16)
 def _random_exactly(variant: Variant) -> _Outcome:
-    """Uniformly random play, which every score needs: ten seconds' work at a table of four."""
+    """Uniformly random play. Cached, because every score needs it and a table of four takes ten seconds."""
     return _exactly(variant, Uniform(), 0, lambda amount, total: None)
 
 
@@ -764,15 +763,15 @@ def _by_playing(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Patients saved and P(win), what the game rewards first. See `dice_envs.exact.GameMeasure`.
+    """Patients saved and P(win); the one that the game rewards comes first. See `dice_envs.exact.GameMeasure`.
 
     A physician is asked at every tally. At the table the agent plays every maester, and is asked at every tally, for each
-    seat that may open the game and all dice that others may have kept. Above MOST_ASKED positions (a physician with six
-    treatments, four maesters) GAMES games are played instead, or `effort.sample`.
+    seat that may open the game and all dice that others may have kept. Above MOST_ASKED positions (such as a physician
+    with six treatments, or four maesters) GAMES games are played instead, or `effort.sample`.
 
-    An agent with an attribute `tally_alone` = True promises that it looks at the tally alone, that its probabilities
-    follow treatments that change places, and that at a table one maester or more always argues by choice. Then tallies can
-    be merged, and the measure is exact for all sizes that are solved.
+    An agent with an attribute `tally_alone` = True makes three promises. It looks at the tally only. Treatments that change
+    places take its probabilities with them. At a table, at least one maester always chooses to argue. Then tallies can be
+    merged, and the measure is exact for all sizes that can be solved.
 
     Takes seconds for agents that answer quickly; a minute and 3 GiB for a physician with five treatments whose
     tallies cannot be merged.

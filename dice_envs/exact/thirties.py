@@ -1,9 +1,9 @@
 """The game of 30s solved: any strategy's score distribution, the best strategy for a goal, the second stage, in integers.
 
-With k dice on the table all that can come is a whole number of cases out of faces**k, and after them fewer dice are
-thrown. So every chance is counted in units of faces ** -(1 + 2 + ... + k), and nothing is rounded before it is
-printed. Python's integers have no largest value: eight dice of eight faces (8**36 cases) are as exact as one.
-Agents, which may choose at random, are worked through in float64 (`policy_of`, `score_chances`, `measure`).
+A throw of k dice has faces**k equally likely cases, and each later throw has fewer dice. So with k dice on the table
+every probability is a whole multiple of faces ** -(1 + 2 + ... + k), and nothing is rounded before it is printed.
+Python's integers are unbounded: eight dice of eight faces (8**36 cases) are as exact as one. Agents may choose at
+random, so they are evaluated in float64 (`policy_of`, `score_chances`, `measure`).
 
 Source: M. Veeningen, "The game of 30s: an analysis" (2008), sections 2, 3 and 6.
 """
@@ -38,7 +38,6 @@ __all__ = [
     "differences",
     "expected_given",
     "foreknowledge",
-    "measure",
     "policy_of",
     "relative_skill",
     "score_chances",
@@ -50,7 +49,7 @@ __all__ = [
     "worths",
 ]
 
-ROWS_AT_ONCE = 16_384  # positions at which an agent is asked in one call
+ROWS_AT_ONCE = 16_384  # positions that an agent is asked about in one call
 
 Dice = tuple[int, ...]  # face values in rising order
 
@@ -73,7 +72,7 @@ class Rules(NamedTuple):
         return self.num_dice * self.num_faces
 
     def cases(self, num_dice: int) -> int:
-        """In how many equally likely cases chances with so many dice on the table are counted."""
+        """The denominator of probabilities with this many dice on the table: the number of equally likely cases."""
         return self.num_faces ** (num_dice * (num_dice + 1) // 2)
 
 
@@ -85,8 +84,8 @@ class Strategy:
         name: as tables show it.
         choose: the choice, 0 … len(throw) - 1, for a throw (face values in rising order) and, unless the strategy is
             simple, for what lies aside.
-        sees: "throw": choose(throw), a simple strategy; the others are full ones, "total": choose(throw, pips aside),
-            "aside": choose(throw, dice aside in rising order).
+        sees: what `choose` is given. "throw": choose(throw), a simple strategy. "total": choose(throw, pips aside).
+            "aside": choose(throw, dice aside in rising order). The last two are full strategies.
     """
 
     name: str
@@ -137,7 +136,7 @@ def asides(rules: Rules) -> Iterator[Dice]:
 
 
 class Distribution(NamedTuple):
-    """Scores `first`, `first` + 1, … with the chances `weights` / `total`."""
+    """Scores `first`, `first` + 1, … with the probabilities `weights` / `total`."""
 
     first: int
     weights: tuple[int, ...]
@@ -158,7 +157,7 @@ class Distribution(NamedTuple):
 
 
 class Player:
-    """A strategy with its rules: where it leads from any position. Results are kept, so asking again is cheap."""
+    """A strategy with its rules, and what it leads to from any position. Results are cached."""
 
     def __init__(self, rules: Rules, strategy: Strategy) -> None:
         self.rules = rules
@@ -167,7 +166,7 @@ class Player:
         self._to_come: dict[Any, int] = {}
 
     def _moves_from(self, num_dice: int, key: Any) -> dict[tuple[int, Any], int]:
-        """(dice thrown again, what goes aside: dice or their sum) → in how many cases."""
+        """(dice thrown again, what goes aside: dice or their sum) → number of cases."""
         at = (num_dice, None if self.strategy.simple else key)
         moves = self._moves.get(at)
         if moves is None:
@@ -191,7 +190,7 @@ class Player:
             for key, weight in reached[k].items():
                 for (again, kept), ways in self._moves_from(k, key).items():
                     after = self._add(key, kept)
-                    # Dice numbers that are passed over count their cases too, so that all add up to one total.
+                    # Throws that are skipped count their cases too, so that all weights have the same denominator.
                     cases = weight * ways * (rules.cases(k - 1) // rules.cases(again))
                     reached[again][after] = reached[again].get(after, 0) + cases
         weights = Counter[int]()
@@ -222,13 +221,13 @@ class Player:
         return sum(aside) + Fraction(self._score_to_come(dice, self.strategy.key(tuple(aside))), self.rules.cases(dice))
 
     def expected_with(self, num_dice: int) -> Fraction:
-        """The expected score of that many dice on their own, for simple strategies."""
+        """The expected score of that many dice alone, for simple strategies."""
         if not self.strategy.simple:
             raise ValueError(f"{self.strategy.name} is not simple: its choices depend on what lies aside")
         return Fraction(self._score_to_come(num_dice, 0), self.rules.cases(num_dice))
 
     def advice(self, throw: Dice, aside: Dice = ()) -> tuple[int, Fraction]:
-        """How many dice to throw again, and the score then to be expected, dice aside included."""
+        """How many dice to throw again, and the expected final score after that, dice aside included."""
         again = self.strategy(throw, tuple(aside))
         kept = tuple(sorted((*aside, *throw[again:])))
         if again == 0:
@@ -239,7 +238,7 @@ class Player:
 def differences(rules: Rules, first: Strategy, second: Strategy) -> Iterator[tuple[Dice, Dice, int, int]]:
     """(throw, aside, first's choice, second's choice) wherever they differ, reachable or not.
 
-    Two simple strategies are compared for every throw with nothing said of what lies aside: aside is ().
+    Two simple strategies do not depend on what lies aside, so they are compared once for every throw: aside is ().
     """
     if first.simple and second.simple:
         positions: Any = (((), k) for k in range(1, rules.num_dice + 1))
@@ -256,7 +255,10 @@ def differences(rules: Rules, first: Strategy, second: Strategy) -> Iterator[tup
 
 
 def second_stage(rules: Rules) -> tuple[Fraction, ...]:
-    """The chances that 0, 1, … num_dice dice are put aside in one go of the second stage (section 2)."""
+    """The chances that 0, 1, … num_dice dice are put aside in one round of the second stage (section 2).
+
+    A round ends when no new die shows the face, or when all dice are aside; after all dice a new round starts.
+    """
     hit = Fraction(1, rules.num_faces)
 
     @functools.cache
@@ -279,12 +281,12 @@ def second_stage(rules: Rules) -> tuple[Fraction, ...]:
 def expected_given(rules: Rules) -> tuple[Fraction, ...] | None:
     """The second stage's expected points for x = 0, 1, … most - target (0 for x = 0), without a bound on restarts.
 
-    With points P so far and face f they are A P + B(f), where b is the chance that all dice come aside and m the mean
-    pips / f of a go that does not: A = (1 - b) / (1 - 2b), B(f) = m f + b (2 dice f A + B(f + 1)), and B(f + 1) is
-    B(f) for the highest face.
+    With points P so far and face f the expectation is A P + B(f). Let b be the chance that all dice come aside in a
+    round, and m the expected number of dice aside, counted as 0 where all are. Then A = (1 - b) / (1 - 2b) and
+    B(f) = m f + b (2 dice f A + B(f + 1)). For the highest face, B(f) takes the place of B(f + 1).
 
     Returns:
-        None where it is infinite: with two faces half of all goes double the points.
+        None where it is infinite: with two faces half of all rounds double the points.
     """
     chances = second_stage(rules)
     again = chances[-1]
@@ -306,7 +308,7 @@ def expected_given(rules: Rules) -> tuple[Fraction, ...] | None:
 def second_stage_points(rules: Rules, excess: int, restarts: int) -> dict[int, Fraction]:
     """The chance of each number of points a second stage from `excess` gives with at most that many restarts.
 
-    What is left of 1 is the chance of more restarts.
+    The missing probability is that of more restarts.
     """
     chances = second_stage(rules)
     found: dict[int, Fraction] = {}
@@ -348,18 +350,18 @@ def worths(rules: Rules, goal: str) -> list[Fraction]:
 
 @functools.lru_cache(maxsize=64)
 def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
-    """The best strategy for a goal, and what it is worth: the expected reward of the environment with that goal.
+    """The best strategy for a goal, and its value: the expected reward of the environment with that goal.
 
-    A choice depends on the dice aside through their sum only (for "maximize" not at all). Equal values go to the
-    higher expected score (section 3.1), then to the fewer dice thrown again.
+    A choice depends on the dice aside through their sum only (for "maximize" not at all). Of choices with equal values
+    the one with the higher expected score is taken (section 3.1), then the one that throws fewer dice again.
 
     Raises:
         ValueError: see `worths`.
     """
     worth = worths(rules, goal)
     unit = math.lcm(*(value.denominator for value in worth))
-    # One integer holds value and expected score: `value * above + score`, where `above` exceeds every score, so that
-    # comparing it compares values first. Both are sums over cases, so this one can be summed over them as well.
+    # One integer holds value and expected score: `value * above + score`, where `above` exceeds every score. So comparing
+    # it compares values first. Both are sums over cases, so this integer can be summed over cases as well.
     above = (rules.most + 1) * rules.cases(rules.num_dice)
     ends = [int(value * unit) * above + score for score, value in enumerate(worth)]
     values = [np.array(ends, object)]  # by dice on the table, then by pips aside, in units of 1 / (cases * unit)
@@ -368,7 +370,7 @@ def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
         possible = throws(dice, rules.num_faces)
         ways = np.array([count for _, count in possible], object)
         shown = np.array([throw for throw, _ in possible])
-        kept = shown[:, ::-1].cumsum(axis=1)[:, ::-1]  # (throws, dice): pips kept if so many are thrown again
+        kept = shown[:, ::-1].cumsum(axis=1)[:, ::-1]  # (throws, dice): pips kept, by number thrown again
         fewest = rules.num_dice - dice
         totals = np.arange(fewest, fewest * rules.num_faces + 1)
         options = np.empty((len(totals), len(possible), dice), object)
@@ -440,14 +442,14 @@ def analyse(rules: Rules, strategy: Strategy | Player) -> Analysis:
 
 
 def foreknowledge(rules: Rules) -> Distribution:
-    """The score of a player who knows every throw to come, when what follows different choices is independent.
+    """The score of a player who knows all throws to come, if different choices lead to independent throws.
 
-    The best score with k dice is, over the number j thrown again, the best of what is kept plus an independent best
-    with j dice: the chance that it is at most s is a product. Counted in faces ** (2**k - 1) cases (section 6 of the
-    paper simulated it).
+    The best score with k dice is the maximum, over the number j thrown again, of the pips kept plus an independent best
+    score with j dice. So the chance that it is at most s is a product over j. It is counted in faces ** (2**k - 1) cases
+    (section 6 of the paper simulated it).
     """
     faces, most = rules.num_faces, rules.most
-    at_most = [[1] * (most + 1)]  # by number of dice, then by score s: in how many cases the best is at most s
+    at_most = [[1] * (most + 1)]  # by number of dice, then by score s: number of cases in which the best is at most s
     for dice in range(1, rules.num_dice + 1):
         cumulative = [0] * (most + 1)
         for throw, ways in throws(dice, faces):
@@ -467,7 +469,7 @@ def foreknowledge(rules: Rules) -> Distribution:
 
 
 def relative_skill(beginner: Fraction, best: Fraction, knowing: Fraction) -> Fraction:
-    """LE / (LE + RE): the learning effect (best - beginner) in the whole gap up to a player who knows (section 6)."""
+    """LE / (LE + RE): the learning effect (best - beginner) as a share of the gap to foreknowledge (section 6)."""
     return (best - beginner) / (knowing - beginner)
 
 
@@ -513,7 +515,7 @@ def strategy_of(agent: Agent, options: Options, name: str = "agent") -> Strategy
     So a trained policy is measured exactly, not by sampling. `policy_of` is for agents that choose at random.
 
     Raises:
-        ValueError: the agent's choices are random: asked twice, it does not answer alike.
+        ValueError: the agent's choices are random: asked twice, it gave different answers.
     """
     variant = _variant_of(options)
     rules, states = Rules.of(options), _positions(variant)
@@ -535,14 +537,14 @@ def policy_of(
         agent: see `dice_envs.agent.ask_probabilities`.
         options: of the game.
         seed: of the agent's own random stream.
-        done: told of progress as (positions asked for since the last call, positions in all).
+        done: called with progress, as (positions asked about since the last call, positions in all).
 
     Returns:
         (positions, num_dice) float64, the probability of throwing 0, 1, … dice again: for all dice aside in the order of
         `asides`, all throws in the order of `throws`.
 
     Raises:
-        AgentError: the agent's probabilities are no distribution over the legal actions.
+        AgentError: the agent's probabilities are not a distribution over the legal actions.
     """
     variant = _variant_of(options)
     states = _positions(variant)
@@ -558,8 +560,8 @@ def policy_of(
 def score_chances(rules: Rules, policy: np.ndarray) -> np.ndarray:
     """P(score = s) for s = 0, 1, … most, (most + 1,) float64, of a policy as `policy_of` gives it.
 
-    Summed forwards over what lies aside. A set of dice is known by a code, the sum of its dice's places, which
-    rises in the order of `throws`.
+    Summed forwards over what lies aside. A set of dice has a code, the sum of its dice's entries in `places`. Codes rise
+    in the order of `throws`.
     """
     n, faces = rules.num_dice, rules.num_faces
     places = -((n + 1) ** np.arange(faces, -1, -1, dtype=np.int64))  # by face value
@@ -576,7 +578,7 @@ def score_chances(rules: Rules, policy: np.ndarray) -> np.ndarray:
         flow = policy[start : start + size].reshape(len(codes[aside]), len(ways), n) * ways[None, :, None]
         flow *= reached[aside][:, None, None]
         start += size
-        kept = places[shown[dice]][:, ::-1].cumsum(axis=1)[:, ::-1]  # (throws, dice): code of the rest if so many go again
+        kept = places[shown[dice]][:, ::-1].cumsum(axis=1)[:, ::-1]  # (throws, dice): code of the dice kept
         score = shown[aside].sum(axis=1)[:, None] + shown[dice].sum(axis=1)
         chances += np.bincount(score.ravel(), flow[:, :, 0].ravel(), rules.most + 1)
         for again in range(1, dice):
@@ -587,7 +589,7 @@ def score_chances(rules: Rules, policy: np.ndarray) -> np.ndarray:
 
 # --- the measure ----------------------------------------------------------------------------------------------------------
 
-_QUANTITIES = {  # by the goal that is best for it: name, unit, and −1 where it is to be low
+_QUANTITIES = {  # by the goal that optimises it: name, unit, and −1 where low values are good
     "maximize": ("expected score", "pips", 1),
     "thirty_or_over": ("P(target or more)", "probability", 1),
     "minimize_loss": ("points below the target", "points", -1),
@@ -595,11 +597,11 @@ _QUANTITIES = {  # by the goal that is best for it: name, unit, and −1 where i
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """The expected value of the goal, and what other goals ask for. See `dice_envs.exact.GameMeasure`.
+    """The expected value of the goal, and the quantities of the other goals. See `dice_envs.exact.GameMeasure`.
 
     All are exact. The agent is asked once in every position: 11,914 of them with six dice of six faces, 483,879 with
-    eight of eight. Each quantity is held against the best strategy for that one alone, so no strategy reaches the optimum
-    of all of them.
+    eight of eight. Each quantity is compared with the best strategy for that quantity alone, so in general no strategy
+    reaches all the optima.
 
     Raises:
         ValueError: the variant is the table game.

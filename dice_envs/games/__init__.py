@@ -1,1 +1,1 @@
-"""The games, one file each. Every module here that ends with `GAME = Game(...)` is found by itself."""
+"""The games, one file each. Every module here that ends with `GAME = Game(...)` is found automatically."""

@@ -12,15 +12,15 @@ Source
 
 Readings
     - The bag `fair` holds one of each of the 32 dice that average 3.5 (the source's avgfaces.txt), `all` one of each
-      of the 462; a list of codes holds what it lists, equal dice included.
-    - The source's rules redraw after a scratch (`scratch="redraw"`), its simulator records the scratch and stops
+      of the 462. A list of codes is itself the bag, and may repeat a code.
+    - The source's rules redraw after a scratch (`scratch="redraw"`). Its simulator records the scratch and stops
       (`scratch="draw"`, reward 0 for both).
-    - Dice that can only tie would be redrawn for ever: after MAX_DRAWS scratches a game is drawn. With the fair dice
-      one draw in two hundred is a scratch, so this does not happen to them.
-    - Remaining dice close up, as in the source's logs: a choice counts the dice that are left, from 0.
+    - A bag whose dice can only tie would be redrawn forever, so after MAX_DRAWS scratches the game ends in a draw. With
+      the fair dice a scratch has probability 1/200, so the cap is never reached in practice.
+    - The remaining dice are renumbered after a tie, as in the source's logs: action k is the k-th die left, from 0.
 
 Actions
-    0 … hand_size-1     which of the own remaining dice to roll; seat 0 commits, then seat 1, which cannot see it
+    0 … hand_size-1     which of its remaining dice the seat rolls; seat 0 commits, then seat 1, which cannot see it
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from dice_envs.view import Block, Picture, Row, offsets, seat_name
 
 MAX_HAND = 5
 NUM_FACES = 6
-MAX_BAG = int(np.iinfo(np.int16).max)  # dice of a bag: while they are drawn, hands hold places of the bag as int16
-MAX_DRAWS = 100  # so many scratches in a row end a game as drawn
+MAX_BAG = int(np.iinfo(np.int16).max)  # dice in a bag: during a draw, hands hold positions in the bag as int16
+MAX_DRAWS = 100  # this many scratches end a game in a draw
 GONE = -1  # in place of a die that has been put away
 NONE = -1  # value of `committed` when seat 0 has yet to commit
 FAIR_PIPS = 21  # what the faces of a die that averages 3.5 add up to
@@ -63,7 +63,7 @@ class Options:
         dice: the bag: "fair" (the 32 dice that average 3.5), "all" (all 462), or a list of up to 32767
             codes such as 123456.
         hand_size: dice each player draws, 1 to 5.
-        scratch: what follows when all dice have tied: "redraw" from the whole bag, or "draw", the game is drawn.
+        scratch: what follows when all dice have tied: "redraw": new hands from the whole bag; "draw": the game is a draw.
     """
 
     dice: Literal["fair", "all"] | tuple[int, ...] = "fair"
@@ -150,8 +150,8 @@ STATE = state_dtype(
         ("draws", np.int16),  # draws from the bag so far
         ("shown_hands", np.int16, (2, MAX_HAND)),  # the hands at the last roll
         ("shown_left", np.int8),  # dice in each of them; 0 before the first roll
-        ("choices", np.int8, (2,)),  # the dice then chosen, as actions
-        ("results", np.int8, (2,)),  # what they rolled, 1 … 6
+        ("choices", np.int8, (2,)),  # the dice chosen for that roll, as actions
+        ("results", np.int8, (2,)),  # the faces they rolled, 1 … 6
     ]
 )
 
@@ -182,7 +182,7 @@ def _draw(params, state):
         hands[0, i] = GONE
         hands[1, i] = GONE
     for k in range(2 * size):
-        # Places in the bag first: a place that is taken is drawn again.
+        # Draw positions in the bag first; draw again if a position is taken.
         taken = True
         place = 0
         while taken:
@@ -216,7 +216,7 @@ def random_action(params, state):
 
 @kernel(allocates=False, inline=True)
 def play(params, state, action):
-    """Commit to a die; after seat 1 both roll. Modified in place."""
+    """Commit to a die; when seat 1 has committed, roll both dice. Modified in place."""
     clear_rewards(state)
     if state["committed"] == NONE:
         state["committed"] = action
@@ -245,7 +245,7 @@ def play(params, state, action):
 
 @kernel(allocates=False)
 def _put_away(params, state, first, second):
-    """After a tie: both dice go, and the next choice, draw or end comes."""
+    """After a tie: remove both dice; then the next choice, a new draw or the end of the game follows."""
     hands = state["hands"]
     left = np.int64(state["left"]) - 1
     for i in range(left):
@@ -281,8 +281,8 @@ def duel(one, two):
 
 @kernel(allocates=False)
 def expect(params, state, action, rewards):
-    """Play the action with the roll averaged over: writes each seat's expected reward into `rewards` (seats,) and
-    returns the chance of a tie, after which the state then stands. Both modified in place."""
+    """Play the action, taking the expectation over the roll: writes each seat's expected reward into `rewards` (seats,)
+    and returns the probability of a tie. The state becomes the one after a tie. Both modified in place."""
     rewards[0] = 0.0
     rewards[1] = 0.0
     if state["committed"] == NONE:
@@ -311,14 +311,14 @@ def observe(params, state, seat, out):
 
 @kernel(allocates=False)
 def reroll_hidden(params, state, seat):
-    """Draw seat 0's commitment again where the seat cannot see it. Modified in place."""
+    """Draw seat 0's commitment again if the seat cannot see it. Modified in place."""
     if seat == 1 and state["committed"] != NONE:
         state["committed"] = below(state, state["left"])
 
 
 @kernel(allocates=False)
 def retract(params, state):
-    """Take back the commitment that waits to be revealed, if any. Modified in place."""
+    """Undo seat 0's commitment, if there is one. Modified in place."""
     if state["committed"] != NONE:
         state["committed"] = NONE
         state["seat"] = 0

@@ -4,7 +4,7 @@ Play
     N players hold dice that only they see. The starter bids (quantity q, face f): "at least q dice show f".
     Each next player raises or calls. On a call all dice are shown: if the bid holds, the caller loses a die,
     otherwise the bidder does. The loser starts the next round; if the loser is out, the next player in seat
-    order who still has dice. The last player with dice wins. When nothing can be raised, calling is the only
+    order who still has dice. The last player with dice wins. When no higher bid is possible, calling is the only
     legal action.
 
 Sources
@@ -15,8 +15,8 @@ Readings
     - The article's sentence on who loses a call has one case backwards; its two worked examples and its
       program agree with the reading above.
     - The article does not bound a bid; here no quantity above the dice still in play may be bid, since it
-      could never hold. Its "after 6 the next bid can be 6 or 1" is read for the highest face of any die.
-    - A player without dice is out of the game at once and earns its -1/(n-1) then: its own end.
+      could never hold. Its "after 6 the next bid can be 6 or 1" is applied to the highest face of any die.
+    - A player without dice is out of the game at once: its episode ends there, with its -1/(n-1).
 
 Actions
     0 … B-1     bid (q, f) is (q-1) * num_faces + (f-1), where B = all dice at the start * num_faces
@@ -60,8 +60,8 @@ class Options:
         num_faces: faces of every die, 2 to 8.
         raise_rule: "quantity": the quantity must rise and the face may not fall, but face 1 may follow the highest
             face (the article). "either": a higher quantity with any face, or the same with a higher face.
-        wild: "ones" or "highest": dice of that face count for every face, a bid on it counts it alone; or None.
-        rounds: "elimination": the whole game; "single": one call decides.
+        wild: "ones" or "highest": dice of that face count for every face, but a bid on it counts only them; or None.
+        rounds: "elimination": the whole game; "single": the first call ends the game.
         starter: who bids first in the first round: "random" or "first" (seat 0).
         reward: "win": at the end +1 for the winner and -1/(n-1) for the others (one round: -1 for the loser of the
             call and +1/(n-1) for the others); "dice": -1 for each die lost, when it is lost.
@@ -177,7 +177,7 @@ def _facts(options: Options) -> Facts:
     n, faces, dice = options.num_players, options.num_faces, options.dice_per_seat
     num_bids = sum(dice) * faces
     single = options.rounds == "single"
-    # A round with k dice in play has at most so many bids, and the call; each round takes one die.
+    # By k: the most actions in a round with k dice, as many bids as possible and the call. Each round takes one die.
     longest_round = [k * (1 if options.raise_rule == "quantity" else faces) + 1 for k in range(sum(dice) + 1)]
     if options.reward == "dice":
         low, high = (-1.0 if single else -float(max(dice))), 0.0
@@ -205,14 +205,14 @@ STATE = state_dtype(
         ("starter", np.int8),  # who made, or makes, this round's first bid; the others follow in seat order
         ("num_bids", np.int16),  # how many bids this round has seen
         ("bid", np.int16),  # the last of them, or NO_BID
-        ("bids_shown", np.int16, (MAX_SEATS,)),  # bids of past rounds, all checked at a call
+        ("bids_shown", np.int16, (MAX_SEATS,)),  # bids of past rounds; each round's call has shown the dice they were about
         ("bids_honest", np.int16, (MAX_SEATS,)),  # those that named a face the bidder held most of
         ("shown", np.int8, (MAX_SEATS, MAX_FACES)),  # the counts shown at the last call
         ("shown_bid", np.int16),  # the bid then called, or NO_BID
         ("caller", np.int8),  # who called it
         ("loser", np.int8),  # who lost the die
-        # Last, so that all that is always used lies close together.
-        ("bids", np.int16, (MAX_BIDS,)),  # this round's bids, in order; what stands beyond num_bids means nothing
+        # Last, so that the hot fields share cache lines.
+        ("bids", np.int16, (MAX_BIDS,)),  # this round's bids, in order; entries from num_bids are undefined
     ]
 )
 
@@ -257,13 +257,13 @@ def _throw(params, state, seat):
 
 @kernel(allocates=False)
 def _divide(small, divisor):
-    """`small // divisor` for 0 <= small < 1024 and divisors up to MAX_FACES, ten times as fast as the processor's own."""
+    """`small // divisor` for 0 <= small < 1024 and divisors up to MAX_FACES, ten times as fast as a division instruction."""
     return (small * _RECIPROCALS[divisor]) >> 16
 
 
 @kernel(allocates=False)
 def quantity_of(params, bid):
-    """The quantity of a bid less 1."""
+    """The quantity of a bid, minus 1."""
     return _divide(np.int64(bid), params.num_faces)
 
 
@@ -275,7 +275,7 @@ def face_of(params, bid):
 
 @kernel(allocates=False)
 def count_raises(params, state):
-    """How many bids are legal. `legal` marks them, `nth_raise` counts through them without a mask."""
+    """How many bids are legal. `legal` marks them in a mask; `nth_raise` finds one without a mask."""
     faces = params.num_faces
     dice = np.int64(state["in_play"])
     bid = np.int64(state["bid"])
@@ -320,7 +320,7 @@ def legal(params, state, mask):
         mask[bid + 1 : end] = 1
         return
     face = face_of(params, bid)
-    for quantity in range((quantity_of(params, bid) + 1) * faces, end, faces):  # that many bids have less dice
+    for quantity in range((quantity_of(params, bid) + 1) * faces, end, faces):  # after all bids of this quantity
         for higher in range(quantity + face, quantity + faces):
             mask[higher] = 1
         if face == faces - 1:
@@ -367,7 +367,7 @@ def chance_at_least(params, quantity, own, unseen, face):
 
 @kernel(allocates=False)
 def chance_bid_holds(params, state, seat):
-    """The chance that the last bid holds, as the seat sees it with the others' dice thrown fairly; 1 with no bid."""
+    """The probability that the last bid holds, given the seat's own dice and fair dice of the others; 1 with no bid."""
     bid = state["bid"]
     if bid == NO_BID:
         return 1.0
@@ -403,7 +403,7 @@ def _next_with_dice(params, counts, seat):
 
 @kernel(allocates=False)
 def bidder_after(params, state, bids):
-    """The seat whose turn it is after so many of this round's bids: it makes the next one."""
+    """The seat to move after the first `bids` bids of this round."""
     seat = np.int64(state["starter"])
     for _ in range(bids):
         seat = _next_with_dice(params, state["in_round"], seat)
@@ -443,7 +443,7 @@ def _call(params, state):
         if not params.pay_dice:
             for seat in range(params.num_players):
                 state["rewards"][seat] = -1.0 if seat == loser else 1.0 / (params.num_players - 1)
-        end_game(state, params.num_players)  # the last round stays on the table to be looked at
+        end_game(state, params.num_players)  # the last round's dice stay in the state, where pictures show them
         return
     if state["dice"][loser] == 0:
         state["out"][loser] = 1
@@ -463,7 +463,7 @@ def _call(params, state):
 
 @kernel(allocates=False)
 def _remember_bids(params, state):
-    """Add the round's bids to what is known of each bidder."""
+    """Add the round's bids to the record of each bidder."""
     who = state["starter"]
     for i in range(state["num_bids"]):
         held = state["counts"][who]
@@ -507,7 +507,7 @@ def observe(params, state, seat, out):
 
 @kernel(allocates=False)
 def reroll_hidden(params, state, seat):
-    """Throw the others' dice again; the call that ends the game has shown them all. Modified in place."""
+    """Throw the others' dice again; nothing is hidden after the call that ends the game. Modified in place."""
     if state["seat"] == OVER:
         return
     for other in range(params.num_players):

@@ -3,8 +3,8 @@
 Play
     A (seat 0) and B (seat 1) roll their pools. There are as many columns as the smaller pool has dice; the larger
     pool's spare lowest dice are dropped. In each column both secretly choose one of their remaining dice, then both
-    dice are shown: the higher one scores a point. The option `ties` says what becomes of equal dice. The score is
-    A's points less B's.
+    dice are shown: the higher one scores a point. The option `ties` says what equal dice score. The score is A's points
+    minus B's.
 
 Source
     Isaksen, Holmgård, Togelius, Nealen: "Characterising Score Distributions in Dice Games", Game and Puzzle Design
@@ -12,17 +12,17 @@ Source
     5.1, 6, 7.1, 8.1), its *unsorted* game with both choosing at random (sections 3.2, 5.2, 7.2, 8.2).
 
 Readings
-    - Dice are told apart by their places in the pool, which is kept with the largest dice first, and everybody sees
-      which dice are still held. Of equal faces the die of the first place counts as the higher.
-    - The paper drops spare dice in the sorted game only; here the lowest are dropped whichever way the rest is
-      chosen, and they are laid aside face up.
+    - A die is identified by its place in the pool, largest dice first. Both players see which dice are still held. Of
+      two dice with equal faces the one in the earlier place counts as the higher.
+    - The paper drops spare dice in the sorted game only. Here the lowest are always dropped, whichever way the rest is
+      chosen, and laid aside face up.
     - `ties="reroll"`: after the last column the tied dice are rolled again, and played as above, among themselves.
       When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after
-      MAX_ROLLS rolls score nothing, so that every game ends; even 24d2 sorted comes to that with a chance below
-      2**-46 only.
+      MAX_ROLLS rolls score nothing, so that every game ends. Even for 24d2 sorted the probability of that is below
+      2**-46.
 
 Actions
-    k           choose the die of place k of the own pool, 0 for the first
+    k           choose the die in place k of one's own pool, 0 for the first
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ MAX_SIDES = 100
 MAX_ROLLS = 64  # of one game with ties="reroll"
 NO_PICK = -1  # value of `pick` while A has not chosen
 
-# What has become of a die.
-OUT = 0  # no such die, or it is done with
+# Values of `status`:
+OUT = 0  # no such die, or no longer in the game
 HELD = 1  # in hand
 PLAYED = 2  # shown in a column of this roll
 DROPPED = 3  # one of the larger pool's spare dice
@@ -60,11 +60,11 @@ class Options:
 
     Attributes:
         pool_a: sizes of A's dice, 1 to 24 dice of 2 to 100 sides; one number for a single die. Kept largest first.
-        pool_b: sizes of B's dice, likewise.
+        pool_b: sizes of B's dice, in the same form.
         ties: what equal dice do: "none": nobody scores; "a": A scores; "reroll": they are rolled again at the end.
         open_hands: each player sees the other's dice.
-        reward: "win": at the end +1 for who has more points, -1 for the other, 0 each for as many; "score": a point
-            for each pair won and -1 for each pair lost, at once.
+        reward: "win": at the end +1 for the player with more points and -1 for the other, or 0 for equal points;
+            "score": at once 1 for each pair won and -1 for each pair lost.
     """
 
     pool_a: tuple[int, ...] | int = (6, 6, 6, 6, 6)
@@ -94,7 +94,7 @@ class Options:
 
 
 def _checked_pool(name: str, value: Any) -> tuple[int, ...]:
-    """The pool as a tuple, largest dice first; ValueError if it is none."""
+    """The pool as a tuple, largest dice first; ValueError if it is not a pool."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = (value,)
     if not is_list(value) or not 1 <= len(value) <= MAX_DICE:
@@ -119,7 +119,7 @@ class Params(NamedTuple):
 
 
 def _blocks(options: Options) -> tuple[Block, ...]:
-    """The observation. Faces and sizes are divided by the largest die's; an entry is 0 if its block is not about that die."""
+    """The observation. Faces and sizes are divided by the largest die size. Entries that do not apply to a die are 0."""
     places, columns, most = max(map(len, options.pools)), options.num_columns, max(map(max, options.pools))
     labels = (tuple(f"die {place}" for place in range(places)),)
     pairs = (tuple(f"column {column}" for column in range(columns)), ("own", "other"))
@@ -178,11 +178,11 @@ STATE = state_dtype(
         ("faces", np.int8, (2, MAX_DICE)),  # what each seat's dice show; hidden while they are held
         ("status", np.int8, (2, MAX_DICE)),  # OUT, HELD, PLAYED or DROPPED
         ("shown", np.int8, (2, MAX_DICE)),  # the places of the dice shown in each column of this roll
-        ("column", np.int8),  # columns of this roll that are done; what stands in `shown` beyond means nothing
+        ("column", np.int8),  # columns of this roll already played; later entries of `shown` are undefined
         ("columns", np.int8),  # columns of this roll
         ("pick", np.int8),  # hidden: A's choice while B has not chosen, else NO_PICK
         ("rolls", np.int8),  # rolls so far, this one included
-        ("score", np.int8),  # A's points less B's
+        ("score", np.int8),  # A's points minus B's
     ]
 )
 
@@ -261,7 +261,7 @@ def legal(params, state, mask):
 
 @kernel(allocates=False)
 def _random_held(params, state, seat):
-    k = below(state, state["columns"] - state["column"])  # so many are in hand between columns
+    k = below(state, state["columns"] - state["column"])  # the number of dice in hand
     for die in range(params.num_actions):
         if state["status"][seat, die] == HELD:
             if k == 0:
@@ -278,7 +278,7 @@ def random_action(params, state):
 
 @kernel(allocates=False, inline=True)
 def play(params, state, action):
-    """Choose a die; B's choice shows both. Modified in place."""
+    """Choose a die; after B's choice both are shown. Modified in place."""
     clear_rewards(state)
     if state["seat"] == 0:
         state["pick"] = action
@@ -308,7 +308,7 @@ def play(params, state, action):
 
 @kernel(allocates=False)
 def retract(params, state):
-    """Take back A's choice while B has not seen it, if there is one. Modified in place."""
+    """Undo A's choice, if there is one that B has not seen. Modified in place."""
     if state["pick"] != NO_PICK:
         state["pick"] = NO_PICK
         state["seat"] = 0
@@ -316,7 +316,7 @@ def retract(params, state):
 
 @kernel(allocates=False)
 def _roll_tied(params, state):
-    """After the last column: roll the tied dice again, if that is to be done; whether it was."""
+    """After the last column: roll the tied dice again if the options ask for it. Returns whether any were rolled."""
     if not params.reroll or state["rolls"] == MAX_ROLLS:
         return False
     tied = 0
@@ -373,7 +373,7 @@ def observe(params, state, seat, out):
 
 @kernel(allocates=False)
 def lowest_face(params, state, seat, die):
-    """The lowest face that a die in hand can show, given the dice that its owner dropped for being lower."""
+    """The lowest face that a die in hand can show, given that its owner's dropped dice are lower."""
     least = np.int64(1)
     for dropped in range(params.num_actions):
         if state["status"][seat, dropped] == DROPPED:

@@ -18,15 +18,15 @@ Source
 
 Readings
     - The rules write the efficacies on the score sheet, since maesters are dogmatic and do not care. Here they are
-      hidden: otherwise nothing is left to learn. So is the die thrown for a patient, of which all see only whether
-      the patient recovered. `reroll_hidden` draws the efficacies from the exact posterior.
+      hidden: otherwise nothing is left to learn. The die thrown for a patient is hidden too: everybody sees only
+      whether the patient recovered. `reroll_hidden` draws the efficacies from the exact posterior.
     - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, and the
       option `efficacy` sets another.
     - The rules let maesters argue in any order. Here they speak one after another with open dice, the first patient's
       opener is drawn, and the next patient's is the next seat. If all others have yielded, the last must argue.
-    - A competitive game has no last patient in the rules, so nothing bounds its length. Here it ends, with nobody the
-      winner, after `num_patients` (200 by default, less than one game in 10**14 with six players and efficacy 2): at
-      most num_patients * num_players actions. A cap of your own that truncates is PettingZoo's `max_cycles`.
+    - A competitive game has no last patient in the rules, so nothing bounds its length. Here it ends without a winner
+      after `num_patients`, so it has at most num_patients * num_players actions. With the default of 200, six players
+      and efficacy 2, fewer than one game in 10**14 gets there. To truncate games, use PettingZoo's `max_cycles`.
 
 Actions
     physician   0 … N-1: the treatment the patient gets
@@ -50,7 +50,7 @@ from dice_envs.view import Block, Picture, Row, offsets, seat_labels, seat_name
 
 FACES = 6
 EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players
-MAX_PATIENTS = 200  # a maester's dice, one more than its patients, stay within what `roll_counts` can count
+MAX_PATIENTS = 200  # a maester throws one die more than its patients, and `roll_counts` at most 255
 COMPETITIVE_GOAL = 3
 MANY_PATIENTS = 6  # a competitive game shows n patients treated as n / (n + 6), so 6 patients give 0.5
 YIELD, ARGUE = 0, 1  # the maesters' actions
@@ -88,8 +88,8 @@ class Options:
         ties: "again": tied maesters throw again (the rules); "random": a tie is broken at random (the notebook).
         efficacy: pips at which patients recover in the competitive variation, 1 to 5.
         num_patients: how many patients come, 1 to 200; None: 12 with 2 or 3 players and 18 with more, or 200 in the
-            competitive variation, where the game ends without a winner after so many.
-        goal: patients saved that win, from 1 on; None: 5 with 2 or 3 players and 7 with more, competitive 3.
+            competitive variation, where the game then ends without a winner.
+        goal: how many saved patients win, 1 to `num_patients`; None: 5 with 2 or 3 players and 7 with more, competitive 3.
     """
 
     num_players: int = 3
@@ -155,7 +155,7 @@ class Params(NamedTuple):
 
     num_players: int
     num_actions: int
-    efficacies: tuple[int, ...]  # in no order, for each of MAX_SEATS treatments, 0 for those that are not there
+    efficacies: tuple[int, ...]  # before they are shuffled, for each of MAX_SEATS treatments, 0 for those that do not exist
     num_patients: int
     goal: int
     physician: bool
@@ -233,7 +233,7 @@ STATE = state_dtype(
         ("spoken", np.int8),  # how many have spoken on this patient
         ("last_seat", np.int8),  # whose treatment the last patient got, or NOBODY
         ("last_strength", np.int8),  # the die that won that argument; SILENT for a physician's choice
-        ("last_recovered", np.int8),  # 1 if that patient recovered; the die thrown for it would tell of the efficacy
+        ("last_recovered", np.int8),  # 1 if that patient recovered; the die itself would reveal more about the efficacy
     ]
 )
 
@@ -289,7 +289,7 @@ def argue(state, seat):
 
 @kernel(allocates=False)
 def settle(params, state):
-    """Who wins the argument of all whose `strength` is not SILENT; tied maesters argue again. Modified in place."""
+    """The winner among all whose `strength` is not SILENT; tied maesters argue again. Modified in place."""
     strength = state["strength"]
     while True:
         best = 0
@@ -379,7 +379,7 @@ def play(params, state, action):
 
 @kernel(allocates=False)
 def _treat(params, state, treatment):
-    """The patient gets the treatment; pay for it, and end the game if it was the last."""
+    """Treat the patient, set the rewards, and end the game if it is decided or this was the last patient."""
     recovers = roll(state, FACES) <= state["efficacy"][treatment]
     state["last_seat"] = treatment
     state["last_strength"] = state["strength"][treatment]
@@ -435,7 +435,7 @@ def observe(params, state, seat, out):
 
 @kernel(allocates=False)
 def chance_of(state, way, num_players):
-    """The likelihood of all that happened if the treatments had the efficacies `way` (players,), order left aside."""
+    """The likelihood of all results so far if the treatments have the efficacies `way` (players,), up to a constant factor."""
     chance = 1.0
     for i in range(num_players):
         saved = state["saved"][i]
@@ -445,7 +445,7 @@ def chance_of(state, way, num_players):
 
 @kernel(allocates=False)
 def reroll_hidden(params, state, seat):
-    """Draw the efficacies again, given who was treated with what and recovered. Modified in place."""
+    """Draw the efficacies again from their posterior, given all treatments and recoveries. Modified in place."""
     if params.competitive:
         return
     n = params.num_players
@@ -456,7 +456,7 @@ def reroll_hidden(params, state, seat):
     drawn = 0
     for k in range(_NUM_WAYS[n]):
         chance = chance_of(state, _WAYS[n, k], n)
-        if chance > 0.0:  # rounding must not draw what cannot be
+        if chance > 0.0:  # rounding must not draw an impossible assignment
             drawn = k
             at -= chance
             if at < 0.0:

@@ -1,11 +1,11 @@
-"""The game of 30s: put dice aside for a high score; what is missing to 30 is yours, what is above may hit your neighbour.
+"""The game of 30s: put dice aside for a high score. Below 30 you get points, above 30 the next player does; points are bad.
 
 Play
     First stage: throw six dice, put at least one aside, throw the rest, and so on until none is left. The score is
     the sum. Below 30 the player gets 30 - score points. Above it, with x = score - 30, the second stage gives points
-    to the next player: throw six dice, put aside every x, and go on with the rest as long as new x's come; the points
-    are x plus the pips put aside. If all six come aside the points double and it starts again with x + 1 (a 6 stays
-    a 6). Points are bad: after a fixed number of rounds the fewest win.
+    to the next player: throw six dice, put aside every die that shows x, and throw the rest again until no die shows x.
+    The points are x plus the pips put aside. If all six are put aside, the points double and the second stage starts
+    again with x + 1 (a 6 stays a 6). After a fixed number of rounds the fewest points win.
 
 Source
     M. Veeningen, "The game of 30s: an analysis" (2008), sections 1.2 and 2.
@@ -13,11 +13,11 @@ Source
 Readings
     - As the paper assumes (section 1.3), no lower die is kept while a higher one is thrown again, so a choice is a
       number of dice.
-    - The paper's text gives "the number of x's aside + x" points, but 7x when all six come aside and its program count
-      pips: so do we.
+    - The paper's text gives "the number of x's aside + x" points. But both its 7x points for six dice aside and its
+      program count pips, and so does this game.
     - With other dice or another target, x may exceed the highest face: then the highest face is put aside.
-    - The second stage has no end that is certain. Here it starts again at most MAX_RESTARTS times, so that points
-      are bounded; with six dice that cuts off a chance of 1e-71.
+    - Nothing bounds the length of the second stage. Here it starts again at most MAX_RESTARTS times, so that points
+      are bounded. With six dice the probability of reaching this limit is 1e-71.
     - The winners share +1 and the others share -1; when all have the same points everybody gets 0. Seat 0 begins
       every round.
 
@@ -64,10 +64,10 @@ class Options:
         rounds: turns of each player in the table game, 1 to 1000; one player plays one turn.
         num_dice: 1 to 8.
         num_faces: faces of every die, 2 to 8.
-        target: the score from which on no points are got, 1 to 64.
+        target: the lowest score that costs no points, 1 to 64.
         goal: what one player is rewarded for: "maximize": the score; "minimize_loss": minus the points below the
             target; "thirty_or_over": 1 for the target or more; "optimal": minus its own points, plus the points
-            that its second stage gives. The table game knows points only, so there it stays at its default.
+            that its second stage gives the next player. The table game takes the default only.
     """
 
     num_players: int = 2
@@ -109,7 +109,7 @@ def _blocks(options: Options) -> tuple[Block, ...]:
     n, dice = options.num_players, options.num_dice
     faces, seats = range(1, options.num_faces + 1), seat_labels(n)
     each = tuple(f"die {i} shows" for i in range(dice))
-    players = n if n > 1 else 0  # what follows the score is about the table game alone
+    players = n if n > 1 else 0  # the blocks after the score are for the table game only
     return (
         Block("on_table", len(faces), "dice on the table that show each face / num_dice", (("face",), faces), high=dice),
         Block("aside", len(faces), "dice put aside that show each face / num_dice", (("face",), faces), high=dice),
@@ -174,13 +174,13 @@ def _facts(options: Options) -> Facts:
 STATE = state_dtype(
     [
         ("counts", np.int8, (MAX_FACES,)),  # dice on the table that show each face
-        ("aside", np.int8, (MAX_FACES,)),  # dice put aside in this turn, likewise
+        ("aside", np.int8, (MAX_FACES,)),  # dice put aside in this turn that show each face
         ("thrown", np.int8),  # dice on the table, 1 … num_dice; 0 once the game is over
         ("score", np.int16),  # pips aside
         ("round", np.int16),  # rounds completed
         ("points", np.int64, (MAX_SEATS,)),  # points got so far
         ("scores", np.int16, (MAX_SEATS,)),  # score of each seat's last turn, or NO_SCORE
-        ("given", np.int64, (MAX_SEATS,)),  # points that turn's second stage gave, 0 if there was none
+        ("given", np.int64, (MAX_SEATS,)),  # points given by that turn's second stage, 0 if there was none
     ]
 )
 
@@ -298,7 +298,7 @@ def second_stage(params, state, excess):
 
 @kernel(allocates=False)
 def _chase(params, state, face):
-    """Throw all dice, put every `face` aside and go on as long as new ones come; how many came, int64."""
+    """Throw all dice, put aside those that show `face`, throw the rest again until none does; returns how many did, int64."""
     left = np.int64(params.num_dice)
     hits = np.int64(1)
     while left > 0 and hits > 0:
@@ -311,7 +311,7 @@ def _chase(params, state, face):
 
 @kernel(allocates=False)
 def _share_out(params, state):
-    """The fewest points win: +1 for them and -1 for the others, shared; 0 when all are equal."""
+    """The seats with the fewest points share +1, the others share -1; 0 for all when all are equal."""
     fewest = state["points"][0]
     for seat in range(1, params.num_players):
         fewest = min(fewest, state["points"][seat])
@@ -326,7 +326,7 @@ def _share_out(params, state):
 
 @kernel(allocates=False)
 def _end(params, state):
-    """Close the game; the last dice stay aside to be looked at."""
+    """End the game; the last dice stay aside, where pictures show them."""
     state["thrown"] = 0
     end_game(state, params.num_players)
 
@@ -360,7 +360,7 @@ def observe(params, state, seat, out):
 
 @kernel(allocates=False)
 def reroll_hidden(params, state, seat):
-    """All dice are open: there is nothing to draw again but the dice to come, which are the stream's."""
+    """All dice are open. Only future throws are hidden, and those come from the state's stream, which is fresh."""
 
 
 # --- words, pictures, positions -----------------------------------------------------------------------------------

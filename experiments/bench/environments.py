@@ -61,7 +61,7 @@ def _machine(quick: bool) -> Iterator[BenchRow]:
 
 
 def _random_play(name: str, variant: Variant, games: int, steps: int, **more: Any) -> BenchRow:
-    """Millions of random steps a second inside compiled code, the games dealt anew as they end."""
+    """Millions of random steps a second inside compiled code, with games dealt again as they end."""
     batch = Batch(variant, games, seed=1)
     rate = best_rate(lambda: variant.kernels.playouts(variant.params, batch.states, steps), games * steps / 1e6)
     return BenchRow(name, rate, "M/s", **more)

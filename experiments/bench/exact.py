@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import agents
 from dice_envs import configure
 from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
 from dice_envs.exact.liars_dice import exploitability
+from dice_envs.exact.liars_dice_round import RoundSolver
+from dice_envs.exact.liars_dice_solution import solve as solve_liars_dice
+from dice_envs.exact.liars_dice_tree import Tree
 from dice_envs.exact.liars_dice_walk import Listed, Round, respond
 from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
 from dice_envs.exact.thirties import Rules
@@ -69,6 +74,43 @@ def _thirties(quick: bool) -> Iterator[BenchRow]:
 
 
 def _liars_dice(quick: bool) -> Iterator[BenchRow]:
+    """An iteration beside OpenSpiel's, an iteration of the largest round, and whole games to a certified precision."""
+    solver = RoundSolver(Tree(configure("liars_dice", rules="openspiel", num_dice=1), (1, 1)))
+    ours = best_seconds(lambda: solver.iterate(100)) / 100
+    name = "Liar's Dice, OpenSpiel's rules, one die each: an iteration"
+    peer = _openspiel_iteration()
+    if peer is None:
+        yield BenchRow(name, ours, "s", note="OpenSpiel is not installed")
+    else:
+        yield BenchRow(name, ours, "s", peer / 200, peer, "OpenSpiel C++ CFR+")
+    most = 3 if quick else 5
+    largest = RoundSolver(Tree(configure("liars_dice", num_dice=most), (most, most)))
+    seconds = best_seconds(lambda: largest.iterate(10)) / 10
+    yield BenchRow(f"Liar's Dice, {most} v {most} dice: an iteration", seconds, "s", None if quick else 0.35)
+    variant = configure("liars_dice", num_dice=most)
+    aims = {(1e-3, 1): 180, (1e-4, 1): 480, (1e-3, 2): 108, (1e-4, 2): 288}
+    for (precision, threads), aim in list(aims.items())[: 1 if quick else None]:
+        with tempfile.TemporaryDirectory() as folder:
+            solution = solve_liars_dice(variant, precision, threads=threads, folder=Path(folder))
+        yield BenchRow(
+            f"Liar's Dice, whole game of {most} dice to {precision:g}, {threads} thread{'s' * (threads > 1)}",
+            solution.seconds,
+            "s",
+            None if quick else aim,
+            note=f"off by {solution.exploitability:.1e} at most, V = {solution.value:.6f}",
+        )
+
+
+def _openspiel_iteration() -> float | None:
+    try:
+        import pyspiel
+    except ImportError:
+        return None
+    solver = pyspiel.CFRPlusSolver(pyspiel.load_game("liars_dice(players=2,numdice=1,dice_sides=6)"))
+    return best_seconds(solver.evaluate_and_update_policy)
+
+
+def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
     """Best responses in whole games, and in the largest Liar's Dice of the academic benchmarks."""
     dice = 3 if quick else 5
     variant = configure("liars_dice", num_dice=dice)
@@ -97,6 +139,7 @@ def _liars_dice(quick: bool) -> Iterator[BenchRow]:
 PARTS = (
     Part("fatestones", _fatestones),
     Part("liars_dice", _liars_dice),
+    Part("liars_dice", _liars_dice_responses),
     Part("shakes", _shakes),
     Part("thirties", _thirties),
 )

@@ -45,7 +45,7 @@ def main(
         with progress("hands", comb(bag, hand)) as done:
             result = solve_all(variant, done)
     seconds = time.perf_counter() - start
-    console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins less losses a draw:")
+    console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:")
     console.print(f"  best response to random  {result.best_response:+.6f} ± {result.best_response_error:.6f}")
     console.print(f"  Nash against random      {result.nash:+.6f} ± {result.nash_error:.6f}")
     console.print(f"  mean |value|, Nash both  {result.unfairness:+.6f}")

@@ -17,7 +17,7 @@ __all__ = ["chances", "evaluators", "sorted_pairs", "sorted_reroll", "tables", "
 
 
 class _SortedPairs(icepool.MultisetEvaluator):
-    """Score of sorted pairs and how many of them tie: (A's points less B's, ties)."""
+    """Score of sorted pairs and how many of them tie: (A's points minus B's, ties)."""
 
     def __init__(self, ties: str) -> None:
         self.tie_points = int(ties == "a")
@@ -83,7 +83,7 @@ def unsorted_pairs(a: Sequence[int], b: Sequence[int], ties: str) -> Any:
 
 
 def tables(paper_tables: Sequence[PaperTable]) -> list[list[Any]]:
-    """All rows of tables of the paper, as icepool Dice, worked out anew."""
+    """All rows of tables of the paper, as icepool Dice, computed afresh."""
     by_ties = evaluators()
 
     def row(table: PaperTable, a: Sequence[int], b: Sequence[int]) -> Any:

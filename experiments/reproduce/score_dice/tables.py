@@ -40,7 +40,7 @@ class PaperTable:
     rows: tuple[tuple[str, Pool, Pool, tuple[str, str, str]], ...]
 
     def compute(self) -> list[Distribution]:
-        """The distribution of each row, worked out anew."""
+        """The distribution of each row, computed afresh."""
         return [score_distribution(a, b, self.ties, self.pairing) for _, a, b, _ in self.rows]
 
 

@@ -13,7 +13,7 @@ from dice_envs.exact.score_dice import ResponseToHighest
 from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
 from dice_envs.game import check_choice
 from experiments.options import JsonOption, OptionOption, ReportOption, game_options
-from experiments.output import check_folder, check_writable, console, finish, saved_plot, write_json
+from experiments.output import check_folder, check_writable, console, finish, progress, saved_plot, write_json
 from experiments.solve.score_dice.distribution import plot_histogram, pool_name
 
 
@@ -29,7 +29,7 @@ def main(
 ) -> None:
     """Exact distribution of the score of score dice, as fractions, and its win bias, ties and closeness.
 
-    The score is A's points less B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
+    The score is A's points minus B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
 
     --best-response and --equilibrium add what can be had by choosing well, as the options `reward` and `open_hands`
     say. At an equilibrium the game is worth what the unsorted game is: a player who chooses at random makes every
@@ -41,8 +41,15 @@ def main(
     check_choice("pairing", pairing, PAIRINGS)
     check_writable(json)
     check_folder(report)
-    result = score_distribution(options.pool_a, options.pool_b, options.ties, pairing)  # type: ignore[arg-type]
     game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
+    with progress(f"{game}, %", 100) as advance:
+        result = score_distribution(
+            options.pool_a,
+            options.pool_b,
+            options.ties,
+            pairing,  # type: ignore[arg-type]
+            done=lambda amount, total: advance(100 * amount / total),
+        )
     table = Table(title=game, title_justify="left")
     for heading in ("score", "chance", "exactly"):
         table.add_column(heading, justify="right", overflow="fold")

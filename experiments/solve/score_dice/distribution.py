@@ -31,6 +31,6 @@ def plot_histogram(axes: Any, result: Distribution, title: str) -> None:
     axes.bar(scores, [100 * float(chance) for chance in result.chances.values()], color=colours, width=0.85)
     bias, ties, closeness = cells(result)
     axes.set_title(f"{title}\nbias {bias}, ties {ties} %, closeness {closeness}", fontsize=9)
-    axes.set_xlabel("score, A's points less B's", fontsize=8)
+    axes.set_xlabel("score, A's points minus B's", fontsize=8)
     axes.set_ylabel("%", fontsize=8)
     axes.tick_params(labelsize=8)

@@ -1,0 +1,68 @@
+"""Optimal play, in the games between two players that are solved."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dice_envs.agent import Turn
+from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, ActionValues
+from dice_envs.game import Variant, check_range
+
+from . import fatestones, liars_dice
+from .base import check_game
+
+__all__ = ["AGENTS", "Nash"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Nash:
+    """Optimal play: against it nobody wins more than the game's value, but for the precision.
+
+    FateStones: each player's equilibrium strategy of what is left of the game. Liar's Dice between two players: the
+    solution that `solve liars_dice` has kept; without one it solves the game first, up to three dice each in seconds,
+    five in a minute or two.
+
+    Attributes:
+        precision: how much best responses may win from it in Liar's Dice above the value, for returns of ±1, mean of
+            both seats.
+    """
+
+    plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice")
+
+    precision: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for a variant that is not solved."""
+        self._player(variant).check_variant(variant)
+
+    def _player(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash:
+        check_game(self, variant)
+        return fatestones.Nash() if variant.game.name == "fatestones" else liars_dice.Nash(self.precision)
+
+    def action_values(self, variant: Variant, state: Any) -> ActionValues:
+        """What each action at a state of Liar's Dice wins against optimal play, and how likely optimal play takes it.
+
+        Raises:
+            ValueError: another game, or a variant that is not solved.
+        """
+        player = self._player(variant)
+        if not isinstance(player, liars_dice.Nash):
+            raise ValueError(f"what an action wins is known in liars_dice only, not in {variant.game.name}")
+        return player.action_values(variant, state)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        return self._player(turn.variant).act(turn)
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """The chance of each action, (n, num_actions) float64."""
+        return self._player(turn.variant).probabilities(turn)
+
+
+AGENTS = {"nash": Nash}

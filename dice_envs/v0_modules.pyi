@@ -1,0 +1,160 @@
+"""The games in PettingZoo's form, as `dice_envs` offers them. Written by `make stubs`; a test holds it to them."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pettingzoo import AECEnv
+
+from dice_envs.aec import DiceAECEnv, DiceParallelEnv
+
+class fatestones_v0:
+    @staticmethod
+    def env(
+        *,
+        dice: Literal["fair", "all"] | Sequence[int] = "fair",
+        hand_size: int = 3,
+        scratch: Literal["redraw", "draw"] = "redraw",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> AECEnv[Any, Any, Any]: ...
+    @staticmethod
+    def raw_env(
+        *,
+        dice: Literal["fair", "all"] | Sequence[int] = "fair",
+        hand_size: int = 3,
+        scratch: Literal["redraw", "draw"] = "redraw",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> DiceAECEnv: ...
+    @staticmethod
+    def parallel_env(
+        *,
+        dice: Literal["fair", "all"] | Sequence[int] = "fair",
+        hand_size: int = 3,
+        scratch: Literal["redraw", "draw"] = "redraw",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> DiceParallelEnv: ...
+
+class liars_dice_v0:
+    @staticmethod
+    def env(
+        *,
+        num_players: int = 2,
+        num_dice: int | Sequence[int] = 5,
+        num_faces: int = 6,
+        raise_rule: Literal["quantity", "either"] = "quantity",
+        wild: Literal["ones", "highest"] | None = None,
+        rounds: Literal["elimination", "single"] = "elimination",
+        starter: Literal["random", "first"] = "random",
+        reward: Literal["win", "dice"] = "win",
+        rules: Literal["standard", "openspiel"] = "standard",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> AECEnv[Any, Any, Any]: ...
+    @staticmethod
+    def raw_env(
+        *,
+        num_players: int = 2,
+        num_dice: int | Sequence[int] = 5,
+        num_faces: int = 6,
+        raise_rule: Literal["quantity", "either"] = "quantity",
+        wild: Literal["ones", "highest"] | None = None,
+        rounds: Literal["elimination", "single"] = "elimination",
+        starter: Literal["random", "first"] = "random",
+        reward: Literal["win", "dice"] = "win",
+        rules: Literal["standard", "openspiel"] = "standard",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> DiceAECEnv: ...
+
+class score_dice_v0:
+    @staticmethod
+    def env(
+        *,
+        pool_a: Sequence[int] | int = (6, 6, 6, 6, 6),
+        pool_b: Sequence[int] | int = (6, 6, 6, 6, 6),
+        ties: Literal["none", "a", "reroll"] = "none",
+        open_hands: bool = False,
+        reward: Literal["win", "score"] = "win",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> AECEnv[Any, Any, Any]: ...
+    @staticmethod
+    def raw_env(
+        *,
+        pool_a: Sequence[int] | int = (6, 6, 6, 6, 6),
+        pool_b: Sequence[int] | int = (6, 6, 6, 6, 6),
+        ties: Literal["none", "a", "reroll"] = "none",
+        open_hands: bool = False,
+        reward: Literal["win", "score"] = "win",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> DiceAECEnv: ...
+    @staticmethod
+    def parallel_env(
+        *,
+        pool_a: Sequence[int] | int = (6, 6, 6, 6, 6),
+        pool_b: Sequence[int] | int = (6, 6, 6, 6, 6),
+        ties: Literal["none", "a", "reroll"] = "none",
+        open_hands: bool = False,
+        reward: Literal["win", "score"] = "win",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> DiceParallelEnv: ...
+
+class shakes_v0:
+    @staticmethod
+    def env(
+        *,
+        num_players: int = 3,
+        mode: Literal["maesters", "physician"] = "maesters",
+        variation: Literal["cooperative", "competitive"] = "cooperative",
+        reward: Literal["saved", "win"] | None = None,
+        ties: Literal["again", "random"] = "again",
+        efficacy: int = 2,
+        num_patients: int | None = None,
+        goal: int | None = None,
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> AECEnv[Any, Any, Any]: ...
+    @staticmethod
+    def raw_env(
+        *,
+        num_players: int = 3,
+        mode: Literal["maesters", "physician"] = "maesters",
+        variation: Literal["cooperative", "competitive"] = "cooperative",
+        reward: Literal["saved", "win"] | None = None,
+        ties: Literal["again", "random"] = "again",
+        efficacy: int = 2,
+        num_patients: int | None = None,
+        goal: int | None = None,
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> DiceAECEnv: ...
+
+class thirties_v0:
+    @staticmethod
+    def env(
+        *,
+        num_players: int = 2,
+        rounds: int = 3,
+        num_dice: int = 6,
+        num_faces: int = 6,
+        target: int = 30,
+        goal: Literal["maximize", "minimize_loss", "thirty_or_over", "optimal"] = "maximize",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> AECEnv[Any, Any, Any]: ...
+    @staticmethod
+    def raw_env(
+        *,
+        num_players: int = 2,
+        rounds: int = 3,
+        num_dice: int = 6,
+        num_faces: int = 6,
+        target: int = 30,
+        goal: Literal["maximize", "minimize_loss", "thirty_or_over", "optimal"] = "maximize",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+    ) -> DiceAECEnv: ...

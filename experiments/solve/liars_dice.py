@@ -1,0 +1,120 @@
+"""`solve liars-dice`: optimal play for two players, with a certificate."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from dice_envs import configure
+from dice_envs.exact.liars_dice_solution import Progress, Solution, cache_folder, rounds_of, solve
+from experiments.options import JsonOption, OptionOption, ReportOption, game_options
+from experiments.output import check_folder, check_writable, console, finish, print_mode, saved_plot, write_json
+
+SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
+
+
+def main(
+    option: OptionOption = None,
+    precision: Annotated[
+        float, typer.Option(help="The exploitability to reach: what best responses win above the value, for returns of ±1.")
+    ] = 1e-4,
+    minutes: Annotated[float | None, typer.Option(help="Stop after that time, however precise it is by then.")] = None,
+    threads: Annotated[int, typer.Option(help="Threads that walk a large round at once.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Take the rounds that were kept and are precise enough.")] = False,
+    json: JsonOption = None,
+    report: ReportOption = None,
+) -> None:
+    """Liar's Dice between two players, solved: one round or the whole game of elimination.
+
+    Every round is solved alone, to bounds that exact best responses certify, and kept for the agent `nash`.
+    JSON: {"value", "lower", "upper", "exploitability", "nash_conv", "seconds", "rounds": [{"dice": [a, b], "value",
+    "lower", "upper", "iterations", "seconds"}]}. A round's figures are its starter's chance to win it, the whole's the
+    starter's expected return in a single round, its chance to win a game of elimination.
+
+    Example: solve liars_dice -o num_dice=3 --precision 1e-5
+    """
+    variant = configure("liars_dice", **game_options(option))
+    if minutes is not None and not minutes > 0:
+        raise ValueError(f"minutes must be above 0, not {minutes}")
+    check_writable(json)
+    check_folder(report)
+    print_mode(variant)
+    said = time.monotonic()
+
+    def say(progress: Progress) -> None:
+        nonlocal said
+        if progress.finished or time.monotonic() - said >= SAY_EVERY:
+            said = time.monotonic()
+            own, others = progress.dice
+            how = f"after {progress.iterations:,} iterations" if progress.iterations else "by a linear programme"
+            left = f"; {progress.rounds_left} to go" if progress.rounds_left else ""
+            state = "done, " if progress.finished else ""
+            console.print(f"  {own} v {others} dice: {state}bounds {max(progress.width, 0):.1e} apart {how}{left}")
+
+    solution = solve(
+        variant, precision, seconds=60 * minutes if minutes else float("inf"), threads=threads, resume=resume, done=say
+    )
+    _show(solution)
+    if solution.exploitability > precision:
+        console.print(f"[yellow]not reached:[/] an exploitability of {precision:.1e}")
+    console.print(f"kept in {cache_folder()}", soft_wrap=True)
+
+    def plot(folder: Path) -> None:
+        draw_values(folder, solution)
+
+    finish(
+        lambda: write_json(json, solution.as_dict()),
+        lambda: plot(report) if report is not None else None,
+    )
+
+
+def _show(solution: Solution) -> None:
+    single = solution.variant.options.rounds == "single"
+    table = Table("dice of the starter v other", "wins the round", "between", "and", "iterations", "seconds")
+    if not single:
+        table.add_column("wins the game")
+    for dice, each in sorted(solution.rounds.items()):
+        row = [
+            f"{dice[0]} v {dice[1]}",
+            f"{each.value:.7f}",
+            f"{each.bounds.lower:.7f}",
+            f"{each.bounds.upper:.7f}",
+            f"{each.iterations:,}" if each.iterations else "exact",
+            f"{each.seconds:.1f}",
+        ]
+        if not single:
+            row.append(f"{solution.chance(dice, expected=True).lower:.7f}")
+        table.add_row(*row)
+    console.print(table)
+    what = "the starter's expected return" if single else "the starter's chance to win the game"
+    console.print(f"{what}: {solution.value:.9f}, between {solution.lower:.9f} and {solution.upper:.9f}")
+    console.print(
+        f"exploitability {max(solution.exploitability, 0):.2e}, NashConv {max(solution.nash_conv, 0):.2e}, "
+        f"{solution.seconds:.1f} s"
+    )
+
+
+def draw_values(folder: Path, solution: Solution) -> None:
+    """A heat map of what each round is worth to its starter."""
+    most = max(max(dice) for dice in solution.rounds)
+    single = solution.variant.options.rounds == "single"
+    grid = np.full((most, most), np.nan)
+    for own, others in rounds_of(solution.variant.options):
+        grid[own - 1, others - 1] = solution.chance((own, others), expected=True).lower
+    with saved_plot(folder, "liars_dice_values", figsize=(1.2 + most, 0.8 + most)) as (figure, panel):
+        shown: Any = panel.imshow(100 * grid, origin="lower", cmap="RdYlGn", vmin=0, vmax=100)
+        for own in range(most):
+            for others in range(most):
+                if np.isfinite(grid[own, others]):
+                    panel.text(others, own, f"{100 * grid[own, others]:.1f}", ha="center", va="center")
+        panel.set_xticks(range(most), range(1, most + 1))
+        panel.set_yticks(range(most), range(1, most + 1))
+        panel.set_xlabel("dice of the other player")
+        panel.set_ylabel("dice of the starter")
+        panel.set_title(f"% {'of rounds' if single else 'of games'} that the starter wins")
+        figure.colorbar(shown, ax=panel)
