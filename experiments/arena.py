@@ -205,7 +205,20 @@ def exact_tournament(
             rates[row][column], errors[row][column], draws[row][column], returns[row][column] = won, 0.0, 0.0, 2 * won - 1
     ratings = elo(rates, MOST_GAMES)
     options = variant.changed_options()
-    return Result(variant.game.name, options, list(specs), 0, 0, rates, errors, draws, returns, ratings, exact=True)
+    return Result(
+        variant.game.name,
+        options,
+        list(specs),
+        0,
+        0,
+        rates,
+        errors,
+        draws,
+        returns,
+        ratings,
+        mean_return_ci95=errors,
+        exact=True,
+    )
 
 
 def check_table(variant: Variant, agents: int, games: int) -> None:
