@@ -63,6 +63,7 @@ print(batch.states["turn"][0], round(value, 9), hits)
 """
 
 
+@pytest.mark.slow
 def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_python):
     """The loops over states and the search lie in dice_envs and agents; the rules they call do not."""
     shutil.copytree(ROOT / "agents", copy_of_package / "agents", ignore=shutil.ignore_patterns("__pycache__"))
@@ -120,6 +121,7 @@ def _env():
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+@pytest.mark.slow
 def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
     expected = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)[0]
     files = list(copy_of_package.rglob("*.nbc"))
@@ -129,6 +131,7 @@ def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
     assert run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)[0] == expected
 
 
+@pytest.mark.slow
 def test_stale_files_are_removed(copy_of_package, run_python):
     run_python(FIRST_BID, copy_of_package)
     count = len(list(copy_of_package.rglob("*.nbc")))
@@ -272,6 +275,7 @@ def test_uniform_and_choice():
     assert choose_from_mask(streams[0], np.zeros(5, np.int8)) == -1
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_kernel_with_other_arguments_than_the_contracts_is_a_type_error(tmp_path, monkeypatch):
     api = pytest.importorskip("mypy.api")

@@ -123,6 +123,7 @@ def test_search_finds_the_winning_die():
         assert (agents.make(spec).act(turn) == 0).all()
 
 
+@pytest.mark.slow
 def test_search_beats_random_at_liars_dice():
     for rollout in ("random", "numbers"):
         result = tournament(ONE_DIE, [f"mcts:200,rollout={rollout}", "random"], 1000, seed=1)
