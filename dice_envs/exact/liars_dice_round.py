@@ -24,6 +24,7 @@ __all__ = ["FOLLOW", "RESPOND", "Bounds", "RoundSolver", "Walker", "memory_of", 
 LEAF = -1  # as in liars_dice_tree; kernels take globals of their own file for constants
 LEARN, RESPOND, FOLLOW = 0, 1, 2  # what the player whose view a walk takes does: learn, play best, play the average
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
+SHARES = 4  # of the first bids, for each thread: whoever is done early takes another
 MOST_LEVELS = 65_535  # to which a strategy is rounded where it is stored in uint16
 
 
@@ -388,16 +389,18 @@ def _begin(kinds, scratch, player, mode, numbers, pace):
 
 
 @kernel(allocates=False)
-def _branch(kinds, top, scratch, edge, player, mode, numbers, pace, value):
-    """Walk what follows one of the first bids, and write its values into `value` (classes,). In place, but for `top`."""
-    for each in range(len(value)):
-        value[each] = 0.0
-    if _go_down(kinds, 0, edge, player, top.reach[0], top.action[0], scratch.reach[1]):
-        scratch.kind[1] = kinds.child[edge]
-        scratch.offset[1] = kinds.shift[edge]
-        _walk(kinds, scratch, 1, player, mode, numbers, pace)
-        for each in range(kinds.classes[kinds.child[edge], player]):
-            value[each] = scratch.value[1, each]
+def _branches(kinds, top, scratch, edges, player, mode, numbers, pace, values):
+    """Walk what follows some of the first bids, and write its values into values[edges]. In place, but for `top`."""
+    for edge in edges:
+        value = values[edge]
+        for each in range(len(value)):
+            value[each] = 0.0
+        if _go_down(kinds, 0, edge, player, top.reach[0], top.action[0], scratch.reach[1]):
+            scratch.kind[1] = kinds.child[edge]
+            scratch.offset[1] = kinds.shift[edge]
+            _walk(kinds, scratch, 1, player, mode, numbers, pace)
+            for each in range(kinds.classes[kinds.child[edge], player]):
+                value[each] = scratch.value[1, each]
 
 
 @kernel(allocates=False)
@@ -483,12 +486,11 @@ class Walker:
         self._numbers = Numbers(np.zeros(0, averages.dtype), averages)
         self._pace = Pace(1.0, 1.0)
         kinds = tree.kinds
-        edges = [edge for edge in range(int(kinds.first_edge[1])) if kinds.child[edge] != LEAF]
-        # The largest branches first, so that no thread is left with one of them at the end.
-        self._edges = sorted(edges, key=lambda edge: -int(kinds.size[kinds.child[edge]]))
+        self._shares = _shares(tree, SHARES * threads)
         self._values = np.zeros((int(kinds.first_edge[1]), int(kinds.classes.max())))
         self._top = _scratch_for(tree)
         self._scratch = [_scratch_for(tree) for _ in range(threads)] if threads > 1 else []
+        self._pool = concurrent.futures.ThreadPoolExecutor(threads)  # starts threads when they are asked for
 
     def _pass(self, player: int, mode: int) -> float:
         """One walk in a player's view; returns its chance to win."""
@@ -500,14 +502,13 @@ class Walker:
             _walk(kinds, top, 0, *how)
         else:
             _begin(kinds, top, *how)
-            waiting = iter(self._edges)  # next() of a list's iterator is atomic
+            waiting = iter(self._shares)  # next() of a list's iterator is atomic
 
             def work(scratch: Scratch) -> None:
-                for edge in waiting:
-                    _branch(kinds, top, scratch, edge, *how, self._values[edge])
+                for edges in waiting:
+                    _branches(kinds, top, scratch, edges, *how, self._values)
 
-            with concurrent.futures.ThreadPoolExecutor(len(self._scratch)) as pool:
-                list(pool.map(work, self._scratch))
+            list(self._pool.map(work, self._scratch))
             _end(kinds, top, *how, self._values)
         return float(top.value[0, : len(chances[player])] @ chances[player])
 
@@ -541,6 +542,20 @@ class Walker:
         active = int(kinds.active[kind])
         chances[:active] = top.mix[1 + edge - int(kinds.first_edge[kind]), :active]
         return chances
+
+
+def _shares(tree: Tree, count: int) -> list[np.ndarray]:
+    """The first bids in so many shares of about the same work, the largest first, so that all threads end together."""
+    kinds = tree.kinds
+    edges = [edge for edge in range(int(kinds.first_edge[1])) if kinds.child[edge] != LEAF]
+    sizes = [int(kinds.size[kinds.child[edge]]) for edge in edges]
+    shares: list[list[int]] = [[] for _ in range(count)]
+    loads = [0] * count
+    for size, edge in sorted(zip(sizes, edges, strict=True), reverse=True):
+        least = loads.index(min(loads))
+        shares[least].append(edge)
+        loads[least] += size
+    return [np.array(share, np.int64) for _, share in sorted(zip(loads, shares, strict=True), reverse=True) if share]
 
 
 class RoundSolver(Walker):

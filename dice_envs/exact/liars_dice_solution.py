@@ -49,7 +49,7 @@ LEAST_PRECISION = 1e-12
 FIRST_CHECK, CHECK_AGAIN = 40, 1.5  # iterations before the first certificate; how much longer at most until the next
 GUESS = 0.55  # the starter's chance to win a round, to share out how precise each round has to be
 LEAST_SHARE = 0.02  # of the time, for each round
-THREADS_FROM = 500_000  # numbers of a round from which threads share its walks
+THREADS_FROM = 800_000  # numbers of a round from which threads share its walks
 MEMORY_SHARE = 0.8  # of the machine's memory that a solver may take
 
 
