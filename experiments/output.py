@@ -56,6 +56,7 @@ __all__ = [
 Z95 = 1.959963984540054  # the normal distribution's 97.5 % point
 LONGEST_LINE = 1000  # characters of an error
 LARGEST_SEED = 2**32 - 1  # NumPy's older generator, which Stable-Baselines3 seeds, takes no more
+FORETELLS_FROM = 0.002  # share of the work from which the time that is left can be told
 FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds until the first line of progress, and between two of them
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what bad input or a bad disk ends in
 
@@ -278,7 +279,7 @@ class _Lines:
             return
         self.next_line = now + NEXT_LINE
         line = f"{self.what}: {100 * self.amount / self.total:.0f} %, {self.amount:,.0f} of {self.total:,.0f}"
-        if self.amount:
+        if self.amount >= FORETELLS_FROM * self.total:
             line += f", about {_duration((now - self.start) * max(0.0, self.total / self.amount - 1))} left"
         with contextlib.suppress(OSError):  # a line that cannot be written must not stop the work
             typer.echo(line, err=True)

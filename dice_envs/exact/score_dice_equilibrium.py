@@ -15,11 +15,12 @@ from dice_envs.games.score_dice import Options
 
 __all__ = ["Equilibrium"]
 
-MOST_PATHS = 300_000  # ways to play a roll, all hands together, that an equilibrium is worked out for
+MOST_PATHS = 300_000  # an equilibrium is computed if a roll can be played in at most this many ways, all hands together
 
 
 class _Plan:
-    """One player's sequences: a number for each choice that it can come to, and where each information set hangs."""
+    """One player's sequence form: a number for each sequence of choices, and the sequence that leads to each information
+    set."""
 
     def __init__(self) -> None:
         self.parents: dict[Any, int] = {}  # information set → the sequence that leads to it
@@ -30,7 +31,8 @@ class _Plan:
         return self.sequences.setdefault((information, choice), len(self.sequences) + 1)
 
     def constraints(self) -> Any:
-        """The sparse matrix E of E x = (1, 0, …): a plan x gives each information set what leads to it."""
+        """The sparse matrix E of E x = (1, 0, …): in a realization plan x the choices at each information set add up to the
+        sequence that leads to it."""
         from scipy.sparse import csr_array
 
         numbers = {information: row for row, information in enumerate(self.parents, 1)}
@@ -61,7 +63,7 @@ class Equilibrium(VariantRules):
 
     With hidden hands each roll is a linear program over realization plans (Koller, Megiddo, von Stengel: Efficient
     Computation of Equilibria for Extensive Two-Person Games, 1996); with open hands each column is a matrix game.
-    Rolls end with all dice shown, so that tied dice rolled again begin a game of their own, solved by itself.
+    Rolls end with all dice shown, so rolling tied dice again begins a subgame, which is solved on its own.
 
     Args:
         options: of the game.
@@ -87,7 +89,7 @@ class Equilibrium(VariantRules):
                 many *= math.comb(kind.high - kind.low + count, count)
         if many > MOST_PATHS and not (self.options.open_hands and self.options.ties != "reroll" and len(a) <= 4):
             raise ValueError(
-                f"an equilibrium is worked out for small pools only, say 3d6 against 3d6: pool_a={self.options.pool_a} and "
+                f"an equilibrium is computed for small pools only, say 3d6 against 3d6: pool_a={self.options.pool_a} and "
                 f"pool_b={self.options.pool_b} can be played in {many:,} ways, {MOST_PATHS:,} are allowed"
             )
 
@@ -119,7 +121,7 @@ class Equilibrium(VariantRules):
     def _roll_once(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> float:
         if not self.options.open_hands:
             return self._solve(a, b, score).value
-        self._open.clear()  # what was found with another value of the roll to come
+        self._open.clear()  # these were computed with another value of the next roll
         return sum(
             chance_a * chance_b * self.open_column(hand_a, hand_b, score)[0]
             for hand_a, chance_a in hands(a).items()
@@ -138,12 +140,12 @@ class Equilibrium(VariantRules):
     # Hidden hands
 
     def solution(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
-        """The roll of dice of which so much is known to everybody, solved; kept for the next time."""
+        """The solved roll of dice with these ranges, which both players know. Cached."""
         key = (a, b, self.carried(score))
         if key not in self._solutions:
             outer = self._loop
             if self.options.ties == "reroll" and not self.decided(score, len(a)):
-                # The roll may come again as it is: its value must be known before.
+                # The same roll may come again, so its value must be known first.
                 sizes = tuple(die.size for die in a), tuple(die.size for die in b)
                 self._loop = self.roll_key(*sizes, score), self.roll_value(*sizes, score)
             self._solutions[key] = self._solve(a, b, score)
@@ -232,7 +234,7 @@ def _without(dice: tuple[Die, ...], die: Die) -> tuple[Die, ...]:
 
 
 def _behaviour(plan: _Plan, weights: np.ndarray) -> Behaviour:
-    """The chances at each information set; all alike where the plan does not come."""
+    """The chances at each information set; uniform where the plan does not reach."""
     weights = np.maximum(0.0, weights)
     behaviour: Behaviour = defaultdict(dict)
     for (information, die), sequence in plan.sequences.items():

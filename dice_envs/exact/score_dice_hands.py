@@ -3,7 +3,7 @@
 A player knows its own dice in hand, and for each of the other's a range of faces that it may show, all faces in the
 range equally likely and dice independent of one another. (Known dice have a range of one face.)
 
-Chances come from the ranges; what a pair of dice scores is asked of the game's own kernel.
+Chances come from the ranges; the score of a pair of dice comes from the game's own kernel.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Die(NamedTuple):
 Sizes = tuple[int, ...]
 Tied = tuple[Sizes, Sizes]  # sizes of the dice that tied so far in this roll: the player's, the other's
 NONE_TIED: Tied = ((), ())
-WHOLE_GAME = "whole game"  # stands for the roll of pools with spare dice, which are rolled again with the rest
+WHOLE_GAME = "whole game"  # key of the roll of whole pools, when one has spare dice: these are rolled again with the rest
 
 
 def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
@@ -71,14 +71,14 @@ def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
 
 
 def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Range, ...], float]]:
-    """What everybody can see after a pool is rolled and its spare lowest dice are dropped: (the dice kept, chance)."""
+    """What both players can see after a pool is rolled and its spare lowest dice are dropped: (the dice kept, chance)."""
     spare = len(pool) - keep
     if spare == 0:
         yield tuple(Range(1, size, size) for size in pool), 1.0
         return
     for dropped in itertools.combinations(range(len(pool)), spare):
         kept = [place for place in range(len(pool)) if place not in dropped]
-        for highest in dropped:  # of the dropped dice; equal faces count the higher, the earlier their place
+        for highest in dropped:  # of the dropped dice; of equal faces the one in the earlier place is the higher
             for face in range(1, pool[highest] + 1):
                 chance = 1 / pool[highest]
                 for place in dropped:
@@ -91,7 +91,7 @@ def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Range, ...], float]]:
 
 
 def settle(step: Callable[[float], float], start: float = 0.0) -> float:
-    """The fixed point of a map that is increasing with a slope below 1, here at most 1/2."""
+    """The fixed point, by iteration, of an increasing map with slope below 1 (here at most 1/2)."""
     value = start
     for _ in range(200):
         after = step(value)
@@ -122,15 +122,15 @@ class VariantRules:
         return 0 if self.counts_score else score
 
     def reward(self, score: int) -> float:
-        """What a finished game is worth beyond what was paid for each pair."""
+        """The reward at the end of the game, beyond what was paid for each pair."""
         return 0.0 if self.counts_score else float((score > 0) - (score < 0))
 
     def decided(self, score: int, pairs_left: int) -> bool:
-        """Whether so many pairs cannot change the value any more."""
+        """Whether the pairs left cannot change the value any more."""
         return not self.counts_score and abs(score) > pairs_left
 
     def paid(self, points: int) -> float:
-        """The reward for a pair at once."""
+        """The immediate reward for a pair."""
         return float(points) if self.counts_score else 0.0
 
     def roll_key(self, own: Sizes, other: Sizes, score: int) -> Any:
@@ -147,8 +147,8 @@ class VariantRules:
 
 
 def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
-    """What the roll alone tells everybody of the seat's dice of these statuses: (place, range), by place. Dice of open
-    hands are known."""
+    """What both players know from the roll alone about the seat's dice with these statuses: (place, range), by place.
+    Dice of open hands are known exactly."""
     known = []
     for place, size in enumerate(variant.options.pools[seat]):
         if state["status"][seat, place] in statuses:
