@@ -205,6 +205,7 @@ for reader, array in ((read, np.zeros(8)[:2]), (read_field, record[0])):
 """
 
 
+@pytest.mark.slow
 def test_bounds_checking_never_runs_cached_kernels_without_it(run_python, tmp_path):
     (tmp_path / "readers.py").write_text(READERS)
     unchecked, checked = {"NUMBA_BOUNDSCHECK": "0"}, {"NUMBA_BOUNDSCHECK": "1"}

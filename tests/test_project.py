@@ -48,6 +48,7 @@ print(round(measured.score, 6))
 """
 
 
+@pytest.mark.slow
 def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
     """Installed without its dependencies into a folder of its own, which the checkout is kept away from."""
     folder = tmp_path / "site"
