@@ -30,6 +30,7 @@ def copy_of_package(tmp_path):
     return target
 
 
+@pytest.mark.slow
 def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     """batch.py's loops are cached; the rules they call stand in another file. Editing that file must be noticed."""
     run_python(FIRST_BID, copy_of_package)
