@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
-import time
 from math import comb
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +12,15 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import below, choose_weighted, uniform
-from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, ActionValues, Progress, Solution, check_two_players, solve
+from dice_envs.exact.liars_dice_solution import (
+    LEAST_PRECISION,
+    ActionValues,
+    Progress,
+    Solution,
+    check_two_players,
+    solve,
+    throttled,
+)
 from dice_envs.game import Variant, check_choice, check_range
 from dice_envs.games.liars_dice import (
     MAX_DICE,
@@ -347,21 +354,17 @@ _SAY_EVERY = 5.0  # seconds between two lines of progress
 @functools.lru_cache(maxsize=4)
 def _solution(variant: Variant, precision: float) -> Solution:
     """The solution that is kept, or solved first with lines of progress on standard error."""
-    said = time.monotonic()
 
     def say(progress: Progress) -> None:
-        nonlocal said
-        if time.monotonic() - said >= _SAY_EVERY:
-            said = time.monotonic()
-            own, others = progress.dice
-            print(
-                f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {progress.width:.1e} "
-                f"at most, {progress.rounds_left} rounds left",
-                file=sys.stderr,
-                flush=True,
-            )
+        own, others = progress.dice
+        print(
+            f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {progress.width:.1e} "
+            f"at most, {progress.rounds_left} rounds left",
+            file=sys.stderr,
+            flush=True,
+        )
 
-    return solve(variant, precision, resume=True, done=say)
+    return solve(variant, precision, resume=True, done=throttled(say, _SAY_EVERY))
 
 
 @dataclasses.dataclass(frozen=True)

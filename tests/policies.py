@@ -1,4 +1,4 @@
-"""Policy files for tests."""
+"""Policy files and players for tests."""
 
 from pathlib import Path
 
@@ -14,3 +14,14 @@ def save_random_policy(path: Path, variant: Variant) -> Path:
     weights = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     save_policy(path, NetworkPolicy(variant.game.name, variant.changed_options(), [(weights, np.zeros(shape[0], np.float32))]))
     return path
+
+
+class Noisy:
+    """Its policy is the uniform one, but it answers with other chances each time."""
+
+    def act(self, turn):
+        return self.probabilities(turn).argmax(axis=1)
+
+    def probabilities(self, turn):
+        weights = turn.legal * turn.rng.random(turn.legal.shape)
+        return weights / weights.sum(axis=1, keepdims=True)

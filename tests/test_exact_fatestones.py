@@ -7,6 +7,7 @@ import agents
 from dice_envs import configure, measure
 from dice_envs.exact.fatestones import draw_hands, evaluate, solve_all, solve_draws
 from experiments.arena import play_table
+from tests.policies import Noisy
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
 SMALL = {"dice": EASY, "hand_size": 2}  # 1,680 draws, all of them measured
@@ -78,17 +79,6 @@ def test_figures_come_out_in_play():
     ):
         earned = play_table(variant, [agents.make(spec) for spec in players], games, 4)[:, 0]
         assert earned.mean() == pytest.approx(expected, abs=5 * earned.std() / np.sqrt(games))
-
-
-class Noisy:
-    """Its policy is the uniform one, but it answers with other chances each time."""
-
-    def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
-
-    def probabilities(self, turn):
-        weights = turn.legal * turn.rng.random(turn.legal.shape)
-        return weights / weights.sum(axis=1, keepdims=True)
 
 
 def test_random_answers_are_averaged_and_said_to_be():

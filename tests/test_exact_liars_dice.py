@@ -417,14 +417,13 @@ def test_a_round_that_one_would_rather_lose():
     variant = configure("liars_dice", num_dice=(2, 1))
     chances = {stage: np.array([0.0 if stage.agent == 1 else 0.9]) for stage in exact._stages(variant, 0)}
     chances[Stage(2, 1, False)] = np.array([0.5])
-    values = exact._backward(variant, exact._stages(variant, 0), chances, best=False)
-    assert values[Stage(2, 1, False)] == 0
+    assert exact._opponent_wins(Stage(2, 1, False), chances, variant, best=False) == 0
     variant = configure("liars_dice", num_dice=2)
     chances = {stage: np.array([0.9 if stage == Stage(2, 1, False) else 0.0]) for stage in exact._stages(variant, 0)}
     chances[Stage(1, 1, True)] = np.array([1.0])
     chances[Stage(1, 2, True)] = np.array([0.0])
     with pytest.raises(ValueError, match="with 2 dice against the agent's 2 one would rather lose the round than win it"):
-        exact._backward(variant, exact._stages(variant, 0), chances, best=True)
+        exact._opponent_wins(Stage(2, 2, True), chances, variant, best=True)
 
 
 def test_two_agents_that_are_not_computed():

@@ -11,7 +11,7 @@ from dice_envs import configure
 from dice_envs.agent import Turn
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice import winning_probability
-from dice_envs.exact.liars_dice_parts import BOTH, FACE, KEPT, PARTS, QUANTITY, Part, mean_loss, wins_against, wins_game
+from dice_envs.exact.liars_dice_parts import BOTH, FACE, KEPT, PARTS, QUANTITY, Part, mean_loss, wins_against, wins_games
 from dice_envs.exact.liars_dice_solution import solve
 from dice_envs.games.liars_dice import NO_BID, STATE
 
@@ -110,15 +110,15 @@ def test_all_parts_together_are_the_solution():
         assert each.following == pytest.approx(each.best_following, abs=1e-9)
         assert each.loss == pytest.approx(0, abs=1e-9)
     assert mean_loss(solution, played) == pytest.approx(0, abs=1e-9)
-    assert wins_game(played, 3) == pytest.approx(0.5, abs=1e-9)
+    assert wins_games(played, 3) == pytest.approx(0.5, abs=1e-9)
 
 
 def test_a_game_is_won_as_often_as_by_asking_both_agents():
     variant = configure("liars_dice", num_dice=2)
     numbers, nash = agents.make("numbers:bluff=0.25"), Nash(precision=1e-3)
     played = wins_against(solve(variant, 1e-3, resume=True), numbers, {"nothing": Part()})["nothing"]
-    assert wins_game(played, 2) == pytest.approx(winning_probability(variant, numbers, nash), abs=1e-9)
-    assert wins_game(played, 2) < 0.5
+    assert wins_games(played, 2) == pytest.approx(winning_probability(variant, numbers, nash), abs=1e-9)
+    assert wins_games(played, 2) < 0.5
 
 
 def test_faces_and_quantities_of_first_bids_are_drawn_apart():

@@ -19,6 +19,7 @@ from dice_envs.exact.score_dice_distribution import score_distribution
 from dice_envs.game import OVER
 from dice_envs.games.score_dice import HELD, Options
 from experiments.arena import play_table, tournament
+from tests.policies import Noisy
 
 
 def mean_reward(options, pairing):
@@ -235,17 +236,6 @@ class Odd:
             for place in np.flatnonzero(turn.legal[row]).tolist():
                 out[row, place] = self.weight(faces, place, past)
         return out / out.sum(axis=1, keepdims=True)
-
-
-class Noisy:
-    """Its policy is the uniform one, but it answers with other chances each time."""
-
-    def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
-
-    def probabilities(self, turn):
-        weights = turn.legal * turn.rng.random(turn.legal.shape)
-        return weights / weights.sum(axis=1, keepdims=True)
 
 
 def highest_function(observations, masks):

@@ -18,8 +18,8 @@ from dice_envs.agent import Agent, Turn, ask_probabilities, check_plays
 from dice_envs.batch import Batch
 from dice_envs.dice import choose_from_mask, new_streams
 from dice_envs.exact import Effort, Measurement, asked
-from dice_envs.exact.liars_dice_solution import check_two_players
-from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Asked, Record, Round, Source, Tabled, meet, respond
+from dice_envs.exact.liars_dice_solution import Dice, check_two_players, wins_game
+from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Record, Round, meet, respond, source_of
 from dice_envs.game import Variant
 from dice_envs.kernel import kernel
 
@@ -112,36 +112,33 @@ def _placed(variant: Variant, stage: Stage) -> tuple[Round, int]:
     return _round(variant, (stage.other, stage.agent)), 1
 
 
-def _source(agent: Any, played: Round, player: int, seat: int, streams: np.ndarray) -> Source:
-    by_asking = Asked(played, player, agent, seat, streams)
-    return Tabled(by_asking, played, player) if getattr(agent, "memoryless", False) else by_asking
-
-
-def _backward(
-    variant: Variant, stages: Iterable[Stage], chances: dict[Stage, np.ndarray], best: bool
-) -> dict[Stage, np.ndarray]:
-    """How often the opponent wins the game from each stage on, from how often it wins each round.
+def _opponent_wins(stage: Stage, chances: dict[Stage, np.ndarray], variant: Variant, best: bool) -> np.ndarray:
+    """How often the agent's opponent wins the game from a stage on, from how often it wins each round.
 
     With `best` the first number of each is a best response's, and winning a round must be worth no less than losing it.
 
     Raises:
         ValueError: losing a round is worth more.
     """
-    values: dict[Stage, np.ndarray] = {}
-    single = variant.options.rounds == "single"
-    for stage in stages:
-        won, lost = np.ones(len(chances[stage])), np.zeros(len(chances[stage]))
-        if not single and stage.agent > 1:
-            won = values[Stage(stage.agent - 1, stage.other, True)]
-        if not single and stage.other > 1:
-            lost = values[Stage(stage.agent, stage.other - 1, False)]
-        if best and won[0] < lost[0] - _ROUNDING:
+    if variant.options.rounds == "single":
+        return chances[stage]
+
+    def value(dice: Dice, won: Any, lost: Any, chance: np.ndarray) -> np.ndarray:
+        after_win, after_loss = np.ravel(won)[0], np.ravel(lost)[0]
+        if best and after_win < after_loss - _ROUNDING:
             raise ValueError(
-                f"no best response is known: with {stage.other} dice against the agent's {stage.agent} one would rather lose "
-                f"the round than win it ({lost[0]:.6f} of the games are won after it is lost, {won[0]:.6f} after it is won)"
+                f"no best response is known: with {dice[0]} dice against the agent's {dice[1]} one would rather lose "
+                f"the round than win it ({after_loss:.6f} of the games are won after it is lost, {after_win:.6f} after it is "
+                "won)"
             )
-        values[stage] = lost + (won - lost) * chances[stage]
-    return values
+        mean: np.ndarray = lost + (won - lost) * chance
+        return mean
+
+    def chance(own: int, others: int, starts: bool) -> np.ndarray:
+        return chances[Stage(others, own, not starts)]
+
+    found: np.ndarray = wins_game((stage.other, stage.agent), not stage.agent_starts, chance, value)
+    return found
 
 
 def response_values(
@@ -173,10 +170,9 @@ def response_values(
     chances = {}
     for stage in stages:
         played, player = _placed(variant, stage)
-        source = _source(agent, played, player, seat, streams)
+        source = source_of(played, player, agent, seat, streams)
         chances[stage] = respond(played, player, source, copies, done, record(stage) if record is not None else None)
-    values = _backward(variant, stages, chances, best=True)
-    return [values[stage] for stage in _first_stages(variant, seat)]
+    return [_opponent_wins(stage, chances, variant, best=True) for stage in _first_stages(variant, seat)]
 
 
 def record_response(
@@ -342,13 +338,12 @@ def winning_probability(
         chances = {}
         for stage in stages:
             played, player_number = _placed(variant, stage)
-            own = _source(players[0], played, player_number, seat, streams)
-            others = _source(players[1], played, 1 - player_number, 1 - seat, streams)
+            own = source_of(played, player_number, players[0], seat, streams)
+            others = source_of(played, 1 - player_number, players[1], 1 - seat, streams)
             sources = (own, others) if stage.agent_starts else (others, own)
             started = meet(played, sources, lambda amount: done(amount, total))
             chances[stage] = np.array([1 - started if stage.agent_starts else started])
-        values = _backward(variant, stages, chances, best=False)
-        wins += [1 - values[stage][0] for stage in _first_stages(variant, seat)]
+        wins += [1 - _opponent_wins(stage, chances, variant, best=False)[0] for stage in _first_stages(variant, seat)]
     for player in players:
         _check_steady(player, what)
     return float(np.mean(wins))

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.exact.liars_dice_round import Bounds, mix_at
-from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, SolvedRound, solve, starter_wins
-from dice_envs.exact.liars_dice_tree import Tree
+from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, SolvedRound, solve, starter_wins, starts_of
+from dice_envs.exact.liars_dice_tree import LEAF, Tree
 from dice_envs.game import Variant, configure
 from dice_envs.games.liars_dice import NO_BID, chance_at_least
 from dice_envs.kernel import kernel
@@ -41,8 +41,6 @@ __all__ = [
 MOST, FEWER, NONE, FORCED = range(4)
 FACES_NAMED = ("the face held most of", "a face held less of", "a face not held, by choice", "a face not held, by necessity")
 NAMERS = ("solution", "numbers player", "random face")  # who names a face, at the solution's own decisions
-
-LEAF_CHILD = -1  # as LEAF; kernels take globals of their own file for constants
 
 
 class Habits(NamedTuple):
@@ -210,7 +208,7 @@ def _walk(kinds, numbers, table, scratch, habits):
         scratch.edge[depth] = edge + 1
         if not _follow(kinds, table, scratch, depth, edge):
             continue
-        if kinds.child[edge] == LEAF_CHILD:  # the other player calls for certain
+        if kinds.child[edge] == LEAF:  # the other player calls for certain
             caller = 1 - kinds.mover[kind]
             reach = scratch.reach[depth + 1]
             fails = _count_call(
@@ -312,10 +310,7 @@ def chance_that_bids_hold(variant: Variant, unseen: int, face: int = 0) -> np.nd
 
 def round_shares(solution: Solution) -> dict[Dice, float]:
     """How often a game that the solution plays against itself comes to each of its rounds."""
-    first, second = solution.variant.options.dice_per_seat
-    starts: list[Dice] = [(first, second)]
-    if solution.variant.options.starter == "random":
-        starts.append((second, first))
+    starts = starts_of(solution.variant.options)
     shares = dict.fromkeys(sorted(solution.rounds, key=sum, reverse=True), 0.0)
     for start in starts:
         shares[start] += 1 / len(starts)

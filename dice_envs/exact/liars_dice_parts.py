@@ -7,7 +7,6 @@ add up: a better raise is worth more to a player who also calls well.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -16,11 +15,11 @@ import numpy as np
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice_habits import round_shares
 from dice_envs.exact.liars_dice_round import mix_at
-from dice_envs.exact.liars_dice_solution import Dice, Solution, SolvedRound, edges_by_bid, find_node
-from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Asked, Asking, Round, Source, Tabled, meet
+from dice_envs.exact.liars_dice_solution import OUTSIDE, Dice, Solution, SolvedRound, edges_by_bid, find_node, wins_game
+from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Asking, Round, Source, meet, source_of
 from dice_envs.kernel import kernel
 
-__all__ = ["PARTS", "Mixed", "Part", "Played", "Solved", "mean_loss", "wins_against", "wins_game"]
+__all__ = ["PARTS", "Mixed", "Part", "Played", "Solved", "mean_loss", "wins_against", "wins_games"]
 
 # Values of `Part.opening`: its own first bid, the solution's, the solution's quantity with its own face, and the reverse.
 KEPT, BOTH, QUANTITY, FACE = range(4)
@@ -42,8 +41,6 @@ PARTS = {
     "face of first bids": Part(opening=FACE),
     "raises": Part(raises=True),
 }
-
-OUTSIDE = -1  # as in liars_dice_solution; kernels take globals of their own file for constants
 
 
 @kernel
@@ -216,10 +213,7 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PAR
     for dice, solved in solution.rounds.items():
         round_ = Round(solution.variant, dice)
         best = [Solved(round_, player, solved) for player in range(2)]
-        own: list[Source] = []
-        for player in range(2):
-            asked = Asked(round_, player, agent, player, streams)
-            own.append(Tabled(asked, round_, player) if getattr(agent, "memoryless", False) else asked)
+        own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
             mixed = [Mixed(round_, own[player], best[player], part) for player in range(2)]
             starting, other_starting = meet(round_, (mixed[0], best[1])), meet(round_, (best[0], mixed[1]))
@@ -227,17 +221,13 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PAR
     return found
 
 
-def wins_game(played: Mapping[Dice, Played], dice: int) -> float:
+def wins_games(played: Mapping[Dice, Played], dice: int) -> float:
     """The chance to win a game of elimination in which both begin with so many dice, mean over who starts."""
 
-    @functools.cache
-    def wins(own: int, others: int, starting: bool) -> float:
-        if own == 0 or others == 0:
-            return float(others == 0)
-        chance = played[own, others].starting if starting else played[others, own].following
-        return chance * wins(own, others - 1, False) + (1 - chance) * wins(own - 1, others, True)
+    def chance(own: int, others: int, starts: bool) -> float:
+        return played[own, others].starting if starts else played[others, own].following
 
-    return (wins(dice, dice, True) + wins(dice, dice, False)) / 2
+    return float(sum(wins_game((dice, dice), starts, chance) for starts in (True, False)) / 2)
 
 
 def mean_loss(solution: Solution, played: Mapping[Dice, Played]) -> float:

@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dice_envs.exact.liars_dice_tree import Tree
+from dice_envs.exact.liars_dice_tree import LEAF, Tree
 from dice_envs.kernel import kernel
 
 __all__ = ["FOLLOW", "RESPOND", "Bounds", "RoundSolver", "Walker", "memory_of", "mix_at", "quantised", "strategy_at"]
 
-LEAF = -1  # as in liars_dice_tree; kernels take globals of their own file for constants
 LEARN, RESPOND, FOLLOW = 0, 1, 2  # what the player whose view a walk takes does: learn, play best, play the average
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
 SHARES = 4  # of the first bids, for each thread: whoever is done early takes another

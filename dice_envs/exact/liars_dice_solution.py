@@ -8,6 +8,7 @@ solved alone, and the game follows backward from the rounds of few dice.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import os
 import tempfile
@@ -37,10 +38,12 @@ __all__ = [
     "check_two_players",
     "edges_by_bid",
     "find_node",
-    "load_or_solve",
     "rounds_of",
     "solve",
     "starter_wins",
+    "starts_of",
+    "throttled",
+    "wins_game",
 ]
 
 Dice = tuple[int, int]  # of a round's starter and of the other player
@@ -67,10 +70,15 @@ def check_two_players(options: Any, what: str = "optimal play") -> None:
         raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
 
 
+def starts_of(options: Any) -> list[Dice]:
+    """The dice of the starter and of the other player in the first round, for each seat that may start."""
+    first, second = options.dice_per_seat
+    return [(first, second), (second, first)] if options.starter == "random" else [(first, second)]
+
+
 def rounds_of(options: Any) -> list[Dice]:
     """The rounds that a game of two players can come to, those of few dice first. The first may be one of two."""
-    first, second = options.dice_per_seat
-    waiting = [(first, second), (second, first)] if options.starter == "random" else [(first, second)]
+    waiting = starts_of(options)
     found = set(waiting)
     while waiting and options.rounds == "elimination":
         own, others = waiting.pop()
@@ -82,27 +90,50 @@ def rounds_of(options: Any) -> list[Dice]:
     return sorted(found, key=lambda dice: (sum(dice), dice))
 
 
+def wins_game(
+    dice: Dice,
+    starts: bool,
+    chance: Callable[[int, int, bool], Any],
+    value: Callable[[Dice, Any, Any, Any], Any] = lambda dice, won, lost, chance: lost + (won - lost) * chance,
+) -> Any:
+    """The chance that a player wins a game of elimination, from its chances to win the rounds.
+
+    Args:
+        dice: the player's and its opponent's.
+        starts: whether the player starts the first round.
+        chance: own dice, the opponent's, whether the player starts → the chance to win that round, a number or an array.
+        value: what the game is worth before a round, from its dice, what the game is worth when the round is won and when
+            it is lost, and the chance of the round.
+    """
+
+    @functools.cache
+    def wins(own: int, others: int, starts: bool) -> Any:
+        if own == 0 or others == 0:
+            return float(others == 0)
+        # Who has lost a die starts the next round.
+        won, lost = wins(own, others - 1, False), wins(own - 1, others, True)
+        return value((own, others), won, lost, chance(own, others, starts))
+
+    return wins(*dice, starts)
+
+
+def _or_lost(dice: Dice, won: float, lost: float, chance: float) -> float:
+    """What a best response may win at most: should losing the round be worth more, it may lose it on purpose."""
+    return max(lost, lost + (won - lost) * chance)
+
+
 def starter_wins(dice: Dice, chances: Mapping[Dice, Bounds]) -> Bounds:
     """What the starter of a game of elimination wins at least and at most, from what it wins of each round.
 
     Of a solution: the lower bound is what its strategies win if the other player responds best, the upper bound what
-    the best response of the starter wins from them. Should losing a round be worth more than winning it, a response may
-    lose it on purpose; the bounds allow for that.
+    the best response of the starter wins from them.
     """
-    known: dict[Dice, Bounds] = {}
 
-    def wins(own: int, others: int) -> Bounds:
-        if (own, others) not in known:
-            lost = wins(own - 1, others) if own > 1 else Bounds(0.0, 0.0)
-            after = wins(others - 1, own) if others > 1 else Bounds(0.0, 0.0)
-            won = Bounds(1 - after.upper, 1 - after.lower)
-            each = chances[own, others]
-            lower = lost.lower + (won.lower - lost.lower) * each.lower
-            upper = lost.upper + (won.upper - lost.upper) * each.upper
-            known[own, others] = Bounds(min(lower, won.lower), max(upper, lost.upper))
-        return known[own, others]
+    def responds(own: int, others: int, starts: bool) -> float:
+        return chances[own, others].upper if starts else 1 - chances[others, own].lower
 
-    return wins(*dice)
+    own, others = dice
+    return Bounds(1 - wins_game((others, own), False, responds, _or_lost), wins_game(dice, True, responds, _or_lost))
 
 
 # --- a solved round ---------------------------------------------------------------------------------------------------
@@ -153,6 +184,19 @@ class Progress(NamedTuple):
     wanted: float
     finished: bool
     rounds_left: int
+
+
+def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = False) -> Callable[[Progress], None]:
+    """`tell`, called once in that many seconds at most; with `ends`, always where a round is finished."""
+    told = time.monotonic()
+
+    def call(progress: Progress) -> None:
+        nonlocal told
+        if (ends and progress.finished) or time.monotonic() - told >= seconds:
+            told = time.monotonic()
+            tell(progress)
+
+    return call
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------------
@@ -319,14 +363,9 @@ def _shares(variant: Variant, jobs: Mapping[Dice, _Job], precision: float) -> di
     return {dice: min(0.05, costs[dice] / total * precision / slopes[dice]) or exact for dice in jobs}
 
 
-def _starts(options: Any) -> list[Dice]:
-    first, second = options.dice_per_seat
-    return [(first, second), (second, first)] if options.starter == "random" else [(first, second)]
-
-
 def _width(variant: Variant, chances: Mapping[Dice, Bounds]) -> float:
     """The exploitability of a game whose rounds are known so well, for returns of ±1."""
-    starts = _starts(variant.options)
+    starts = starts_of(variant.options)
     if variant.options.rounds == "single":
         return sum(chances[dice].width for dice in starts) / len(starts)
     return sum(starter_wins(dice, chances).width for dice in starts) / len(starts)
@@ -460,7 +499,7 @@ class Solution:
         self._plans = {dice: _Plan(each) for dice, each in self.rounds.items()}
         self.exploitability = _width(variant, self.bounds)
         self.nash_conv = 2 * self.exploitability
-        starts = _starts(variant.options)
+        starts = starts_of(variant.options)
         ends = [self.chance(dice) for dice in starts]
         values = [self.chance(dice, expected=True).lower for dice in starts]
         stretch = 2.0 if self._is_single else 1.0
@@ -548,14 +587,11 @@ def find_node(edge_of, child, shift, bids, count):
     offset = 0
     for k in range(count):
         edge = edge_of[kind, bids[k]]
-        if edge < 0 or child[edge] == LEAF_CHILD:
+        if edge < 0 or child[edge] == LEAF:
             return OUTSIDE, 0
         offset += shift[edge]
         kind = child[edge]
     return kind, offset
-
-
-LEAF_CHILD = -1  # as LEAF; kernels take globals of their own file for constants
 
 
 @kernel
@@ -662,15 +698,3 @@ def _keys(counts: np.ndarray) -> np.ndarray:
     """A number for each hand, from its dice by face (n, MAX_FACES)."""
     keys: np.ndarray = counts.astype(np.int64) @ (MAX_DICE + 1) ** np.arange(counts.shape[1])
     return keys
-
-
-def load_or_solve(
-    variant: Variant,
-    precision: float = 1e-3,
-    *,
-    threads: int = 1,
-    folder: Path | None = None,
-    done: Callable[[Progress], Any] = lambda progress: None,
-) -> Solution:
-    """The solution that is kept, if it is precise enough; else solve what is missing. See `solve`."""
-    return solve(variant, precision, threads=threads, resume=True, folder=folder, done=done)

@@ -25,7 +25,7 @@ from dice_envs.game import Variant
 from dice_envs.games.liars_dice import MAX_FACES, NO_BID, NO_WILD, count_raises, face_of, matching, nth_raise, quantity_of
 from dice_envs.kernel import kernel
 
-__all__ = ["Kinds", "Tree", "hands_of", "matches_of", "raises_of"]
+__all__ = ["LEAF", "Kinds", "Tree", "hands_of", "matches_of", "raises_of"]
 
 
 class Kinds(NamedTuple):

@@ -28,7 +28,7 @@ from dice_envs.game import Variant
 from dice_envs.games.liars_dice import MAX_FACES, face_of, play, quantity_of
 from dice_envs.kernel import kernel
 
-__all__ = ["Asked", "Listed", "Round", "Tabled", "meet", "respond"]
+__all__ = ["Asked", "Listed", "Round", "Tabled", "meet", "respond", "source_of"]
 
 ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
 HEAVY = 8_000_000  # numbers, about, that the subtrees of one batch may take
@@ -562,6 +562,12 @@ class Tabled:
     def write(self, asking: Asking) -> None:
         tables = self._round.first, self._made, self._raises, self._calls
         _look_up(asking.slots, asking.rows, *asking.reach, *tables, asking.calls, asking.raise_at, asking.raises, asking.alive)
+
+
+def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray) -> Source:
+    """Where an agent's probabilities come from: see `Asked`, and `Tabled` for one that declares itself memoryless."""
+    by_asking = Asked(round_, player, agent, seat, streams)
+    return Tabled(by_asking, round_, player) if getattr(agent, "memoryless", False) else by_asking
 
 
 class _Places(NamedTuple):

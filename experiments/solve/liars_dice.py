@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, cache_folder, rounds_of, solve
+from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, cache_folder, rounds_of, solve, throttled
 from experiments.options import JsonOption, OptionOption, ReportOption, game_options
 from experiments.output import check_folder, check_writable, console, finish, print_mode, saved_plot, write_json
 
@@ -46,16 +45,13 @@ def main(
     check_writable(json)
     check_folder(report)
     print_mode(variant)
-    said = time.monotonic()
-
-    def say(progress: Progress) -> None:
-        nonlocal said
-        if progress.finished or time.monotonic() - said >= SAY_EVERY:
-            said = time.monotonic()
-            console.print(line_of(progress))
-
     solution = solve(
-        variant, precision, seconds=60 * minutes if minutes else float("inf"), threads=threads, resume=resume, done=say
+        variant,
+        precision,
+        seconds=60 * minutes if minutes else float("inf"),
+        threads=threads,
+        resume=resume,
+        done=throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True),
     )
     _show(solution)
     if solution.exploitability > precision:

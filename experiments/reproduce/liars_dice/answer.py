@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +21,8 @@ from dice_envs.exact.liars_dice_habits import (
     round_shares,
     values_of_all_rounds,
 )
-from dice_envs.exact.liars_dice_parts import PARTS, Played, mean_loss, wins_against, wins_game
-from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, solve
+from dice_envs.exact.liars_dice_parts import PARTS, Played, mean_loss, wins_against, wins_games
+from dice_envs.exact.liars_dice_solution import Dice, Solution, solve, throttled
 from experiments.output import Finding, console
 from experiments.solve.liars_dice import SAY_EVERY, line_of
 
@@ -124,14 +123,7 @@ def dice_in_words(number: int) -> str:
 
 def work_out(dice: int, precision: float) -> Answer:
     """Solve the game, or take what is kept, and compute all figures. Says how far it has come."""
-    said = time.monotonic()
-
-    def say(progress: Progress) -> None:
-        nonlocal said
-        if time.monotonic() - said >= SAY_EVERY:
-            said = time.monotonic()
-            console.print(line_of(progress))
-
+    say = throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY)
     console.print(f"Bluff or play the numbers? Two players with {dice_in_words(dice)} each, solved to {precision:g}:")
     solution = solve(configure("liars_dice", num_dice=dice), precision, resume=True, done=say)
     values = values_of_all_rounds(solution, precision, say)
@@ -180,7 +172,7 @@ def findings(answer: Answer) -> list[Finding]:
     for bluff, parts in answer.played.items():
         for part, rounds in parts.items():
             who = f"numbers bluff {bluff:g}" + (f" with the solution's {part}" if part != ALONE else "")
-            add(f"{who}: % of games won against the solution", 100 * wins_game(rounds, dice))
+            add(f"{who}: % of games won against the solution", 100 * wins_games(rounds, dice))
             add(f"{who}: rounds lost more often than by the solution, %", 100 * answer.loss(bluff, part))
             for (own, others), each in rounds.items():
                 figure = f"{who}, {own} v {others} dice: % of rounds won"

@@ -8,7 +8,7 @@ import numpy as np
 from rich.table import Table
 
 from dice_envs.exact.liars_dice_habits import FACES_NAMED, FEWER, MOST, NAMERS, NONE
-from dice_envs.exact.liars_dice_parts import wins_game
+from dice_envs.exact.liars_dice_parts import wins_games
 from experiments.output import console
 from experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, BORROWED, STAGES, Answer, as_bluff, dice_in_words, shares_of
 
@@ -139,7 +139,7 @@ def _losses(answer: Answer) -> Table:
     )  # fmt: skip
     for bluff in BLUFFS:
         alone = answer.played[bluff][ALONE]
-        played, game, loss = alone[answer.full], wins_game(alone, answer.dice), answer.loss(bluff, ALONE)
+        played, game, loss = alone[answer.full], wins_games(alone, answer.dice), answer.loss(bluff, ALONE)
         mended = [mended_by(answer, bluff, part) for part in BORROWED]
         cells = [game, played.starting, played.following, loss, *mended]
         table.add_row(f"bluff {bluff:g}", *map(percent, cells))
