@@ -4,12 +4,17 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: before anything imports PyTorch
 
+import signal
 import sys
 from pathlib import Path
 
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell starts what runs in the background with SIGINT ignored, and processes pass that on to those that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def scaled(compiled: int, interpreted: int) -> int:
