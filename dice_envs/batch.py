@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import choose_from_mask, new_streams, next_u64
+from dice_envs.dice import choose_from_mask, new_streams, next_u64, uniform
 from dice_envs.game import OVER, Game, Variant, check_range, check_seed, configure
 from dice_envs.kernel import kernel
 
@@ -33,6 +33,7 @@ class Kernels(NamedTuple):
     observe: Callable[..., None]  # (params, states, index, seats (m,), out (m, size) float32)
     reroll: Callable[..., None]  # (params, states, index, seats, streams (m,), out (m,) states)
     view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal where the seat is to move
+    wander: Callable[..., None]  # (params, states, index): 1, 2, 3 … random moves with chance 1/2, 1/4, 1/8 …, up to the end
     playouts: Callable[..., int]  # (params, states, steps): random play, dealing again after each end; returns games ended
 
 
@@ -124,6 +125,16 @@ def compile_kernels(game: Game) -> Kernels:
             return direct_action(params, state)
 
     @compiled
+    def wander(params, states, index):
+        mask = np.zeros(params.num_actions, np.int8)
+        for i in index:
+            state = states[i]
+            while state["seat"] != OVER:
+                play(params, state, random_action(params, state, mask))
+                if uniform(state) < 0.5:
+                    break
+
+    @compiled
     def playouts(params, states, steps):
         finished = 0
         mask = np.zeros(params.num_actions, np.int8)
@@ -136,7 +147,9 @@ def compile_kernels(game: Game) -> Kernels:
                 play(params, state, random_action(params, state, mask))
         return finished
 
-    return Kernels(deal_all, legal_all, play_all, first_illegal, checked_play, observe_all, reroll_all, view_all, playouts)
+    return Kernels(
+        deal_all, legal_all, play_all, first_illegal, checked_play, observe_all, reroll_all, view_all, wander, playouts
+    )
 
 
 class Batch:

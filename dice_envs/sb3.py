@@ -21,7 +21,15 @@ class SeatVecEnv(VecEnv):
     """Many games, one seat of each yours. An ended game is dealt again at once: its last observation is in
     `info["terminal_observation"]`, its return and length in `info["episode"]`, as SB3's Monitor has them.
 
-    Arguments as for `dice_envs.seat.SeatVectorEnv`.
+    With `self_play` the learner has every seat of that share of the games: each observation is then that of the seat to
+    move. SB3's own algorithms take a game's steps for those of one seat, so train with `dice_envs.ppo.RegularisedPPO`.
+
+    Arguments as for `dice_envs.seat.SeatVectorEnv`; `self_play` as for `dice_envs.seat.SeatGames`.
+
+    Attributes:
+        seats: (num_envs,) int64, the seat whose turn it is in each game.
+        earned: (num_envs, seats) float64, what each seat earned in the last step.
+        masks: (num_envs, actions) int8, the legal actions.
     """
 
     def __init__(
@@ -31,16 +39,18 @@ class SeatVecEnv(VecEnv):
         opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
+        self_play: float = 0.0,
         **options: Any,
     ) -> None:
         self.variant = single_seat(game, **options)
-        self.games = SeatGames(self.variant, num_envs, opponents, seat)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, self_play)
         self.render_mode = render_mode
         self.metadata = {"render_modes": ["ansi", "rgb_array"]}
         super().__init__(num_envs, *seat_spaces(self.variant))
         self._all = np.arange(num_envs)
         self._masks: np.ndarray | None = None
-        self._returns = np.zeros(num_envs)
+        self.earned = np.zeros((num_envs, self.variant.facts.num_seats))
+        self._returns = np.zeros_like(self.earned)
         self._lengths = np.zeros(num_envs, np.int64)
         self._start_time = time.time()
 
@@ -71,14 +81,17 @@ class SeatVecEnv(VecEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         if self._masks is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
+        seats = self.games.learners.copy()
         with self.games.unchanged_on_error:
-            rewards, ended = self.games.step(self._all, self._actions)
+            earned, ended = self.games.play(self._all, self._actions)
             index = self._all[ended]
             if len(index):
                 final, _ = self.games.view(index)
+                last = self.games.learners[index]
                 players = self.games.players[index]
                 self.games.start(index)
-        self._returns += rewards
+        self.earned = earned
+        self._returns += earned
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in self._all]
         elapsed = time.time() - self._start_time
@@ -86,13 +99,13 @@ class SeatVecEnv(VecEnv):
             infos[i] = {
                 "terminal_observation": final[row],
                 "TimeLimit.truncated": False,
-                "episode": {"r": float(self._returns[i]), "l": int(self._lengths[i]), "t": elapsed},
+                "episode": {"r": float(self._returns[i, last[row]]), "l": int(self._lengths[i]), "t": elapsed},
                 "players": players[row],
             }
         self._returns[index] = 0
         self._lengths[index] = 0
         observations, self._masks = self.games.view(self._all)
-        return observations, rewards.astype(np.float32), ended, infos
+        return observations, earned[self._all, seats].astype(np.float32), ended, infos
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of all that determines how the environment continues after a reset, except the agents themselves."""
@@ -116,11 +129,19 @@ class SeatVecEnv(VecEnv):
         observations, self._masks = self.games.view(self._all)
         return observations
 
-    def action_masks(self) -> np.ndarray:
-        """Legal actions, (num_envs, actions) bool."""
+    @property
+    def seats(self) -> np.ndarray:
+        return self.games.learners.copy()
+
+    @property
+    def masks(self) -> np.ndarray:
         if self._masks is None:
             raise gymnasium.error.ResetNeeded("call reset before action_masks")
-        return self._masks.astype(bool)
+        return self._masks
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions, (num_envs, actions) bool."""
+        return self.masks.astype(bool)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -163,9 +184,10 @@ def make_vec_env(
     seat: int | str = "random",
     seed: int | None = None,
     render_mode: str | None = None,
+    self_play: float = 0.0,
     **options: Any,
 ) -> SeatVecEnv:
     """A SeatVecEnv; game i is seeded with seed + i."""
-    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, **options)
+    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, **options)
     env.seed(seed)
     return env

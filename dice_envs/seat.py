@@ -20,7 +20,7 @@ from gymnasium.vector.utils import batch_space
 
 from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
-from dice_envs.dice import STREAM, below, choose_weighted, mix
+from dice_envs.dice import STREAM, below, choose_weighted, mix, uniform
 from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
 from dice_envs.kernel import kernel
 from dice_envs.render import RENDER_MODES, check_mode, render
@@ -77,6 +77,19 @@ def _draw_players(states, index, learners, weights, players):
 
 
 @kernel
+def _draw_shared(states, index, share, players):
+    for i in index:
+        if uniform(states[i]) < share:
+            players[i, :] = LEARNER
+
+
+@kernel
+def _choose_games(states, index, share, chosen):
+    for k in range(len(index)):
+        chosen[k] = uniform(states[index[k]]) < share
+
+
+@kernel
 def _mix_all(streams, aside):
     for i in range(len(streams)):
         streams[i]["rng"] = mix(streams[i]["rng"] ^ aside)
@@ -100,7 +113,7 @@ class _UnchangedOnError:
 
 
 class SeatGames:
-    """n games, in each of which the learner has one seat. The Gymnasium and SB3 environments are built on it.
+    """n games, in each of which the learner has one seat, or all of them. The Gymnasium and SB3 environments are built on it.
 
     Game i depends only on its own seed and on the learner's actions in it, never on the other games, as long as agents
     draw their random numbers from `Turn.streams`.
@@ -114,14 +127,28 @@ class SeatGames:
         opponents: an agent or spec for all other seats; a sequence, one for each other seat in turn order after
             the learner's; or a Pool.
         seat: the learner's seat, or "random" to draw it for each game.
+        self_play: the share of games in which the learner has every seat, 0 to 1. Each game is drawn when it starts.
+
+    Attributes:
+        exploration: the share of self-play games that start with random moves: one, two, three … with chance 1/2, 1/4, 1/8 …
+            Positions that the learner would not come to are then seen too. 0 at first; may be changed between games.
+        learners: (n,) int64, the seat that the learner has; where it has all, the one that is to move or moved last.
 
     Raises:
         ValueError: wrong arguments, or an opponent that does not play the variant.
     """
 
-    def __init__(self, variant: Variant, num_games: int, opponents: Opponents = "random", seat: int | str = "random") -> None:
+    def __init__(
+        self,
+        variant: Variant,
+        num_games: int,
+        opponents: Opponents = "random",
+        seat: int | str = "random",
+        self_play: float = 0.0,
+    ) -> None:
         facts = variant.facts
         check_range("num_envs", num_games, 1, MOST_GAMES)
+        check_range("self_play", self_play, 0, 1, whole=False)
         if seat != "random":
             if isinstance(seat, str):
                 raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {shown(seat)}")
@@ -129,6 +156,8 @@ class SeatGames:
         self.variant = variant
         self.num_games = num_games
         self.fixed_seat = -1 if seat == "random" else int(seat)
+        self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
+        self.exploration = 0.0
         self.pool: Pool | None = None
         if isinstance(opponents, Pool):
             self.pool = opponents
@@ -147,8 +176,11 @@ class SeatGames:
         self.learners = np.zeros(num_games, np.int64)
         self.players = np.full((num_games, facts.num_seats), LEARNER, np.int64)  # number of each seat's agent
         self.streams = np.zeros(num_games, STREAM)
-        self._earned = np.zeros(num_games)  # rewards since the learner's last turn
-        self.unchanged_on_error = _UnchangedOnError(self.states, self.learners, self.players, self.streams, self._earned)
+        self._shared = np.zeros(num_games, bool)  # where the learner has every seat
+        self._earned = np.zeros((num_games, facts.num_seats))  # each seat's rewards since the learner's last turn
+        self.unchanged_on_error = _UnchangedOnError(
+            self.states, self.learners, self.players, self.streams, self._shared, self._earned
+        )
         self.seed_games(np.arange(num_games), [None] * num_games)
 
     @property
@@ -192,12 +224,22 @@ class SeatGames:
                 for i in index:
                     variant.game.arrange(variant.options, self.states[i], arrange)  # type: ignore[misc]
             self._earned[index] = 0
+            if self.self_play and self.exploration:
+                chosen = np.empty(len(index), bool)
+                _choose_games(self.states, index, self.exploration, chosen)
+                variant.kernels.wander(variant.params, self.states, index[chosen & self._shared[index]])
             self._answer(index)
             index = index[self.ended(index)]
             if arranged and len(index):
                 raise ValueError("the arranged game ends before the learner's turn")
 
     def _seat_players(self, index: np.ndarray) -> None:
+        self._seat_opponents(index)
+        if self.self_play:
+            _draw_shared(self.states, index, self.self_play, self.players)
+            self._shared[index] = (self.players[index] == LEARNER).all(axis=1)
+
+    def _seat_opponents(self, index: np.ndarray) -> None:
         if self.pool:
             _draw_players(self.states, index, self.learners, self.pool.shares(), self.players)
             return
@@ -209,18 +251,24 @@ class SeatGames:
         self.players[index, self.learners[index]] = LEARNER
 
     def ended(self, index: np.ndarray) -> np.ndarray:
-        """Where the learner's game has ended, (m,) bool: the game is over, or the learner is out."""
-        return (self.states["seat"][index] == OVER) | (self.states["out"][index, self.learners[index]] != 0)
+        """Where the learner's game has ended, (m,) bool: the game is over, or the learner is out of it."""
+        return (self.states["seat"][index] == OVER) | self._is_out(index)
+
+    def _is_out(self, index: np.ndarray) -> np.ndarray:
+        """Where the learner has one seat and that is out, (m,) bool."""
+        return (self.states["out"][index, self.learners[index]] != 0) & ~self._shared[index]
 
     def _answer(self, index: np.ndarray) -> None:
         """Let opponents play in the games of `index` until the learner's turn or the end of its game."""
         variant = self.variant
         while True:
             seats = self.states["seat"][index].astype(np.int64)
-            learners = self.learners[index]
-            waits = (seats == OVER) | (seats == learners)
+            if self.self_play:
+                to_move = self._shared[index] & (seats != OVER)
+                self.learners[index[to_move]] = seats[to_move]
+            waits = (seats == OVER) | (seats == self.learners[index])
             if not waits.all() or (seats == OVER).any():
-                waits |= self.states["out"][index, learners] != 0
+                waits |= self._is_out(index)
             if waits.all():
                 return
             index, seats = index[~waits], seats[~waits]
@@ -230,24 +278,31 @@ class SeatGames:
                 if len(mine):
                     actions = ask(agent, variant, self.states, mine, self.streams)
                     variant.kernels.play(variant.params, self.states, mine, actions)
-                    self._earned[mine] += self.states["rewards"][mine, self.learners[mine]]
+                    self._earned[mine] += self.states["rewards"][mine, : variant.facts.num_seats]
 
     def step(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
+        """As `play`, with the rewards of the seat that the learner acted for only, (m,) float64."""
+        seats = self.learners[index]
+        earned, ended = self.play(index, actions)
+        return earned[np.arange(len(index)), seats], ended
+
+    def play(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
         """The learner's actions in the games of `index`, and the opponents' answers.
 
         Returns:
-            rewards (m,) float64 earned up to the next turn, and where the learner's game has ended, (m,) bool.
+            what each seat has earned up to the learner's next turn, (m, seats) float64, and where the learner's game has
+            ended, (m,) bool.
 
         Raises:
             IllegalActionError: an action of the learner's is malformed or not legal.
             AgentError: an opponent's is.
         """
         play_checked(self.variant, self.states, index, actions)
-        self._earned[index] += self.states["rewards"][index, self.learners[index]]
+        self._earned[index] += self.states["rewards"][index, : self.variant.facts.num_seats]
         self._answer(index)
-        rewards = self._earned[index]
+        earned = self._earned[index]
         self._earned[index] = 0
-        return rewards, self.ended(index)
+        return earned, self.ended(index)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of all that determines how started games continue, except the agents themselves."""
@@ -276,12 +331,14 @@ class SeatGames:
             raise ValueError("the snapshot has learners at seats where they cannot be")
         if not ((seat >= OVER) & (seat < len(seats))).all():
             raise ValueError("the snapshot has seats to move that the game does not have")
-        learns = seats == learners[:, None]
+        shared = (players == LEARNER).all(axis=1) & (self.self_play > 0)
+        learns = (seats == learners[:, None]) | shared[:, None]
         if (players[learns] != LEARNER).any() or not np.isin(players[~learns], np.arange(len(self.agents))).all():
             raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
         self.states[:] = snapshot["states"]
         self.learners[:] = learners
         self.players[:] = players
+        self._shared[:] = shared
         self.streams[:] = snapshot["streams"]
         self._earned[:] = snapshot["earned"]
 

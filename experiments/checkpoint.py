@@ -23,7 +23,7 @@ from experiments.output import atomic
 
 __all__ = ["check_like", "model_state", "read_checkpoint", "restore_model", "write_checkpoint"]
 
-FORMAT = 2
+FORMAT = 3
 _WORDS = 624  # of a Mersenne twister, the generator of `random` and of NumPy's global functions
 
 
@@ -91,17 +91,23 @@ def check_like(name: str, found: Any, like: Any) -> None:
 
 
 def model_state(model: Any) -> dict[str, Any]:
-    """All that determines how a MaskablePPO continues from the start of a rollout, with its SeatVecEnv and random streams."""
+    """All that determines how a RegularisedPPO goes on from the start of a rollout, with its SeatVecEnv and random streams."""
     import torch
 
     return {
         "num_timesteps": model.num_timesteps,
-        "policy": dict(model.policy.state_dict()),
+        **{name: dict(policy.state_dict()) for name, policy in _policies(model).items()},
         "optimizer": model.policy.optimizer.state_dict()["state"],
         "env": _bytes_of(model.env.snapshot()),
         "episode_starts": torch.from_numpy(model._last_episode_starts),
         "random": _random_state(),
     }
+
+
+def _policies(model: Any) -> dict[str, Any]:
+    """The policy that learns, and those that follow it."""
+    policies = {name: getattr(model, name) for name in ("policy", "reference_policy", "average_policy")}
+    return {name: policy for name, policy in policies.items() if policy is not None}
 
 
 def restore_model(model: Any, state: Mapping[str, Any]) -> None:
@@ -116,7 +122,8 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
     check_range("num_timesteps", steps, 0, 10**15)
     if steps % rollout:
         raise ValueError(f"num_timesteps must be a multiple of {rollout}, not {steps}")
-    check_like("policy", state["policy"], dict(model.policy.state_dict()))
+    for name, policy in _policies(model).items():
+        check_like(name, state[name], dict(policy.state_dict()))
     moments = {
         number: {"step": torch.tensor(0.0), "exp_avg": parameter, "exp_avg_sq": parameter}
         for number, parameter in enumerate(model.policy.parameters())
@@ -131,7 +138,8 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
 
     model.num_timesteps = steps
     model._n_updates = steps // rollout * model.n_epochs
-    model.policy.load_state_dict(state["policy"])
+    for name, policy in _policies(model).items():
+        policy.load_state_dict(state[name])
     groups = model.policy.optimizer.state_dict()["param_groups"]
     model.policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
     # Given observations, `learn` continues the games as they are instead of resetting the environment.

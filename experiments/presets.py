@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from dice_envs.game import check_range
+from dice_envs.game import check_choice, check_range
 
 __all__ = ["MOST_SEED", "PRESETS", "Preset"]
 
@@ -23,14 +23,25 @@ class Preset:
         self_share: the share of opponents that are past selves, 0 to 1.
         past_selves: how many of them are kept; the oldest makes room.
         snapshot_every: iterations between two of them.
+        self_play: the share of games in which the learner has every seat, 0 to 1; in the others it has one.
+        exploration: the share of self-play games that start with random moves, in the beginning; it falls to 0.
         num_envs, num_steps: games at once, and steps in each between two updates.
-        minibatch, epochs, learning_rate, entropy, gae_lambda, hidden: MaskablePPO's; the learning rate falls to 0.
+        minibatch, epochs, learning_rate, clip, gae_lambda, value_weight, normalize, hidden: MaskablePPO's; the learning rate
+            falls to 0.
+        entropy, kl: weights of the entropy bonus and of the divergence from the reference policy, from the first step on.
+        entropy_end, kl_end: the same at the last step, approached geometrically; None: as in the beginning.
+        reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
+            each iteration, 0 to 1 (see `dice_envs.ppo.RegularisedPPO`).
+        measure_every: iterations between two exact measurements where they are cheap; 0: none before the end.
+        keep: "last": the run's policy is the last one; "best": the best of those measured, averaged policies included.
         checkpoint_every: iterations between two checkpoints.
         threads: PyTorch's.
     """
 
     steps: int
     opponents: tuple[str, ...] = ("random",)
+    self_play: float = 0.0
+    exploration: float = 0.0
     self_share: float = 0.2
     past_selves: int = 8
     snapshot_every: int = 8
@@ -39,9 +50,19 @@ class Preset:
     minibatch: int = 4096
     epochs: int = 4
     learning_rate: float = 5e-4
+    clip: float = 0.2
+    normalize: bool = True
+    value_weight: float = 0.5
     entropy: float = 0.01
+    entropy_end: float | None = None
+    kl: float = 0.0
+    kl_end: float | None = None
+    reference_rate: float = 0.0
+    average_rate: float = 0.0
     gae_lambda: float = 0.95
     hidden: tuple[int, ...] = (128, 128)
+    measure_every: int = 32
+    keep: str = "last"
     checkpoint_every: int = 8
     threads: int = 2
 
@@ -55,12 +76,27 @@ class Preset:
             "minibatch": (2, MOST_AT_ONCE),
             "epochs": (1, 1000),
             "checkpoint_every": (1, 10**9),
+            "measure_every": (0, 10**9),
             "threads": (1, 256),
         }
         for name, (low, high) in whole.items():
             check_range(name, getattr(self, name), low, high)
-        for name in ("self_share", "learning_rate", "entropy", "gae_lambda"):
-            check_range(name, getattr(self, name), 0, 1, whole=False)
+        shares = (
+            "self_share",
+            "self_play",
+            "exploration",
+            "learning_rate",
+            "entropy",
+            "gae_lambda",
+            "clip",
+            "value_weight",
+            "reference_rate",
+        )
+        for name in (*shares, "average_rate", "kl", "entropy_end", "kl_end"):
+            if getattr(self, name) is not None:
+                check_range(name, getattr(self, name), 0, 10 if name.startswith("kl") else 1, whole=False)
+        check_choice("normalize", self.normalize, (True, False))
+        check_choice("keep", self.keep, ("last", "best"))
         if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
             raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")
         if not isinstance(self.hidden, tuple) or len(self.hidden) > 8:

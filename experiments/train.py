@@ -1,10 +1,11 @@
-"""MaskablePPO against a pool of fixed opponents and past selves: train, measure, save."""
+"""PPO against fixed opponents, past selves and itself: train, measure, save."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json as json_module
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from agents.ppo import NetworkPolicy, Ppo, save_policy
+from agents.ppo import NetworkPolicy, save_policy
 from dice_envs import Pool, Variant, configure, measure
 from dice_envs.game import check_range, options_text, shown, single_seat
-from experiments.arena import MOST_GAMES, Result, num_meetings, save_plot, show, tournament
+from experiments.arena import MOST_GAMES, save_plot
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from experiments.discovery import cast, make_players
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
-from experiments.measure import measuring
-from experiments.measure import show as show_measures
 from experiments.options import game_options
+from experiments.outcome import TooManyPositions, add_edges, add_measures, add_table, plot_curve, plot_gaps, up_to
 from experiments.output import (
     Stopped,
     atomic,
@@ -32,7 +32,6 @@ from experiments.output import (
     print_mode,
     progress,
     remove_left_overs,
-    saved_plot,
     seed_or_fresh,
     write_json,
     write_text,
@@ -42,19 +41,29 @@ from experiments.presets import MOST_SEED, PRESETS, Preset
 __all__ = ["PRESETS", "Preset", "train"]
 
 
-MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked when training ends
+CHEAP_POSITIONS = 1_000_000  # at which a policy is asked while training goes on: some seconds
 
 
 class Run:
     """A training run in a folder.
 
     checkpoint.pt is all that is needed to resume. config.json and policy.npz are derived from it, for people and agents;
-    results.json and plots come at the end, and a TensorBoard log beside them.
+    results.json and plots come at the end, and a TensorBoard log beside them. times.json says how many minutes of training
+    each point took; it is kept apart since a resumed run ends with the same checkpoint, though not at the same time.
+
+    Attributes:
+        curve: points with the learner's steps, and the share of games won against each opponent since the last point.
+        gaps: points with the learner's steps, and the exact gap of the last and of the averaged policy.
+        best: the policy with the smallest gap, where gaps are measured.
     """
 
     def __init__(self, folder: Path, variant: Variant, preset: Preset, seed: int) -> None:
         self.folder, self.variant, self.preset, self.seed = folder, variant, preset, seed
         self.curve: list[dict[str, Any]] = []
+        self.gaps: list[dict[str, Any]] = []
+        self.minutes: dict[str, float] = {}  # of training up to a step, by the step
+        self.gap_name = ""
+        self.best: NetworkPolicy | None = None
         self.score: dict[str, list[float]] = {}  # since the curve's last point: games against each opponent, and their worth
         self.selves = 0  # snapshots taken so far
         fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
@@ -76,24 +85,28 @@ class Run:
     def _build(self) -> Any:
         """The MaskablePPO model on its environment, with games dealt."""
         import torch
-        from sb3_contrib import MaskablePPO
 
+        from dice_envs.ppo import RegularisedPPO
         from dice_envs.sb3 import make_vec_env
 
         torch.set_num_threads(self.preset.threads)
-        # SB3 builds distributions by the thousand; checking their arguments each time costs a third of the update.
-        torch.distributions.Distribution.set_default_validate_args(False)
         p = self.preset
-        env = make_vec_env(self.variant, p.num_envs, self.pool or "random", seed=self.seed)
-        model = MaskablePPO(
+        env = make_vec_env(self.variant, p.num_envs, self.pool or "random", seed=self.seed, self_play=p.self_play)
+        model = RegularisedPPO(
             "MlpPolicy",
             env,
             n_steps=p.num_steps,
             batch_size=p.minibatch,
             n_epochs=p.epochs,
             learning_rate=lambda remaining: p.learning_rate * max(remaining, 0.0),  # the last rollout may go beyond the end
-            ent_coef=p.entropy,
-            gamma=1.0,
+            clip_range=p.clip,
+            normalize_advantage=p.normalize,
+            vf_coef=p.value_weight,
+            ent_coef=falling(p.entropy, p.entropy_end),
+            kl_coef=falling(p.kl, p.kl_end),
+            reference_rate=p.reference_rate,
+            average_rate=p.average_rate,
+            exploration=falling(p.exploration, 0.0),
             gae_lambda=p.gae_lambda,
             policy_kwargs={"net_arch": list(p.hidden)},
             tensorboard_log=str(self.folder / "tensorboard"),
@@ -113,11 +126,11 @@ class Run:
     def opponent_name(self, number: int) -> str:
         return self.preset.opponents[number] if number < self.num_fixed else "past selves"
 
-    def policy(self) -> NetworkPolicy:
-        """The model's present policy, copied."""
+    def policy(self, averaged: bool = False) -> NetworkPolicy:
+        """The model's present policy, or the running mean of its policies, copied."""
         from torch import nn
 
-        network = self.model.policy
+        network = self.model.average_policy if averaged else self.model.policy
         dense = [m for m in network.mlp_extractor.policy_net if isinstance(m, nn.Linear)] + [network.action_net]
         return self._policy_of([(m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy()) for m in dense])
 
@@ -153,6 +166,32 @@ class Run:
         self.score = {}
         return means
 
+    def offered(self) -> NetworkPolicy:
+        """What the run offers as its policy: the best of those measured, where it keeps that, else the last."""
+        return self.best if self.best is not None and self.preset.keep == "best" else self.policy()
+
+    def measure_gap(self) -> dict[str, float]:
+        """The exact gap of the last and of the averaged policy, if it is not known yet and cheap to know; else nothing."""
+        steps = self.model.num_timesteps
+        if not self.preset.measure_every or (self.gaps and self.gaps[-1]["steps"] >= steps):
+            return {}
+        found: dict[str, float] = {}
+        best = min((gap for point in self.gaps for name, gap in point.items() if name != "steps"), default=math.inf)
+        for name, averaged in (("last", False), ("averaged", True)):
+            if averaged and self.model.average_policy is None:
+                continue
+            policy = self.policy(averaged)
+            try:
+                measured = measure(self.variant, policy, seed=self.seed, done=up_to(CHEAP_POSITIONS)).measures[0]
+            except (TooManyPositions, ValueError):
+                return {}
+            self.gap_name = measured.name
+            found[name] = measured.gap
+            if measured.gap < best:
+                best, self.best = measured.gap, policy
+        self.gaps.append({"steps": steps, **found})
+        return found
+
     def check_finite(self) -> None:
         """ValueError where the network has become useless; checkpoints are of networks that are not."""
         import torch
@@ -165,13 +204,11 @@ class Run:
 
     def save(self) -> None:
         """Write the checkpoint and what is derived from it, each file whole or not at all."""
-        import torch
-
         self.check_finite()
         selves = []
         if self.pool is not None:
             there = self.pool.agents[self.num_fixed : self.num_fixed + min(self.selves, self.preset.past_selves)]
-            selves = [[(torch.from_numpy(w), torch.from_numpy(b)) for w, b in policy.layers] for policy in there]
+            selves = [_tensors(policy) for policy in there]
         config = {
             "game": self.variant.game.name,
             "options": self.variant.changed_options(),
@@ -185,18 +222,19 @@ class Run:
             "num_selves": self.selves,
             "curve": json_module.dumps(self.curve),
             "score": json_module.dumps(self.score),
+            "gaps": json_module.dumps(self.gaps),
+            "best": [] if self.best is None else _tensors(self.best),
         }
         write_checkpoint(self.folder / "checkpoint.pt", state)
         write_text(self.folder / "config.json", json_module.dumps(config, indent=1) + "\n")
         with atomic(self.folder / "policy.npz") as temporary:
-            save_policy(temporary, self.policy())
+            save_policy(temporary, self.offered())
+        write_text(self.folder / "times.json", json_module.dumps(self.minutes) + "\n")
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to a state that `save` wrote for a run like this one. ValueError, KeyError or TypeError if it is not one."""
-        import torch
-
         check_range("num_selves", state["num_selves"], 0, 10**12)
-        like = [(torch.from_numpy(w), torch.from_numpy(b)) for w, b in self.policy().layers]
+        like = _tensors(self.policy())
         there = min(state["num_selves"], self.preset.past_selves) if self.pool else 0
         check_like("selves", state["selves"], [like] * there)
         for layers in state["selves"]:
@@ -204,7 +242,15 @@ class Run:
         self.selves = state["num_selves"]
         self.curve = json_module.loads(state["curve"])
         self.score = json_module.loads(state["score"])
+        self.gaps = json_module.loads(state["gaps"])
         _check_curve(self.curve, self.score)
+        _check_curve(self.gaps, {})
+        check_like("best", state["best"], like if self.gaps else [])
+        if state["best"]:
+            self.best = self._policy_of([(weights.numpy(), biases.numpy()) for weights, biases in state["best"]])
+        with contextlib.suppress(OSError, ValueError):  # without it the run goes on as well; it only knows less
+            found = json_module.loads((self.folder / "times.json").read_text())
+            self.minutes = {str(int(steps)): float(minutes) for steps, minutes in found.items()}
         restore_model(self.model, state)
 
     def learn(self) -> None:
@@ -216,6 +262,7 @@ class Run:
         with first_signal_waits() as signal_noted, progress("learner steps", left) as done, writer_errors_name(log):
             # Not to be reset: counters and games continue from where they are, which is the beginning in a new run.
             self.model.learn(left, callback=_callback(self, done, signal_noted), reset_num_timesteps=False, tb_log_name="ppo")
+            self.measure_gap()
             self.save()
             self.stop_on(signal_noted())
 
@@ -229,6 +276,21 @@ class Run:
             )
 
 
+def falling(start: float, end: float | None) -> float | Callable[[float], float]:
+    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; `start` alone where there is no end."""
+    if end is None or end == start:
+        return start
+    if start > 0 and end > 0:
+        return lambda remaining: end * (start / end) ** max(remaining, 0.0)
+    return lambda remaining: end + (start - end) * max(remaining, 0.0)
+
+
+def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:
+    import torch
+
+    return [(torch.from_numpy(weights), torch.from_numpy(biases)) for weights, biases in policy.layers]
+
+
 def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], int | None]) -> Any:
     from stable_baselines3.common.callbacks import BaseCallback
 
@@ -239,17 +301,30 @@ def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], i
             self.started = time.perf_counter()
             self.first = self.model.num_timesteps
             self.steps = self.first
+            self.before = max(run.minutes.values(), default=0.0)
+            self.measuring = 0.0  # seconds spent with measuring, which is no training
 
         def _on_rollout_start(self) -> None:
             # Only here is a run complete: the last rollout has been learned from, the next has not begun.
             run.check_finite()
+            every = run.preset.measure_every
+            if every and run.iterations % every == 0 and run.iterations:
+                start = time.perf_counter()
+                run.minutes[str(self.steps)] = self.before + (start - self.started - self.measuring) / 60
+                found = run.measure_gap()
+                self.measuring += time.perf_counter() - start
+                for name, gap in found.items():
+                    self.logger.record(f"gap/{name}", gap)
+                if found:
+                    gaps = "  ".join(f"{name} {gap:.4f}" for name, gap in found.items())
+                    console.print(f"{self.steps:>12,} steps  {run.minutes[str(self.steps)]:>7.1f} min  {run.gap_name}: {gaps}")
             number = signal_noted()
             if number is not None:
                 run.save()
                 run.stop_on(number)
             if run.iterations % run.preset.checkpoint_every == 0 and self.steps > self.first:
                 run.save()
-                speed = (self.steps - self.first) / (time.perf_counter() - self.started)
+                speed = (self.steps - self.first) / (time.perf_counter() - self.started - self.measuring)
                 last = run.curve[-1] if run.curve else {}
                 scores = "  ".join(f"{name} {value:.3f}" for name, value in last.items() if name != "steps")
                 console.print(f"{self.steps:>12,} steps  {speed:>8,.0f}/s  {scores}")
@@ -403,86 +478,23 @@ def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any
         "seed": run.seed,
         "steps": run.model.num_timesteps,
         "steps_per_second": trained / seconds if trained else None,
+        "minutes": max(run.minutes.values(), default=None),
         "curve": run.curve,
+        "gaps": [{**point, "minutes": run.minutes.get(str(point["steps"]))} for point in run.gaps],
     }
     if trained:
         console.print(f"{trained:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
-    _measure(run, result)
-    table = _compare(run, evaluation_games, result)
+    spec, seats = f"ppo:{run.folder / 'policy.npz'}", run.variant.facts.num_seats
+    add_measures(run.variant, spec, run.seed, result)
+    table = add_table(run.variant, spec, run.preset.opponents, evaluation_games, run.seed, result) if seats > 1 else None
+    if table is not None and seats == 2:
+        add_edges(run.variant, table, run.seed, result)
     finish(
         lambda: write_json(run.folder / "results.json", result),
         lambda: write_json(json, result),
-        lambda: _plot_curve(run),
+        lambda: plot_curve(run.folder, run.variant, run.seed, run.curve, seats > 1),
+        lambda: plot_gaps(run.folder, run.variant, run.seed, result["gaps"], run.gap_name),
         lambda: save_plot(run.folder, "cross_table", table) if table is not None else None,
         lambda: console.print(f"saved: ppo:{run.folder}"),
     )
     return result
-
-
-class _TooMany(Exception):
-    """Measuring asks a policy that spreads over all actions at too many positions to do it in passing."""
-
-
-def _measure(run: Run, result: dict[str, Any]) -> None:
-    """Add how far the policy, as it is and greedy, is from optimal play, or why that is not known."""
-    result["measures"] = []
-    policy = run.folder / "policy.npz"
-    for name, greedy in (("ppo", False), ("ppo greedy", True)):
-        try:
-            with measuring(name) as done:
-                told = done if greedy else _up_to(MOST_POSITIONS, done)
-                found = measure(run.variant, Ppo(str(policy), greedy), seed=run.seed, done=told)
-        except _TooMany as problem:
-            console.print(f"{name} is not measured here, since it is to be asked at {problem}: `measure` does it if you wait")
-            continue
-        except ValueError as problem:
-            result["not_measured"] = str(problem)
-            console.print(f"not measured against optimal play: {problem}")
-            return
-        found = dataclasses.replace(found, agent=name)
-        show_measures(found)
-        result["measures"].append(found)
-
-
-def _up_to(most: int, done: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
-    """What is told of progress, where more than so many positions in all raise _TooMany."""
-
-    def told(amount: int, total: int) -> None:
-        if total > most:
-            raise _TooMany(f"{total:,.0f} positions")
-        done(amount, total)
-
-    return told
-
-
-def _compare(run: Run, games: int, result: dict[str, Any]) -> Result | None:
-    """Add the final cross table, which is returned; None for games of one seat."""
-    spec = f"ppo:{run.folder / 'policy.npz'}"
-    seats = run.variant.facts.num_seats
-    if seats == 1:
-        return None
-    specs = (
-        [spec, spec + ",greedy=true", *run.preset.opponents]
-        if seats == 2
-        else [spec, *([run.preset.opponents[0]] * (seats - 1))]
-    )
-    with progress("cross table", num_meetings(run.variant, len(specs)) * games) as done:
-        table = tournament(run.variant, specs, games, run.seed, done)
-    table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
-    show(table)
-    result["table"] = dataclasses.asdict(table)
-    return table
-
-
-def _plot_curve(run: Run) -> None:
-    if not run.curve:
-        return
-    with saved_plot(run.folder, "learning_curve") as (_, axes):
-        for name in sorted({key for point in run.curve for key in point if key != "steps"}):
-            points = [(point["steps"] / 1e6, point[name]) for point in run.curve if name in point]
-            axes.plot(*zip(*points), label=name)
-        axes.set_xlabel("learner steps, millions")
-        axes.set_ylabel("mean return" if run.pool is None else "share of training games won (actions sampled from the policy)")
-        axes.set_title(f"{run.variant.game.title}: MaskablePPO, seed {run.seed}")
-        axes.grid(alpha=0.3)
-        axes.legend()

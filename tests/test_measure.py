@@ -125,3 +125,19 @@ def test_wrong_arguments():
     with pytest.raises(AgentError, match="must sum to 1"):
         measure("thirties", lambda observations, masks: masks / 7.0)
     assert load("thirties").gym_options["num_players"] == 1
+
+
+def test_rounding_that_depends_on_the_batch_is_not_randomness():
+    """A network's matrix products round differently in batches of other sizes: that is no reason to measure it ten times."""
+
+    def rounds(observations, masks):
+        tilted = masks * (1 + 1e-7 * len(masks) * (np.arange(masks.shape[1]) % 2))
+        return tilted / tilted.sum(axis=1, keepdims=True)
+
+    def draws(observations, masks):
+        tilted = masks * (1 + 1e-3 * np.random.default_rng().random(masks.shape[1]))
+        return tilted / tilted.sum(axis=1, keepdims=True)
+
+    one_die = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
+    assert "mean of" not in measure("liars_dice", rounds, **one_die).measures[0].note
+    assert "mean of" in measure("liars_dice", draws, **one_die).measures[0].note

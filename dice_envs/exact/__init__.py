@@ -25,6 +25,7 @@ __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
 COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
+ROUNDING = 1e-5  # a network's float32 probabilities differ by less where it is asked in batches of other sizes
 NOTHING = 1e-12  # a gap of random play below this is a rounding error
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
 MOST_SAMPLE = 100_000_000
@@ -169,7 +170,7 @@ class _Asked:
             self._compared += len(few)
             if len(few):  # their streams have moved on, so random answers differ
                 again = Turn(turn.variant, turn._true_states, turn._index[few], turn.streams[few].copy())
-                self.is_random |= bool((ask_probabilities(self.agent, again) != chances[few]).any())
+                self.is_random |= bool((np.abs(ask_probabilities(self.agent, again) - chances[few]) > ROUNDING).any())
         return chances
 
     def _answered(self, turn: Turn) -> np.ndarray:

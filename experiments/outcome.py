@@ -1,0 +1,126 @@
+"""What a training run ends with: exact measures, a cross table, shares of the best responses' edges, plots."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from agents import make
+from dice_envs import Variant, measure
+from dice_envs.game import options_text
+from experiments.arena import Result, num_meetings, show, tournament
+from experiments.measure import measuring
+from experiments.measure import show as show_measures
+from experiments.output import console, progress, saved_plot
+
+__all__ = ["TooManyPositions", "add_edges", "add_measures", "add_table", "plot_curve", "plot_gaps", "up_to"]
+
+MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked when training ends
+
+
+class TooManyPositions(Exception):
+    """Measuring asks a policy that spreads over all actions at too many positions to do it in passing."""
+
+
+def up_to(most: int, done: Callable[[int, int], Any] = lambda amount, total: None) -> Callable[[int, int], Any]:
+    """What is told of progress, where more positions than `most` in all raise TooManyPositions."""
+
+    def told(amount: int, total: int) -> None:
+        if total > most:
+            raise TooManyPositions(f"{total:,.0f} positions")
+        done(amount, total)
+
+    return told
+
+
+def add_measures(variant: Variant, spec: str, seed: int, result: dict[str, Any]) -> None:
+    """Add how far the policy, as it is and greedy, is from optimal play, or why that is not known."""
+    result["measures"] = []
+    for name, each in (("ppo", spec), ("ppo greedy", spec + ",greedy=true")):
+        try:
+            with measuring(name) as done:
+                told = up_to(MOST_POSITIONS, done) if each == spec else done
+                found = measure(variant, make(each), seed=seed, done=told)
+        except TooManyPositions as problem:
+            options = "".join(f" -o {part}" for part in options_text(variant.changed_options()).split())
+            command = f"measure {variant.game.name} {spec}{options}"
+            console.print(f"{name} is not measured here, since it is to be asked at {problem}; this does it: {command}")
+            continue
+        except ValueError as problem:
+            result["not_measured"] = str(problem)
+            console.print(f"not measured against optimal play: {problem}")
+            return
+        found = dataclasses.replace(found, agent=name)
+        show_measures(found)
+        result["measures"].append(found)
+
+
+def add_table(variant: Variant, spec: str, opponents: Sequence[str], games: int, seed: int, result: dict[str, Any]) -> Result:
+    """Add the final cross table, which is returned, for games of two or more seats."""
+    seats = variant.facts.num_seats
+    specs = [spec, spec + ",greedy=true", *opponents] if seats == 2 else [spec, *([opponents[0]] * (seats - 1))]
+    with progress("cross table", num_meetings(variant, len(specs)) * games) as done:
+        table = tournament(variant, specs, games, seed, done)
+    table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
+    show(table)
+    result["table"] = dataclasses.asdict(table)
+    return table
+
+
+def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]) -> None:
+    """Add which share of the best response's edge over one half the policy has against each opponent, where that is known."""
+    result["edges"] = []
+    for column, opponent in enumerate(table.agents[2:], start=2):
+        try:
+            with measuring(f"best response to {opponent}") as done:
+                found = measure(variant, opponent, seed=seed, done=up_to(MOST_POSITIONS, done))
+        except (TooManyPositions, ValueError):
+            continue
+        best = next((each.value for each in found.measures if each.name == "best response wins"), None)
+        if best is None or best <= 0.5:
+            continue
+        for row in (0, 1):
+            rate, half = table.win_rate[row][column], table.ci95[row][column]
+            if rate is None or half is None:
+                continue
+            edge = {"agent": table.agents[row], "opponent": opponent, "wins": rate, "best_response_wins": best}
+            edge |= {"share": (rate - 0.5) / (best - 0.5), "ci95": half / (best - 0.5)}
+            result["edges"].append(edge)
+            console.print(
+                f"{edge['agent']} wins {rate:.2%} against {opponent}, a best response {best:.2%}: "
+                f"{edge['share']:.1%} ± {edge['ci95']:.1%} of its edge"
+            )
+
+
+def plot_curve(folder: Path, variant: Variant, seed: int, curve: Sequence[dict[str, Any]], has_opponents: bool) -> None:
+    """Write learning_curve.png: win rates, or returns, against the learner's steps."""
+    if not curve:
+        return
+    with saved_plot(folder, "learning_curve") as (_, axes):
+        for name in sorted({key for point in curve for key in point if key != "steps"}):
+            points = [(point["steps"] / 1e6, point[name]) for point in curve if name in point]
+            axes.plot(*zip(*points), label=name)
+        axes.set_xlabel("learner steps, millions")
+        axes.set_ylabel("share of training games won (actions sampled from the policy)" if has_opponents else "mean return")
+        axes.set_title(f"{variant.game.title}: PPO, seed {seed}")
+        axes.grid(alpha=0.3)
+        axes.legend()
+
+
+def plot_gaps(folder: Path, variant: Variant, seed: int, gaps: Sequence[dict[str, Any]], name: str) -> None:
+    """Write gap.png: the exact distance from optimal play against the learner's steps."""
+    if not gaps:
+        return
+    with saved_plot(folder, "gap") as (_, axes):
+        for policy in ("last", "averaged"):
+            points = [(point["steps"] / 1e6, point[policy]) for point in gaps if policy in point]
+            if points:
+                axes.plot(*zip(*points), label=f"{policy} policy", marker=".")
+        axes.set_yscale("log")
+        axes.set_xlabel("learner steps, millions")
+        axes.set_ylabel(f"gap from optimal play: {name}, exact")
+        axes.set_title(f"{variant.game.title}: PPO, seed {seed}")
+        axes.grid(alpha=0.3, which="both")
+        axes.legend()

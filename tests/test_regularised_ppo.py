@@ -1,0 +1,283 @@
+"""The learner: gradients are those of the stated loss, and every seat's decisions are credited with what that seat earns."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sb3_contrib import MaskablePPO
+
+from dice_envs import configure, measure
+from dice_envs.ppo import RegularisedPPO, SeatBuffer, _advantages, _Dense, _policy_gradient, _policy_gradient_on, _sample
+from dice_envs.sb3 import make_vec_env
+from dice_envs.seat import LEARNER, SeatGames
+
+ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
+
+
+def learner(seed=0, **arguments):
+    own = {"n_steps": 16, "batch_size": 64, "n_epochs": 2, "seed": seed, "device": "cpu", "policy_kwargs": {"net_arch": [16]}}
+    self_play = arguments.pop("self_play", 1.0)
+    env = make_vec_env("liars_dice", 8, seed=seed, self_play=self_play, **ONE_DIE)
+    return RegularisedPPO("MlpPolicy", env, **{**own, **arguments})
+
+
+def random_rows(seed, rows=37, actions=9):
+    random = np.random.default_rng(seed)
+    masks = (random.random((rows, actions)) < 0.6).astype(np.int8)
+    masks[np.arange(rows), random.integers(0, actions, rows)] = 1
+    chosen = np.array([random.choice(np.flatnonzero(mask)) for mask in masks])
+    logits, reference = random.normal(size=(2, rows, actions)).astype(np.float32) * 2
+    old = random.normal(-2, 0.7, rows).astype(np.float32)
+    return logits, masks, chosen, old, random.normal(size=rows).astype(np.float32), reference
+
+
+def stated_loss(logits, masks, actions, old, advantages, reference, clip, entropy, pull):
+    """Policy loss − entropy · H + pull · KL(policy ‖ reference), with PyTorch's own distributions."""
+    legal = torch.from_numpy(masks) != 0
+    policy = torch.distributions.Categorical(logits=logits.masked_fill(~legal, -1e8))
+    anchor = torch.distributions.Categorical(logits=torch.from_numpy(reference).masked_fill(~legal, -1e8))
+    ratio = (policy.log_prob(torch.from_numpy(actions)) - torch.from_numpy(old)).exp()
+    gains = torch.from_numpy(advantages)
+    loss = -torch.minimum(gains * ratio, gains * ratio.clamp(1 - clip, 1 + clip)).mean()
+    return loss - entropy * policy.entropy().mean() + pull * torch.distributions.kl_divergence(policy, anchor).mean()
+
+
+@pytest.mark.parametrize("pull", [0.0, 0.7])
+@pytest.mark.parametrize("clip", [0.025, 0.2])
+def test_the_gradient_is_that_of_the_stated_loss(clip, pull):
+    logits, masks, actions, old, advantages, reference = random_rows(3)
+    free = torch.from_numpy(logits.copy()).requires_grad_()
+    stated_loss(free, masks, actions, old, advantages, reference, clip, 0.1, pull).backward()
+    gradient, sums = np.empty_like(logits), np.empty(5)
+    _policy_gradient(logits, masks, actions, old, advantages, reference, clip, 0.1, pull, gradient, sums)
+    np.testing.assert_allclose(gradient, free.grad.numpy(), atol=2e-7)
+    tensors = [torch.from_numpy(array) for array in (logits, masks, actions, old, advantages, reference)]
+    on_device, means = _policy_gradient_on(*tensors, clip, 0.1, pull)
+    np.testing.assert_allclose(on_device.numpy(), gradient, atol=2e-7)
+    np.testing.assert_allclose(means.numpy(), sums, rtol=1e-5, atol=1e-6)
+    assert 0 < sums[4] < 1, "some ratios were clipped, and some were not"
+
+
+def test_dense_layers_are_pytorchs():
+    torch.manual_seed(0)
+    linear = torch.nn.Linear(11, 5)
+    inputs = torch.randn(64, 11, requires_grad=True)
+    for tanh in (False, True):
+        for reference, found in ((linear(inputs), _Dense.apply(inputs, linear.weight, linear.bias, tanh)),):
+            expected = reference.tanh() if tanh else reference
+            torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+            weights = torch.randn_like(expected)
+            ours = torch.autograd.grad((found * weights).sum(), [inputs, linear.weight, linear.bias])
+            theirs = torch.autograd.grad((expected * weights).sum(), [inputs, linear.weight, linear.bias], retain_graph=True)
+            for a, b in zip(ours, theirs, strict=True):
+                torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+
+
+def test_sampling_follows_the_policy():
+    logits = np.tile(np.array([[0.0, 1.0, 5.0, -1.0]], np.float32), (20_000, 1))
+    masks = np.tile(np.array([[1, 1, 0, 1]], np.int8), (20_000, 1))
+    actions, log_probs = np.empty(20_000, np.int64), np.empty(20_000, np.float32)
+    _sample(logits, masks, np.random.default_rng(1).random(20_000), actions, log_probs)
+    chances = np.exp([0.0, 1.0, -np.inf, -1.0]) / np.exp([0.0, 1.0, -1.0]).sum()
+    np.testing.assert_allclose(np.bincount(actions, minlength=4) / 20_000, chances, atol=4 * 0.5 / np.sqrt(20_000))
+    np.testing.assert_allclose(np.exp(log_probs), chances[actions], rtol=1e-5)
+
+
+def advantages_one_by_one(seats, earned, ended, values, last_seat, last_value, out, gamma, decay):
+    """Of one game: walk forwards from each decision to the same seat's next one."""
+    steps = len(seats)
+    nexts, deltas = {}, {}
+    for t in range(steps):
+        reward, u = 0.0, t
+        while True:
+            reward += earned[u, seats[t]]
+            if ended[u]:
+                deltas[t], nexts[t] = reward - values[t], None
+                break
+            u += 1
+            if u == steps:
+                if last_seat == seats[t]:
+                    deltas[t] = reward + gamma * last_value - values[t]
+                elif out[seats[t]]:
+                    deltas[t] = reward - values[t]
+                else:
+                    deltas[t] = None  # nobody knows what the seat's next decision is worth
+                nexts[t] = None
+                break
+            if seats[u] == seats[t]:
+                deltas[t], nexts[t] = reward + gamma * values[u] - values[t], u
+                break
+    found = np.zeros(steps)
+    for t in reversed(range(steps)):
+        if deltas[t] is not None:
+            found[t] = deltas[t] + (gamma * decay * found[nexts[t]] if nexts[t] is not None else 0)
+    return found, np.array([deltas[t] is None for t in range(steps)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 12))
+def test_each_seat_is_credited_with_what_it_earns(seed, num_seats, steps):
+    random = np.random.default_rng(seed)
+    games = 3
+    seats = random.integers(0, num_seats, (steps, games))
+    earned = random.normal(size=(steps, games, num_seats))
+    ended = (random.random((steps, games)) < 0.3).astype(np.int8)
+    values = random.normal(size=(steps, games)).astype(np.float32)
+    last_seats, last_values = random.integers(0, num_seats, games), random.normal(size=games).astype(np.float32)
+    out = (random.random((games, num_seats)) < 0.3).astype(np.int8)
+    out[np.arange(games), last_seats] = 0
+    found, waits = np.empty((steps, games), np.float32), np.empty((steps, games), np.int8)
+    _advantages(seats, earned, ended, values, last_seats, last_values, out, 0.9, 0.8, found, waits)
+    for game in range(games):
+        arguments = (array[:, game] for array in (seats, earned, ended, values))
+        expected, unknown = advantages_one_by_one(*arguments, last_seats[game], last_values[game], out[game], 0.9, 0.8)
+        np.testing.assert_allclose(found[:, game], expected, atol=1e-5)
+        np.testing.assert_array_equal(waits[:, game] == 1, unknown)
+
+
+def test_with_one_seat_an_update_is_maskable_ppos():
+    """The same rollout, one minibatch of all of it, plain gradient descent: both take the same step."""
+    plain = {
+        "n_steps": 16, "batch_size": 128, "n_epochs": 1, "gamma": 1.0, "gae_lambda": 0.9, "ent_coef": 0.05, "seed": 1,
+        "device": "cpu", "normalize_advantage": False,
+        "policy_kwargs": {"net_arch": [16], "optimizer_class": torch.optim.SGD},
+    }  # fmt: skip
+    env = make_vec_env("liars_dice", 8, seed=1, **ONE_DIE)
+    ours = RegularisedPPO("MlpPolicy", env, **plain)
+    theirs = MaskablePPO("MlpPolicy", make_vec_env("liars_dice", 8, seed=1, **ONE_DIE), **plain)
+    theirs.policy.load_state_dict(ours.policy.state_dict())
+    _, callback = ours._setup_learn(10**6, None)
+    theirs._setup_learn(10**6, None)
+    ours.collect_rollouts(env, callback, ours.rollout_buffer, 16)
+    filled, ready = ours.rollout_buffer, theirs.rollout_buffer
+    ready.reset()
+    starts = np.ones(8, bool)
+    for t in range(16):
+        rewards = filled.earned[t][np.arange(8), filled.seats[t]]
+        tensors = (torch.from_numpy(filled.values[t][:, None]), torch.from_numpy(filled.log_probs[t]))
+        actions = filled.actions[t][:, None]
+        ready.add(filled.observations[t].numpy(), actions, rewards, starts, *tensors, action_masks=filled.masks[t].numpy())
+        starts = filled.ended[t].astype(bool)
+    last = theirs.policy.predict_values(torch.from_numpy(ours._last_obs)).detach()
+    ready.compute_returns_and_advantage(last, starts)
+    np.testing.assert_allclose(ready.advantages, filled.advantages, atol=1e-5)
+    ours.train()
+    theirs.train()
+    before = RegularisedPPO("MlpPolicy", env, **plain).policy.state_dict()
+    for name, weights in theirs.policy.state_dict().items():
+        torch.testing.assert_close(ours.policy.state_dict()[name], weights, atol=1e-6, rtol=1e-4)
+    assert any(not torch.equal(weights, before[name]) for name, weights in theirs.policy.state_dict().items())
+
+
+@pytest.mark.parametrize(("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
+def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
+    variant = configure(game, **options)
+    games = SeatGames(variant, 64, self_play=1.0)
+    games.seed_games(np.arange(64), range(64))
+    everywhere = np.arange(64)
+    games.start(everywhere)
+    assert (games.players == LEARNER).all()
+    returns = np.zeros((64, variant.facts.num_seats))
+    finished = []
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        np.testing.assert_array_equal(games.learners, games.states["seat"])
+        _, masks = games.view(everywhere)
+        earned, ended = games.play(everywhere, np.array([random.choice(np.flatnonzero(mask)) for mask in masks]))
+        returns += earned
+        over = everywhere[ended]
+        assert (games.states["seat"][over] == -1).all(), "a game goes on while a seat of the learner's is in it"
+        finished.append(returns[over].copy())
+        returns[over] = 0
+        games.start(over)
+    sums = np.concatenate(finished)
+    assert len(sums) > 50
+    np.testing.assert_allclose(sums.sum(axis=1), 0, atol=1e-6)
+    assert (sums.max(axis=1) >= 0).all()
+
+
+def test_the_share_of_self_play_is_what_was_asked_for():
+    games = SeatGames(configure("liars_dice", num_dice=1), 4000, "random", self_play=0.3)
+    games.seed_games(np.arange(4000), range(4000))
+    games.start(np.arange(4000))
+    share = (games.players == LEARNER).all(axis=1).mean()
+    assert abs(share - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 4000)
+    with pytest.raises(ValueError, match=r"self_play must be .* not 1.5"):
+        SeatGames(configure("liars_dice"), 2, self_play=1.5)
+
+
+def test_snapshots_of_self_play_go_on_alike():
+    made = [make_vec_env("liars_dice", 16, "numbers:bluff=0.5", seed=s, self_play=0.5, num_dice=2) for s in (1, 2)]
+    for env in made:
+        env.reset()
+    for _ in range(10):
+        made[0].step(made[0].masks.argmax(axis=1))
+    made[1].restore(made[0].snapshot())
+    for _ in range(30):
+        actions = made[0].masks.argmax(axis=1)
+        first, second = (env.step(actions) for env in made)
+        np.testing.assert_array_equal(first[0], second[0])
+        np.testing.assert_array_equal(made[0].earned, made[1].earned)
+
+
+def test_reference_and_average_follow_the_learner_and_are_saved(tmp_path):
+    model = learner(kl_coef=0.1, reference_rate=0.5, average_rate=0.25)
+    start = [parameter.clone() for parameter in model.policy.parameters()]
+    model.learn(128)
+    for policy, rate in ((model.reference_policy, 0.5), (model.average_policy, 0.25)):
+        for first, last, found in zip(start, model.policy.parameters(), policy.parameters(), strict=True):
+            torch.testing.assert_close(found, first + rate * (last - first))
+    model.save(tmp_path / "model")
+    loaded = RegularisedPPO.load(tmp_path / "model", env=model.env, device="cpu")
+    for name in ("policy", "reference_policy", "average_policy"):
+        for a, b in zip(getattr(model, name).parameters(), getattr(loaded, name).parameters(), strict=True):
+            assert torch.equal(a, b)
+    loaded.learn(128)
+
+
+def test_a_strong_pull_holds_the_policy_at_its_reference():
+    near, far = learner(kl_coef=100.0, n_epochs=8), learner(n_epochs=8)
+    for model in (near, far):
+        model.learn(512)
+    observations = torch.from_numpy(near._last_obs)
+    with torch.no_grad():
+        moved = [
+            (model._network.logits(observations).softmax(1) - 1 / near.action_space.n).abs().max().item()
+            for model in (near, far)
+        ]
+    assert moved[0] < moved[1] / 3
+
+
+def test_self_play_learns_to_play():
+    """Exploitability under half of that of uniformly random play, in seconds."""
+    variant = configure("liars_dice", **ONE_DIE)
+    env = make_vec_env(variant, 128, seed=3, self_play=1.0)
+    model = RegularisedPPO(
+        "MlpPolicy", env, n_steps=32, batch_size=1024, n_epochs=4, learning_rate=2e-3, ent_coef=0.02, kl_coef=0.1,
+        reference_rate=0.1, normalize_advantage=False, policy_kwargs={"net_arch": [32, 32]}, seed=3, device="cpu",
+    )  # fmt: skip
+    model.learn(120_000)
+
+    def policy(observations, masks):
+        with torch.no_grad():
+            logits = model._network.logits(torch.from_numpy(observations)).masked_fill(torch.from_numpy(masks) == 0, -torch.inf)
+        return logits.softmax(1)
+
+    assert measure(variant, policy).measures[0].value < measure(variant, "random").measures[0].value / 2
+
+
+def test_what_the_learner_refuses():
+    with pytest.raises(ValueError, match=r"average_rate must be 0 to 1, not 2"):
+        learner(average_rate=2)
+    import gymnasium
+
+    with pytest.raises(TypeError, match=r"env must be a dice_envs.sb3.SeatVecEnv, not DummyVecEnv"):
+        RegularisedPPO("MlpPolicy", gymnasium.make("CartPole-v1"), device="cpu")
+
+
+def test_the_buffer_knows_its_sizes():
+    env = make_vec_env("liars_dice", 3, seed=0, **ONE_DIE)
+    buffer = SeatBuffer(5, env.observation_space, env.action_space, "cpu", n_envs=3)
+    assert buffer.observations.shape == (5, 3, *env.observation_space.shape)
+    assert buffer.masks.shape == (5, 3, env.action_space.n)
