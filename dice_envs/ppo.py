@@ -27,7 +27,7 @@ from torch import nn
 from dice_envs.kernel import kernel
 from dice_envs.sb3 import SeatVecEnv
 
-__all__ = ["RegularisedPPO", "SeatBuffer"]
+__all__ = ["RegularisedPPO", "SeatBuffer", "dense_layers"]
 
 Schedule = float | Callable[[float], float]  # a number, or a function of the share of training that remains, from 1 to 0
 
@@ -259,6 +259,18 @@ def _layers_of(body: nn.Module, head: nn.Module) -> list[tuple[nn.Linear, bool]]
         else:
             return None
     return layers or None
+
+
+def dense_layers(policy: MaskableActorCriticPolicy) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The actor of an `MlpPolicy`, copied: (weights (out, in), biases (out,)) float32 of each layer, first layer first.
+
+    Raises:
+        ValueError: it has other layers than dense ones with tanh between them.
+    """
+    layers = _layers_of(policy.mlp_extractor.policy_net, policy.action_net)
+    if layers is None or any(tanh != (i + 1 < len(layers)) for i, (_, tanh) in enumerate(layers)):
+        raise ValueError("the actor must be dense layers with tanh between them")
+    return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer, _ in layers]
 
 
 class _Network:

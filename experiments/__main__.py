@@ -17,7 +17,7 @@ import experiments.reproduce
 import experiments.solve
 from agents import for_game
 from dice_envs import layout, load, measure, names
-from dice_envs.game import single_seat
+from dice_envs.game import check_choice, check_range, single_seat
 from experiments.arena import check_table, exact_tournament, log_writer, num_meetings, save_plot, show, tournament
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
@@ -46,6 +46,9 @@ from experiments.output import (
     write_text,
 )
 from experiments.play import play_game
+from experiments.recipes import compare, recipes_of
+from experiments.recipes import show as show_recipes
+from experiments.response import measure_response
 from experiments.train import train as run_training
 
 app = typer.Typer(
@@ -204,6 +207,31 @@ def train(
     run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json)
 
 
+@app.command()
+@guarded
+def recipes(
+    game: GameArgument,
+    names: Annotated[list[str] | None, typer.Argument(help="Recipes; those that differ in one thing each if left out.")] = None,
+    option: OptionOption = None,
+    steps: Annotated[int, typer.Option(help="Learner steps of each run.")] = 3_000_000,
+    seeds: Annotated[int, typer.Option(help="Runs of each recipe, with seeds 0, 1, 2 …")] = 5,
+    jobs: Annotated[int, typer.Option(help="Runs at once, one core each.")] = 2,
+    json: JsonOption = None,
+) -> None:
+    """Compare ways of training by self-play: the exact gap from optimal play that each reaches, for every seed.
+
+    Example: recipes liars_dice -o rules=openspiel -o num_dice=1 --steps 3000000
+    """
+    variant = single_seat(game, **game_options(option))
+    check_range("seeds", seeds, 1, 1000)
+    chosen = recipes_of(variant.game.name, steps, names or ())
+    check_writable(json)
+    print_mode(variant, "")
+    with progress("runs", len(chosen) * seeds) as done:
+        rows = compare(variant, chosen, range(seeds), jobs, done)
+    finish(lambda: show_recipes(variant, rows), lambda: write_json(json, {"variant": str(variant), "rows": rows}))
+
+
 @app.command("measure")
 @guarded
 def measure_agent(
@@ -213,22 +241,36 @@ def measure_agent(
     sample: Annotated[
         int | None, typer.Option(help="Deals or games looked at where there are too many for all of them.")
     ] = None,
+    response: Annotated[
+        str | None, typer.Option(help="ppo: train a response to the agent, whose winnings bound a best response's from below.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="Of training, with --response.")] = 5.0,
+    games: Annotated[int, typer.Option(help="Games that the trained response is judged by, with --response.")] = 20_000,
     seed: SeedOption = None,
     json: JsonOption = None,
 ) -> None:
     """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
 
+    With --response ppo it trains a network to win from the agent, which has all other seats and does not learn. What that
+    wins is a lower bound where no exact answer is known: with three players and more, or against agents with memory.
+
     Options that you leave out are those that the agent was trained on, if it is a trained policy.
 
     Example: measure liars_dice numbers:bluff=0.25 -o rules=openspiel -o num_dice=1
     """
-    variant, _, policy = cast(game, game_options(option), [agent], single_seat)
+    if response is not None:
+        check_choice("--response", response, ("ppo",))
+    variant, (player,), policy = cast(game, game_options(option), [agent], single_seat)
     seed = seed_or_fresh(seed)
     check_writable(json)
     print_mode(variant, policy)
-    with measuring(agent) as done:
-        measured = measure(variant, agent, seed=seed, sample=sample, done=done)
-    finish(lambda: show_measures(measured), lambda: write_json(json, measured))
+    if response is not None:
+        with progress(f"training a response to {agent}, minutes", minutes) as done:
+            measured = measure_response(variant, agent, player, minutes, games, seed, done=done)
+    else:
+        with measuring(agent) as done:
+            measured = measure(variant, agent, seed=seed, sample=sample, done=done)
+    finish(lambda: show_measures(measured, scored=response is None), lambda: write_json(json, measured))
 
 
 @app.command()

@@ -22,8 +22,8 @@ def measuring(agent: str) -> Iterator[Callable[[int, int], Any]]:
         yield lambda amount, total: done(100 * amount / total)
 
 
-def show(measured: Measures) -> None:
-    """The measurements on the terminal, the headline first, and the score."""
+def show(measured: Measures, scored: bool = True) -> None:
+    """The measurements on the terminal, the headline first, and the score, where there can be one."""
     options = f" ({options_text(measured.options)})" if measured.options else ""
     title = f"{measured.agent} in {measured.game}{options}"
     table = Table(title=f"{title}, seed {measured.seed}", title_justify="left")
@@ -36,6 +36,8 @@ def show(measured: Measures) -> None:
         error = f"{each.error:.6f}" if each.error else "exact"
         table.add_row(each.name, figures[0], error, figures[1], figures[2], each.unit, each.note)
     console.print(table)
+    if not scored:
+        return
     if measured.score is None:
         console.print("score: none, since uniformly random play is optimal here")
     else:

@@ -6,7 +6,7 @@ import dataclasses
 
 from dice_envs.game import check_choice, check_range
 
-__all__ = ["MOST_SEED", "PRESETS", "Preset"]
+__all__ = ["MOST_SEED", "PRESETS", "Preset", "presets_of"]
 
 MOST_STEPS = 10**12
 MOST_SEED = 2**32 - 1  # of NumPy's global stream
@@ -93,7 +93,7 @@ class Preset:
             "reference_rate",
         )
         for name in (*shares, "average_rate", "kl", "entropy_end", "kl_end"):
-            if getattr(self, name) is not None:
+            if getattr(self, name) is not None or not name.endswith("_end"):
                 check_range(name, getattr(self, name), 0, 10 if name.startswith("kl") else 1, whole=False)
         check_choice("normalize", self.normalize, (True, False))
         check_choice("keep", self.keep, ("last", "best"))
@@ -111,12 +111,28 @@ class Preset:
 
 _NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.75", "numbers:bluff=1")
 
+# Towards equilibrium: the learner plays itself, pulled to a reference policy that follows it. Advantages keep the unit of the
+# reward, so that the weights of entropy and divergence mean the same at all times.
+_EQUILIBRIUM = Preset(
+    steps=10_000_000,
+    self_play=1.0,
+    normalize=False,
+    kl=0.3,
+    kl_end=1.0,
+    reference_rate=0.05,
+    average_rate=0.02,
+    entropy=0.01,
+    entropy_end=0.0005,
+    keep="best",
+)
+
 # Presets of games that need their own; "" is for all others.
 PRESETS: dict[str, dict[str, Preset]] = {
-    "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000)},
+    "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000), "equilibrium": _EQUILIBRIUM},
     "liars_dice": {
         "quick": Preset(steps=9_000_000, opponents=_NUMBERS),
         "full": Preset(steps=200_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32),
+        "equilibrium": dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1")),
     },
     "shakes": {
         "quick": Preset(
@@ -144,3 +160,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
         ),
     },
 }
+
+
+def presets_of(game: str) -> dict[str, Preset]:
+    """The presets of a game: its own, and those of all games where it has none of that name."""
+    return {**PRESETS[""], **PRESETS.get(game, {})}

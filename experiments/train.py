@@ -36,7 +36,7 @@ from experiments.output import (
     write_json,
     write_text,
 )
-from experiments.presets import MOST_SEED, PRESETS, Preset
+from experiments.presets import MOST_SEED, PRESETS, Preset, presets_of
 
 __all__ = ["PRESETS", "Preset", "train"]
 
@@ -128,11 +128,9 @@ class Run:
 
     def policy(self, averaged: bool = False) -> NetworkPolicy:
         """The model's present policy, or the running mean of its policies, copied."""
-        from torch import nn
+        from dice_envs.ppo import dense_layers
 
-        network = self.model.average_policy if averaged else self.model.policy
-        dense = [m for m in network.mlp_extractor.policy_net if isinstance(m, nn.Linear)] + [network.action_net]
-        return self._policy_of([(m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy()) for m in dense])
+        return self._policy_of(dense_layers(self.model.average_policy if averaged else self.model.policy))
 
     def _policy_of(self, layers: list[tuple[np.ndarray, np.ndarray]]) -> NetworkPolicy:
         return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers)
@@ -438,7 +436,7 @@ def train(
         Stopped: Ctrl-C or SIGTERM came during training; all is saved.
     """
     given, plain = game_options(option), configure(game).game
-    choices = {**PRESETS[""], **PRESETS.get(plain.name, {})}
+    choices = presets_of(plain.name)
     if preset not in choices:
         raise ValueError(f"unknown preset {shown(preset)}; presets are: {', '.join(choices)}")
     plan = choices[preset]
@@ -456,6 +454,8 @@ def train(
         usual = {name: getattr(plain.options(), name) for name in plain.gym_options}
         instead = f"; -o {options_text(usual)} gives it more" if usual else ""
         raise ValueError(f"{variant} has one seat: --opponent {shown(opponents[0])} has nobody to play{instead}")
+    if plan.self_play and variant.facts.num_seats == 1:
+        raise ValueError(f"preset {preset} is self-play, and {variant} has one seat")
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
     check_folder(folder)

@@ -1,0 +1,119 @@
+"""Ways of training by self-play beside each other: the exact gap that each reaches with the same number of steps."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import multiprocessing
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from dice_envs import Variant, configure, measure
+from dice_envs.game import check_range, shown
+from experiments.output import console
+from experiments.presets import MOST_SEED, Preset, presets_of
+
+__all__ = ["RECIPES", "compare", "recipes_of", "show"]
+
+_PLAIN = {"self_play": 1.0, "keep": "last", "kl": 0.0, "kl_end": None, "reference_rate": 0.0, "measure_every": 0}
+
+# What each changes in the preset "equilibrium", beside the averaged policy, which all keep.
+RECIPES: dict[str, dict[str, Any]] = {
+    "plain": {**_PLAIN, "normalize": True, "entropy": 0.01, "entropy_end": None},
+    "high entropy": {**_PLAIN, "normalize": True, "entropy": 0.1, "entropy_end": None},
+    "MMD": {**_PLAIN, "kl": 0.1, "kl_end": 0.02, "entropy": 0.0, "entropy_end": None},
+    "MMD, moving reference": {"measure_every": 0},
+    "published": {
+        **_PLAIN, "normalize": True, "entropy": 0.1, "entropy_end": None, "clip": 0.025, "learning_rate": 6.25e-5,
+        "num_envs": 8, "num_steps": 256, "minibatch": 2048, "epochs": 8, "value_weight": 0.0625, "hidden": (512, 512, 512),
+    },
+}  # fmt: skip
+"""plain: a library's usual settings. high entropy: an entropy bonus of 0.1. MMD: pulled to the first, almost uniform policy,
+ever less. MMD, moving reference: the preset "equilibrium". published: the best PPO of M. Rudolph et al., Reevaluating Policy
+Gradient Methods for Imperfect-Information Games (2025), appendix, but for its discount of 0.99."""
+
+
+def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Preset]:
+    """The recipes of these names, all but "published" by default, with this many steps.
+
+    Raises:
+        ValueError: there is no such recipe.
+    """
+    base = presets_of(game)["equilibrium"]
+    for name in names:
+        if name not in RECIPES:
+            raise ValueError(f"unknown recipe {shown(name)}; recipes are: {', '.join(RECIPES)}")
+    chosen = names or [name for name in RECIPES if name != "published"]
+    return {name: dataclasses.replace(base, steps=steps, threads=1, **RECIPES[name]) for name in chosen}
+
+
+def _run(game: str, options: Mapping[str, Any], preset: Preset, seed: int) -> dict[str, Any]:
+    from experiments.train import Run
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(Path(folder), configure(game, **options), preset, seed)
+        start = time.perf_counter()
+        run.model.learn(preset.steps)
+        minutes = (time.perf_counter() - start) / 60
+        gaps = [measure(run.variant, run.policy(averaged), seed=seed).measures[0].gap for averaged in (False, True)]
+    return {"seed": seed, "steps": run.model.num_timesteps, "minutes": minutes, "last": gaps[0], "averaged": gaps[1]}
+
+
+def compare(
+    variant: Variant,
+    recipes: Mapping[str, Preset],
+    seeds: Sequence[int],
+    jobs: int = 1,
+    done: Callable[[], Any] = lambda: None,
+) -> list[dict[str, Any]]:
+    """Train each recipe with each seed, and measure exactly what comes out.
+
+    Args:
+        variant: a game that `measure` knows.
+        recipes: by name.
+        seeds: of the runs.
+        jobs: runs at once, each in a process of its own with one thread.
+        done: called when a run has ended.
+
+    Returns:
+        A row for each run: recipe, seed, steps, minutes, and the gaps of the last and of the averaged policy.
+    """
+    check_range("jobs", jobs, 1, 256)
+    for seed in seeds:
+        check_range("seed", seed, 0, MOST_SEED)
+    options = variant.changed_options()
+    rows: list[dict[str, Any]] = []
+    with concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        waiting = {
+            pool.submit(_run, variant.game.name, options, preset, seed): name
+            for seed in seeds
+            for name, preset in recipes.items()
+        }
+        for future in concurrent.futures.as_completed(waiting):
+            row = {"recipe": waiting[future], **future.result()}
+            console.print(f"{row['recipe']}, seed {row['seed']}: last {row['last']:.4f}, averaged {row['averaged']:.4f}")
+            rows.append(row)
+            done()
+    names = list(recipes)
+    return sorted(rows, key=lambda row: (names.index(row["recipe"]), row["seed"]))
+
+
+def show(variant: Variant, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Medians and every seed on the terminal."""
+    table = Table(title=f"{variant}: gap from optimal play, exact", title_justify="left")
+    for heading in ("recipe", "policy", "median", "each seed", "steps", "minutes"):
+        table.add_column(heading, justify="left" if heading in ("recipe", "policy") else "right")
+    for name in dict.fromkeys(row["recipe"] for row in rows):
+        own = [row for row in rows if row["recipe"] == name]
+        for policy in ("last", "averaged"):
+            gaps = [row[policy] for row in own]
+            minutes = f"{np.mean([row['minutes'] for row in own]):.1f}"
+            each = " ".join(f"{gap:.3f}" for gap in gaps)
+            table.add_row(name, policy, f"{np.median(gaps):.4f}", each, f"{own[0]['steps']:,}", minutes)
+    console.print(table)
