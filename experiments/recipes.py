@@ -84,6 +84,8 @@ def compare(
     Returns:
         A row for each run: recipe, seed, steps, minutes, and the gaps of the last and of the averaged policy.
     """
+    if variant.facts.num_seats == 1:
+        raise ValueError(f"recipes are of self-play, and {variant} has one seat")
     check_range("jobs", jobs, 1, 256)
     for seed in seeds:
         check_range("seed", seed, 0, MOST_SEED)

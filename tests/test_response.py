@@ -1,0 +1,81 @@
+"""A trained response bounds a best response from below, and says how well it is known."""
+
+import dataclasses
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import agents
+from dice_envs import configure, measure
+from experiments.__main__ import app
+from experiments.presets import Preset
+from experiments.response import measure_response
+
+SMALL = Preset(
+    steps=1000, num_envs=128, num_steps=32, minibatch=1024, epochs=2, learning_rate=3e-3, entropy=0.01, hidden=(32,), threads=1
+)  # fmt: skip
+
+
+def test_it_wins_most_of_what_a_best_response_wins():
+    variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=4)
+    player = agents.make("random")
+    passed = []
+    found = measure_response(variant, "random", player, 0.15, games=4000, seed=1, preset=SMALL, done=passed.append)
+    returned, wins = found.measures
+    best = {each.name: each for each in measure(variant, "random").measures}
+    assert returned.gap - returned.error <= best["exploitability"].value, "nothing wins more than a best response"
+    assert returned.gap > best["exploitability"].value / 2
+    assert wins.value - wins.error <= best["best response wins"].value
+    assert returned.error > 0
+    assert sum(passed) >= 0.15
+    assert "a lower bound" in returned.note
+    assert found.score is None
+
+
+def test_it_measures_where_nothing_exact_is_known(tmp_path):
+    variant = configure("liars_dice", num_players=3, num_dice=1)
+    found = measure_response(variant, "random", agents.make("random"), 0.05, games=2000, seed=1, preset=SMALL)
+    returned, wins = found.measures
+    assert wins.optimum == pytest.approx(1 / 3)
+    assert wins.value - wins.error > 1 / 3
+    assert returned.value - returned.error > 0
+
+
+def test_refusals_name_what_is_wrong():
+    random = agents.make("random")
+    with pytest.raises(ValueError, match="has one seat, so nobody can respond to random"):
+        measure_response(configure("thirties", num_players=1), "random", random)
+    with pytest.raises(ValueError, match=r"minutes must be above 0, not 0"):
+        measure_response(configure("liars_dice"), "random", random, minutes=0)
+    with pytest.raises(ValueError, match=r"is not zero-sum"):
+        measure_response(configure("liars_dice", reward="dice"), "random", random)
+    with pytest.raises(ValueError, match=r"games must be"):
+        measure_response(configure("liars_dice"), "random", random, games=1)
+
+
+def test_the_command_says_what_it_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.response.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)})
+    file = tmp_path / "found.json"
+    command = [
+        "measure",
+        "liars_dice",
+        "numbers",
+        "-o",
+        "num_players=3",
+        "-o",
+        "num_dice=1",
+        "--seed",
+        "3",
+        "--json",
+        str(file),
+    ]
+    result = CliRunner().invoke(app, [*command, "--response", "ppo", "--minutes", "0.02", "--games", "500"])
+    assert result.exit_code == 0, result.output
+    assert "trained response" in result.output
+    assert "score" not in result.output
+    data = json.loads(file.read_text())
+    assert data["measures"][1]["name"] == "trained response wins"
+    refused = CliRunner().invoke(app, [*command, "--response", "dqn"])
+    assert refused.exit_code == 2
+    assert "--response must be" in refused.stderr
