@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, ask_probabilities, check_plays
+from dice_envs.agent import Agent, Turn, ask_probabilities, check_plays, fresh_memory
 from dice_envs.batch import Batch
 from dice_envs.dice import choose_from_mask, new_streams
 from dice_envs.exact import Effort, Measurement, asked
@@ -323,6 +323,8 @@ def winning_probability(
     players = [asked(each) for each in (agent, other)]
     for player in players:
         check_plays(player.agent, variant)
+        if fresh_memory(player.agent, 1) is not None:
+            raise ValueError(f"{player.name} remembers past games: {what} is known for agents that look at one round only")
         looks_back = _looks_back(variant, player, 0)
         _check_steady(player, what)
         if looks_back and variant.options.rounds == "elimination":
