@@ -5,7 +5,9 @@ shown, it asks how likely each kind of player would have decided as the opponent
 this up over the match. Once it is sure enough that the opponent plays the numbers in one of the ways it knows, it plays
 the exact best response to that way, with the share of bluffs that it has learned.
 
-A best response is chosen before a round and played to the round's end, because nothing is shown before that.
+A best response is chosen before a round and played to the round's end, because nothing is shown before that. An opponent
+may be another than it seems. So the rounds that best responses win are compared with what optimal play would win at
+least, and after too many lost ones it plays optimally for the rest of the match.
 """
 
 from __future__ import annotations
@@ -47,10 +49,11 @@ KINDS = len(STYLES) * len(LEVELS) + 2  # of players: each style with each share 
 OPTIMAL, UNKNOWN = KINDS - 2, KINDS - 1
 
 # Each kind does something else now and then, anything legal with equal chances. So one odd decision rules nothing out, and
-# a player who does otherwise than its kind in more than about one decision in twenty is taken for unknown.
-SLIP, UNKNOWN_SLIP = 1e-3, 0.25
+# a player who does otherwise than its kind in more than about one decision in five is taken for unknown.
+SLIP, UNKNOWN_SLIP = 0.05, 0.5
 UNKNOWN_LEVEL = 0.5  # bluffs of the unknown player, as far as it plays the numbers
 FAR = 30.0  # log-likelihoods fall at most so far behind the greatest: whoever changes its ways is found out soon
+MOST_LOST = 10.0  # rounds that best responses may win fewer than optimal play would: then it plays none any more
 MOST_BIDS = 2 * MAX_DICE  # of a round by the article's rule
 SAY_EVERY = 5.0  # seconds between two lines of progress
 
@@ -59,7 +62,9 @@ MEMORY = np.dtype(
         ("likelihoods", np.float64, (KINDS,)),  # logarithms, less the greatest of them
         ("rounds", np.int32),  # rounds that it has learned from
         ("response", np.int16),  # played in this round, plus 1; 0 for optimal play
+        ("lost", np.float64),  # rounds that best responses have won fewer than the value of the rounds, 0 or more
         ("open", np.int8),  # 1: it has acted in a round of which it has not seen the end
+        ("seat", np.int8),  # its own in that round
         ("starter", np.int8),  # of that round
         ("dice", np.int8, (2,)),  # of each seat in that round
         ("num_bids", np.int8),  # up to its last turn, its own action there included
@@ -117,6 +122,30 @@ def _replay(params, states, memories, positions, actions, rows):
                 found += 1
             mover = 1 - mover
     return found
+
+
+@kernel
+def _settle(states, memories, worth):
+    """Count the rounds that have been played by best responses and have ended since the last turn. In place.
+
+    `worth` (dice + 1, dice + 1) is what a round is worth to its starter, by both players' dice, the starter's first.
+    """
+    for i in range(len(states)):
+        state = states[i]
+        memory = memories[i]
+        if memory["open"] == 0 or not _is_new(state, memory) or memory["response"] == 0:
+            continue
+        seat = np.int64(memory["seat"])
+        own = np.int64(memory["dice"][seat])
+        other = np.int64(memory["dice"][1 - seat])
+        if state["shown_bid"] != NO_BID:
+            won = 1.0 if state["loser"] != seat else 0.0
+        elif own == 1 and other == 1:  # the last round of a game, which nobody tells the end of
+            continue
+        else:
+            won = 1.0 if other == 1 else 0.0
+        value = worth[own, other] if memory["starter"] == seat else 1.0 - worth[other, own]
+        memory["lost"] = max(0.0, memory["lost"] + value - won)
 
 
 def decisions_of(variant: Variant, states: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -189,15 +218,15 @@ def posterior(likelihoods: np.ndarray) -> np.ndarray:
     return found
 
 
-def _best_responses(likelihoods: np.ndarray, caution: float) -> np.ndarray:
+def _best_responses(memory: np.ndarray, caution: float) -> np.ndarray:
     """The number of the response to play plus 1, or 0 for optimal play, (n,) int64."""
-    beliefs = posterior(likelihoods)
+    beliefs = posterior(memory["likelihoods"])
     known = beliefs[:, :OPTIMAL].reshape(len(beliefs), len(STYLES), len(LEVELS))
     by_style = known.sum(axis=2)
     style = by_style.argmax(axis=1)
     rows = np.arange(len(beliefs))
     level = known[rows, style] @ LEVELS / np.maximum(by_style[rows, style], 1e-300)
-    sure = by_style.sum(axis=1) >= caution
+    sure = (by_style.sum(axis=1) >= caution) & (memory["lost"] < MOST_LOST)
     chosen = np.zeros(len(beliefs), np.int64)
     before = 1
     for number, each in enumerate(STYLES):
@@ -214,6 +243,7 @@ def _open_rounds(params, states, memories, actions):
         state = states[i]
         memory = memories[i]
         memory["open"] = 1
+        memory["seat"] = state["seat"]
         memory["starter"] = state["starter"]
         made = np.int64(state["num_bids"])
         for seat in range(2):
@@ -239,6 +269,16 @@ def _responses(variant: Variant) -> Responses:
             print(f"adaptive: finding best response {number + 1} of {len(agents)}", file=sys.stderr, flush=True)
 
     return responses_to(variant, agents, done=say)
+
+
+@functools.lru_cache(maxsize=4)
+def _worth(variant: Variant, precision: float) -> np.ndarray:
+    """What each round is worth to its starter under optimal play, by both players' dice, the starter's first."""
+    most = max(variant.options.dice_per_seat) + 1
+    worth = np.full((most, most), np.nan)
+    for dice, solved in Nash(precision).solution(variant).rounds.items():
+        worth[dice] = solved.value
+    return worth
 
 
 @dataclasses.dataclass(frozen=True)
@@ -284,6 +324,7 @@ class Adaptive(OfOneGame):
         variant, states = turn.variant, turn.states
         memory = np.zeros(len(turn), MEMORY) if turn.memory is None else turn.memory.copy()
         new = (memory["open"] == 0) | (states["num_bids"] <= 1)
+        _settle(states, memory, _worth(variant, self.precision))
         positions, actions, rows = decisions_of(variant, states, memory)
         if len(rows):
             logs = log_likelihoods(variant, self._solution(variant), positions, actions)
@@ -293,7 +334,7 @@ class Adaptive(OfOneGame):
             memory["rounds"][learned] += 1
             added[learned] -= added[learned].max(axis=1, keepdims=True)
             added[learned] = np.maximum(added[learned], -FAR)
-        memory["response"][new] = _best_responses(memory["likelihoods"][new], self.caution)
+        memory["response"][new] = _best_responses(memory[new], self.caution)
         chosen = np.full(len(turn), NOWHERE, np.int64)
         punished = np.flatnonzero(memory["response"] > 0)
         if len(punished):
