@@ -287,8 +287,12 @@ class Adaptive(OfOneGame):
 
     Whenever a call has shown the opponent's dice, Bayes' rule weighs the kinds of player that it knows: the numbers agent
     with any share of bluffs, by the article's text or its program, optimal play, and anything else. Once it is sure of the
-    numbers it plays the exact best response; against all others it stays with optimal play. It learns in matches only:
-    `arena liars_dice adaptive numbers --match 200 --games 20000`. Two players, by the article's rule.
+    numbers it plays the exact best response; against all others it stays with optimal play, and it goes back to that for
+    the rest of the match once best responses have lost ten rounds more than optimal play would have. It learns in matches
+    only: `arena liars_dice adaptive numbers --match 200 --games 20000`. Two players, five dice at most, the article's rule.
+
+    The first time it finds its best responses, which takes half a minute with five dice each, and keeps them. It keeps
+    and solves optimal play as `nash` does.
 
     Attributes:
         precision: of the optimal play, as for `nash`.

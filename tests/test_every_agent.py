@@ -159,7 +159,7 @@ ROWS = {
 def takes_too_long(spec: str, variant: Variant) -> bool:
     """What is not tried: exact play that grows fast with the game."""
     if spec.startswith("adaptive"):
-        return shows_dice_again(spec, variant) is None and min(variant.options.dice_per_seat) > 2
+        return shows_dice_again(spec, variant) is None and min(variant.options.dice_per_seat) > scaled(2, 1)
     if spec.startswith("nash") and variant.game.name == "liars_dice":  # whole games of five dice take minutes
         return has_a_value(spec, variant) is None and min(variant.options.dice_per_seat) > 1
     if spec == "score_response":  # it weighs every hand that the other may hold: 24 dice would take forever
