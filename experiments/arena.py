@@ -23,11 +23,13 @@ from experiments.output import Z95, console, saved_plot
 __all__ = [
     "MOST_GAMES",
     "Result",
+    "check_match",
     "check_table",
     "elo",
     "exact_tournament",
     "log_writer",
     "num_meetings",
+    "parts_of",
     "play_table",
     "save_plot",
     "show",
@@ -150,7 +152,7 @@ def check_match(games: int, match: int) -> None:
         raise ValueError(f"games must be a multiple of match={match}, so that all matches are whole, not {games}")
 
 
-def _parts_of(match: int) -> list[tuple[int, int]]:
+def parts_of(match: int) -> list[tuple[int, int]]:
     """The first and the last game, from 1, of each part of a match; none where it is not longer than its first part."""
     starts = [1, *(end + 1 for end in PARTS_END if end < match)]
     ends = [*(end for end in PARTS_END if end < match), match]
@@ -213,7 +215,7 @@ def tournament(
     n = len(players)
     options = variant.changed_options()
     result = Result(variant.game.name, options, list(specs), games, seed, [], [], [], [], seats=seats, match=match)
-    result.parts = [Part(first, last, [], []) for first, last in _parts_of(match)]
+    result.parts = [Part(first, last, [], []) for first, last in parts_of(match)]
     in_pairs = seats <= 2
     tables = [result.win_rate, result.ci95, result.draws, result.mean_return, result.mean_return_ci95]
     for table in tables + [table for part in result.parts for table in (part.win_rate, part.ci95)]:

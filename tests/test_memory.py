@@ -1,8 +1,13 @@
 """Agents that remember: who keeps their records, when they begin, and that nothing else changes them."""
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
+import typer
 
+import agents
 import dice_envs
 from agents.adaptive import Adaptive
 from agents.liars_dice import Numbers
@@ -11,9 +16,8 @@ from dice_envs.agent import Turn, ask, ask_probabilities, fresh_memory
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice import winning_probability
-from experiments import arena
-from experiments.arena import play_table, tournament
-from experiments.play import _play
+from experiments.arena import parts_of, play_table, tournament
+from experiments.play import play_game
 from tests.conftest import scaled
 
 ONE_DIE = {"num_dice": 1, "num_faces": 3}
@@ -171,9 +175,9 @@ def test_a_tournament_of_matches_has_intervals_over_matches():
 
 
 def test_parts_of_a_match():
-    assert arena._parts_of(1) == arena._parts_of(10) == []
-    assert arena._parts_of(11) == [(1, 10), (11, 11)]
-    assert arena._parts_of(200) == [(1, 10), (11, 50), (51, 200)]
+    assert parts_of(1) == parts_of(10) == []
+    assert parts_of(11) == [(1, 10), (11, 11)]
+    assert parts_of(200) == [(1, 10), (11, 50), (51, 200)]
 
 
 @pytest.mark.parametrize(
@@ -190,11 +194,22 @@ def test_matches_are_whole(games, match, words):
         tournament(variant, ["random", "random"], games, 1, match=match)
 
 
-def test_a_game_at_the_terminal_keeps_records():
-    agent = Counting()
-    _play(configure("liars_dice", num_dice=2), 1, [], {0: agent, 1: Forgetful()})
+def test_a_game_at_the_terminal_keeps_records(monkeypatch):
+    made = []
+
+    @dataclasses.dataclass
+    class Named(Counting):
+        def __post_init__(self):
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setitem(agents.factories(), "counting", Named)
+    answers = itertools.cycle(["call", "1 x 1"])  # one of the two is legal in the person's turn
+    monkeypatch.setattr(typer, "prompt", lambda *args, **kwargs: next(answers))
+    play_game("liars_dice", ["counting"], ["num_dice=2"], seat=0, people=1, seed=1)
+    (agent,) = made
     assert [each.tolist() for each in agent.seen] == [[k] for k in range(len(agent.seen))]
-    assert len(agent.seen) > 2
+    assert len(agent.seen) > 1
 
 
 # --- environments -----------------------------------------------------------------------------------------------------
@@ -277,19 +292,19 @@ def test_a_snapshot_holds_records():
 
 
 def test_a_pool_begins_a_match_when_it_puts_another_agent_in():
-    agents = [Counting(), Counting()]
-    pool = Pool(agents)
+    both = [Counting(), Counting()]
+    pool = Pool(both)
     env = SeatEnv("liars_dice", opponents=pool, seat=0, starter="first", **ONE_DIE)
     _, info = env.reset(seed=1)
     stays, changes = 0, 0
     sat = int(env.games.players[0, 1])
     for _ in range(60):
-        agent = agents[sat]
+        agent = both[sat]
         ended = False
         while not ended:
             _, _, ended, _, info = env.step(int(np.flatnonzero(info["action_mask"])[0]))
         turns = int(agent.seen[-1][0]) + 1 if agent.seen else 0
-        for each in agents:
+        for each in both:
             each.seen.clear()
         _, info = env.reset()
         now = int(env.games.players[0, 1])
