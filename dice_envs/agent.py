@@ -25,6 +25,7 @@ __all__ = [
     "ask_probabilities",
     "check_plays",
     "draw_actions",
+    "fresh_memory",
     "name_of",
     "players",
     "resolve",
@@ -50,14 +51,24 @@ class Turn:
         seats: (n,) int64, the seat that is to move in each game.
         streams: (n,) `dice_envs.dice.STREAM`, the agent's own random stream for each game. Agents draw from
             it in place, so their choices depend on each game's seed and not on which games share a batch.
+        memory: (n,) of the data type that the agent `remembers`: what it has written in this match so far, all zero when
+            a match begins. It writes in place. None for an agent that declares no memory.
     """
 
-    def __init__(self, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> None:
+    def __init__(
+        self,
+        variant: Variant,
+        states: np.ndarray,
+        index: np.ndarray,
+        streams: np.ndarray,
+        memory: np.ndarray | None = None,
+    ) -> None:
         self.variant = variant
         self._true_states = states
         self._index = index
         self.seats = states["seat"][index].astype(np.int64)
         self.streams = streams
+        self.memory = memory
 
     def __len__(self) -> int:
         return len(self._index)
@@ -108,6 +119,11 @@ class Agent(Protocol):
 
     `memoryless = True` declares that its probabilities depend on how a position stands (in Liar's Dice: on the last bid, the
     dice left and its own dice), and not on how it came about. Exact measures then ask it less often.
+
+    `remembers`, a NumPy data type, declares that it has a memory. `Turn.memory` then holds one record for each game: what it
+    wrote at earlier turns of this match. A match is any number of games that the same players play one after another.
+    Its records are kept from game to game, so it knows only what its own turns have shown it. `probabilities` reads the
+    records and changes nothing; `act` updates them. Exact measures ask the agent as it plays when a match begins.
     """
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -122,16 +138,49 @@ def check_plays(agent: Any, variant: Variant) -> None:
         check(variant)
 
 
-def ask(agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> np.ndarray:
+def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
+    """What the agent remembers when a match begins: zeros of the data type that it declares; None if it declares none.
+
+    Raises:
+        AgentError: what it declares is no data type of a fixed size.
+    """
+    declared = getattr(agent, "remembers", None)
+    if declared is None:
+        return None
+    try:
+        kind = np.dtype(declared)
+    except TypeError:
+        raise AgentError(f"{name_of(agent)}: remembers must be a NumPy data type, not {shown(declared)}") from None
+    if kind.hasobject or kind.itemsize == 0:
+        raise AgentError(f"{name_of(agent)}: remembers must be a data type of a fixed size without objects, not {kind}")
+    return np.zeros(shape, kind)
+
+
+def ask(
+    agent: Agent,
+    variant: Variant,
+    states: np.ndarray,
+    index: np.ndarray,
+    streams: np.ndarray,
+    memory: np.ndarray | None = None,
+) -> np.ndarray:
     """The agent's action for each game of `index`, (m,) int64, all of them legal.
 
-    `streams`, one for each game of `states`, is modified in place.
+    Args:
+        agent: who is asked.
+        variant: the game.
+        states: the games.
+        index: (m,) int64, those in which the agent is to move.
+        streams: one for each game of `states`; modified in place.
+        memory: as `fresh_memory` makes it, one record for each game of `states`; modified in place. None: the agent plays
+            as when a match begins, and what it writes is lost.
 
     Raises:
         AgentError: an action is malformed or not legal; nothing has changed.
     """
     own = streams[index]
-    answer = agent.act(Turn(variant, states, index, own))
+    remembered = fresh_memory(agent, len(index)) if memory is None else memory[index]
+    answer = agent.act(Turn(variant, states, index, own, remembered))
     try:
         actions = as_actions(answer, len(index))
     except IllegalActionError as problem:
@@ -142,6 +191,8 @@ def ask(agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, s
         reason = explain_illegal(variant, states[game], int(actions[row]))
         raise AgentError(f"{name_of(agent)} in {variant.game.name}, seat {states['seat'][game]} of game {game}: {reason}")
     streams[index] = own
+    if memory is not None:
+        memory[index] = remembered
     return actions
 
 
@@ -153,6 +204,8 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
     """
     if not hasattr(agent, "probabilities"):
         raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing")
+    if turn.memory is None:
+        turn.memory = fresh_memory(agent, len(turn))
     who = f"{name_of(agent)} in {turn.game.name}"
     answer = agent.probabilities(turn)
     expected = (len(turn), turn.variant.facts.num_actions)

@@ -18,7 +18,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.agent import Agent, ask, check_plays, resolve
+from dice_envs.agent import Agent, AgentError, ask, check_plays, fresh_memory, name_of, resolve
 from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
 from dice_envs.dice import STREAM, below, choose_weighted, mix, uniform
 from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
@@ -118,6 +118,9 @@ class SeatGames:
     Game i depends only on its own seed and on the learner's actions in it, never on the other games, as long as agents
     draw their random numbers from `Turn.streams`.
 
+    What an opponent remembers (see `dice_envs.Agent`) is kept from game to game at the same place after the learner's.
+    Its match begins when the game is seeded, or when a Pool puts another agent in its place.
+
     Call `step` and `start` inside `with games.unchanged_on_error:`. Wrong input or an opponent's illegal action then
     changes nothing.
 
@@ -178,8 +181,11 @@ class SeatGames:
         self.streams = np.zeros(num_games, STREAM)
         self._shared = np.zeros(num_games, bool)  # where the learner has every seat
         self._earned = np.zeros((num_games, facts.num_seats))  # each seat's rewards since the learner's last turn
+        # What the opponent at each place after the learner's remembers, as bytes of its own data type.
+        remembered = [memory.itemsize for agent in self.agents if (memory := fresh_memory(agent, 0)) is not None]
+        self.memories = np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8)
         self.unchanged_on_error = _UnchangedOnError(
-            self.states, self.learners, self.players, self.streams, self._shared, self._earned
+            self.states, self.learners, self.players, self.streams, self._shared, self._earned, self.memories
         )
         self.seed_games(np.arange(num_games), [None] * num_games)
 
@@ -198,6 +204,7 @@ class SeatGames:
             check_seed(seed)
         for i, seed in zip(index, seeds, strict=True):
             self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        self.memories[index] = 0
         self.streams[index] = self.states["rng"][index].view(STREAM)
         chosen = self.streams[index]
         _mix_all(chosen, _ASIDE)
@@ -217,8 +224,12 @@ class SeatGames:
         check_reset_options(arrange)
         arranged = bool(arrange) and variant.game.arrange is not None
         while len(index):
+            before = self._at_places(index) if self.pool and self.memories.size else None
             _draw_seats(self.states, index, variant.facts.num_seats, self.fixed_seat, self.learners)
             self._seat_players(index)
+            if before is not None:
+                rows, places = np.nonzero(before != self._at_places(index))
+                self.memories[index[rows], places] = 0
             variant.kernels.deal(variant.params, self.states, index)
             if arranged:
                 for i in index:
@@ -250,6 +261,28 @@ class SeatGames:
             self.players[index] = offset - 1
         self.players[index, self.learners[index]] = LEARNER
 
+    def _at_places(self, index: np.ndarray) -> np.ndarray:
+        """The number of the agent at each place after the learner's, (m, seats) int64; LEARNER at place 0."""
+        seats = self.players.shape[1]
+        places = (self.learners[index, None] + np.arange(seats)) % seats
+        found: np.ndarray = np.take_along_axis(self.players[index], places, axis=1)
+        return found
+
+    def _ask(self, agent: Agent, index: np.ndarray) -> np.ndarray:
+        """The agent's actions in the games of `index`, in which it is to move."""
+        variant = self.variant
+        memory = fresh_memory(agent, self.num_games)
+        if memory is None:
+            return ask(agent, variant, self.states, index, self.streams)
+        if memory.itemsize > self.memories.shape[2]:
+            raise AgentError(f"{name_of(agent)} remembers: it must be among the opponents from the beginning")
+        places = (self.states["seat"][index] - self.learners[index]) % variant.facts.num_seats
+        held = self.memories[index, places, : memory.itemsize]
+        memory[index] = np.ascontiguousarray(held).view(memory.dtype)[:, 0]
+        actions = ask(agent, variant, self.states, index, self.streams, memory)
+        self.memories[index, places, : memory.itemsize] = memory[index, None].view(np.uint8)
+        return actions
+
     def ended(self, index: np.ndarray) -> np.ndarray:
         """Where the learner's game has ended, (m,) bool: the game is over, or the learner is out of it."""
         return (self.states["seat"][index] == OVER) | self._is_out(index)
@@ -276,7 +309,7 @@ class SeatGames:
             for number, agent in enumerate(self.agents):
                 mine = index if len(self.agents) == 1 else index[players == number]
                 if len(mine):
-                    actions = ask(agent, variant, self.states, mine, self.streams)
+                    actions = self._ask(agent, mine)
                     variant.kernels.play(variant.params, self.states, mine, actions)
                     self._earned[mine] += self.states["rewards"][mine, : variant.facts.num_seats]
 
@@ -308,13 +341,14 @@ class SeatGames:
         """Copies of all that determines how started games continue, except the agents themselves."""
         states = np.zeros(self.num_games, self.states.dtype)
         states[:] = self.states  # `copy` would also copy the undefined padding bytes between fields
-        return {
+        kept = {
             "states": states,
             "learners": self.learners.copy(),
             "players": self.players.copy(),
             "streams": self.streams.copy(),
             "earned": self._earned.copy(),
         }
+        return {**kept, "memories": self.memories.copy()} if self.memories.size else kept
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go back to a snapshot of the same number of games and agents, of the same variant.
@@ -341,6 +375,8 @@ class SeatGames:
         self._shared[:] = shared
         self.streams[:] = snapshot["streams"]
         self._earned[:] = snapshot["earned"]
+        if self.memories.size:
+            self.memories[:] = snapshot["memories"]
 
     def view(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fresh observations (m, size) float32 and masks (m, actions) int8 of the learners."""

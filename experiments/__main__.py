@@ -18,7 +18,7 @@ import experiments.solve
 from agents import for_game
 from dice_envs import layout, load, measure, names
 from dice_envs.game import check_choice, check_range, single_seat
-from experiments.arena import check_table, exact_tournament, log_writer, num_meetings, save_plot, show, tournament
+from experiments.arena import check_match, check_table, exact_tournament, log_writer, num_meetings, save_plot, show, tournament
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
 from experiments.measure import measuring
@@ -116,6 +116,9 @@ def arena(
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
+    match: Annotated[
+        int, typer.Option(help="Games that the same agents play one after another; those that remember do so.")
+    ] = 1,
     log: Annotated[Path | None, typer.Option(help="Write the games as a log, for games that have a log format.")] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute the win rates instead of playing: two-player Liar's Dice.")
@@ -126,6 +129,9 @@ def arena(
     Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
     computed, no games are played, and --games and --seed have no effect.
 
+    With --match N, the games of a pair come in matches of N at the same table. An agent that remembers, such as adaptive,
+    then knows its opponent from the games before. Intervals are over matches, and parts of the match are shown apart.
+
     If the game has one seat, agents play alone, and the one with the higher return wins. Options that you leave out are
     those of a trained policy, if one takes part.
 
@@ -133,6 +139,9 @@ def arena(
     """
     variant, players, policy = cast(game, game_options(option), agents)
     check_table(variant, len(agents), games)
+    check_match(games, match)
+    if exact and match > 1:
+        raise ValueError(f"--exact plays no matches, so --match must be 1 with it, not {match}")
     if exact and log is not None:
         raise ValueError("--exact plays no games, so there are none to log: leave out --log or --exact")
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
@@ -147,7 +156,7 @@ def arena(
             result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
     else:
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-            result = tournament(variant, agents, games, seed, done, players, writer)
+            result = tournament(variant, agents, games, seed, done, players, writer, match)
 
     finish(
         lambda: show(result),

@@ -13,7 +13,7 @@ import numpy as np
 from rich.table import Table
 
 import experiments.logs
-from dice_envs.agent import Agent, ask, check_plays, resolve
+from dice_envs.agent import Agent, ask, check_plays, fresh_memory, resolve
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.game import OVER, Variant, check_range, options_text
@@ -23,11 +23,13 @@ from experiments.output import Z95, console, saved_plot
 __all__ = [
     "MOST_GAMES",
     "Result",
+    "check_match",
     "check_table",
     "elo",
     "exact_tournament",
     "log_writer",
     "num_meetings",
+    "parts_of",
     "play_table",
     "save_plot",
     "show",
@@ -36,6 +38,8 @@ __all__ = [
 
 GAMES_AT_ONCE = 2048  # the states of this many games stay in the processor's cache
 MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a seat
+MOST_IN_MATCH = 10**5
+PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
 
 
 @dataclasses.dataclass
@@ -57,6 +61,18 @@ class Result:
     seats: int = 2
     mean_return_ci95: list[list[float | None]] = dataclasses.field(default_factory=list)  # half-widths
     exact: bool = False  # computed: no games were played, and the intervals are 0
+    match: int = 1  # games played one after another by the same players; intervals then count matches, not games
+    parts: list[Part] = dataclasses.field(default_factory=list)  # of the matches, where they are long enough
+
+
+@dataclasses.dataclass
+class Part:
+    """What was won in one part of all matches; as in `Result`."""
+
+    first: int  # number of the part's first game in its match, from 1
+    last: int
+    win_rate: list[list[float | None]]
+    ci95: list[list[float | None]]
 
 
 def play_table(
@@ -66,59 +82,81 @@ def play_table(
     seed: int | np.random.SeedSequence,
     done: Callable[[int], Any] = lambda amount: None,
     after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None = None,
+    match: int = 1,
 ) -> np.ndarray:
     """Play games with one agent a seat, seats rotating from game to game.
 
     Args:
         variant: the game.
-        agents: as many as there are seats; in game g agent a sits at seat (a + g) mod seats.
-        games: how many, 1 to MOST_GAMES.
+        agents: as many as there are seats; in game k of match m agent a sits at seat (a + m + k) mod seats.
+        games: how many in all, 1 to MOST_GAMES.
         seed: fixes every game.
         done: told how many games have ended, as they end.
         after_move: called as (states, games, shift) after each turn with the games that have moved, ended ones
             included: their states, their numbers, and the seat of agent 0.
+        match: how many games are played one after another at the same table: agents that remember (see
+            `dice_envs.Agent`) then know what they have written in earlier ones.
 
     Returns:
-        Returns of each agent, (games, agents) float64.
+        Returns of each agent, (games, agents) float64: the games of a match one after another, match after match.
 
     Raises:
-        ValueError: too few or too many games.
+        ValueError: too few or too many games, or games that do not make whole matches.
         AgentError: an agent's action is malformed or not legal.
     """
-    check_range("games", games, 1, MOST_GAMES)
+    check_match(games, match)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     seats = variant.facts.num_seats
     kernels, params = variant.kernels, variant.params
-    returns = np.zeros((games, seats))
-    chunks = range(0, games, GAMES_AT_ONCE)
+    returns = np.zeros((games // match, match, seats))
+    chunks = range(0, len(returns), GAMES_AT_ONCE)
     for first, chunk_seed in zip(chunks, sequence.spawn(len(chunks)), strict=True):
-        count = min(GAMES_AT_ONCE, games - first)
+        count = min(GAMES_AT_ONCE, len(returns) - first)
         game_seed, *agent_seeds = chunk_seed.spawn(1 + seats)
         states = np.zeros(count, variant.game.state)
         states["rng"] = new_streams(game_seed, count)["rng"]
         streams = [new_streams(s, count) for s in agent_seeds]
-        index = np.arange(count)
-        kernels.deal(params, states, index)
-        earned = np.zeros((count, seats))
-        shift = (first + index) % seats
-        while True:
-            goes_on = states["seat"][index] != OVER
-            done(len(index) - int(goes_on.sum()))
-            index = index[goes_on]
-            if not len(index):
-                break
-            # Each game's mover is decided once: an agent that has just moved waits for the next round.
-            who = (states["seat"][index] - shift[index]) % seats
-            for number, agent in enumerate(agents):
-                mine = index[who == number]
-                if len(mine):
-                    kernels.play(params, states, mine, ask(agent, variant, states, mine, streams[number]))
-                    earned[mine] += states["rewards"][mine, :seats]
-            if after_move is not None:
-                after_move(states[index], first + index, shift[index])
-        # Column a: what agent a earned, wherever it sat.
-        returns[first : first + count] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
-    return returns
+        memories = [fresh_memory(agent, count) for agent in agents]
+        for place in range(match):  # the tables' random streams go on from game to game
+            index = np.arange(count)
+            kernels.deal(params, states, index)
+            earned = np.zeros((count, seats))
+            shift = (first + index + place) % seats
+            while True:
+                goes_on = states["seat"][index] != OVER
+                done(len(index) - int(goes_on.sum()))
+                index = index[goes_on]
+                if not len(index):
+                    break
+                # Each game's mover is decided once: an agent that has just moved waits for the next round.
+                who = (states["seat"][index] - shift[index]) % seats
+                for number, agent in enumerate(agents):
+                    mine = index[who == number]
+                    if len(mine):
+                        actions = ask(agent, variant, states, mine, streams[number], memories[number])
+                        kernels.play(params, states, mine, actions)
+                        earned[mine] += states["rewards"][mine, :seats]
+                if after_move is not None:
+                    after_move(states[index], (first + index) * match + place, shift[index])
+            # Column a: what agent a earned, wherever it sat.
+            by_agent = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
+            returns[first : first + count, place] = by_agent
+    return returns.reshape(games, seats)
+
+
+def check_match(games: int, match: int) -> None:
+    """Raise ValueError unless so many games can be played in matches of that many."""
+    check_range("games", games, 1, MOST_GAMES)
+    check_range("match", match, 1, MOST_IN_MATCH)
+    if games % match:
+        raise ValueError(f"games must be a multiple of match={match}, so that all matches are whole, not {games}")
+
+
+def parts_of(match: int) -> list[tuple[int, int]]:
+    """The first and the last game, from 1, of each part of a match; none where it is not longer than its first part."""
+    starts = [1, *(end + 1 for end in PARTS_END if end < match)]
+    ends = [*(end for end in PARTS_END if end < match), match]
+    return list(zip(starts, ends, strict=True)) if len(starts) > 1 else []
 
 
 def _shares(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +167,19 @@ def _shares(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _half_width(shares: np.ndarray) -> float:
-    """95 % half-width of a mean share; Wilson's for plain wins and losses, so that 0 and 1 get a real one."""
+    """95 % half-width of a mean share, from the shares of each match, (matches, games) float64.
+
+    Wilson's for single games, so that 0 and 1 get a real one. Games of one match are not independent: then Student's over
+    the matches, and no less than Wilson's of as many clean sweeps.
+    """
+    if shares.shape[1] > 1:
+        means, games = shares.mean(axis=1), shares.size
+        if len(means) < 2:
+            return 1.0
+        from scipy.special import stdtrit  # here, because it takes long to import
+
+        least = Z95 * Z95 / (2 * (games + Z95 * Z95))
+        return max(least, float(stdtrit(len(means) - 1, 0.975) * means.std(ddof=1)) / math.sqrt(len(means)))
     n = len(shares)
     mean, spread = float(shares.mean()), float(shares.var())
     z2 = Z95 * Z95
@@ -144,31 +194,38 @@ def tournament(
     done: Callable[[int], Any] = lambda amount: None,
     agents: Sequence[Agent] | None = None,
     log: Any = None,
+    match: int = 1,
 ) -> Result:
     """Every pair of agents (two seats), one table with one agent a seat (more), or each agent alone (one seat): of two
     agents, that which earns more in its game then wins against the other.
 
-    `log` takes the games of one pair, as `log_writer` makes it.
+    `log` takes the games of one pair, as `log_writer` makes it. `match` games are played one after another at the same
+    table (see `play_table`); games of one match are not independent, so the intervals then come from whole matches.
 
     Raises:
-        ValueError: too few agents, or not one for each seat; one that does not play the variant; too few or too many games.
+        ValueError: too few agents, or not one for each seat; one that does not play the variant; too few or too many games,
+            or games that do not make whole matches.
     """
     check_table(variant, len(specs), games)
+    check_match(games, match)
     seats = variant.facts.num_seats
     players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
     for player in players:
         check_plays(player, variant)
     n = len(players)
-    result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, [], [], [], [], seats=seats)
+    options = variant.changed_options()
+    result = Result(variant.game.name, options, list(specs), games, seed, [], [], [], [], seats=seats, match=match)
+    result.parts = [Part(first, last, [], []) for first, last in parts_of(match)]
     in_pairs = seats <= 2
-    for table in (result.win_rate, result.ci95, result.draws, result.mean_return, result.mean_return_ci95):
+    tables = [result.win_rate, result.ci95, result.draws, result.mean_return, result.mean_return_ci95]
+    for table in tables + [table for part in result.parts for table in (part.win_rate, part.ci95)]:
         table.extend([None] * n for _ in range(n if in_pairs else 1))
     after_move = None if log is None else log.after_move
     seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
     groups = list(itertools.combinations(range(n), 2)) if in_pairs else [tuple(range(n))]
 
     def meet(members: Sequence[int], meeting_seed: np.random.SeedSequence) -> np.ndarray:
-        return play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move=after_move)
+        return play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move, match)
 
     earned = [meet([member], own_seed) for member, own_seed in enumerate(seeds)] if seats == 1 else []
     for number, members in enumerate(groups):
@@ -176,11 +233,17 @@ def tournament(
         shares, is_tie = _shares(returns)
         for place, member in enumerate(members):
             row, column = (member, members[1 - place]) if in_pairs else (0, member)
-            result.win_rate[row][column] = float(shares[:, place].mean())
-            result.ci95[row][column] = _half_width(shares[:, place])
+            by_match, earned_by_match = (of[:, place].reshape(-1, match) for of in (shares, returns))
+            result.win_rate[row][column] = float(by_match.mean())
+            result.ci95[row][column] = _half_width(by_match)
             result.draws[row][column] = float(is_tie.mean())
-            result.mean_return[row][column] = float(returns[:, place].mean())
-            result.mean_return_ci95[row][column] = Z95 * float(returns[:, place].std()) / math.sqrt(games)
+            result.mean_return[row][column] = float(earned_by_match.mean())
+            spread = float(earned_by_match.mean(axis=1).std())
+            result.mean_return_ci95[row][column] = Z95 * spread / math.sqrt(len(earned_by_match))
+            for part in result.parts:
+                own = by_match[:, part.first - 1 : part.last]
+                part.win_rate[row][column] = float(own.mean())
+                part.ci95[row][column] = _half_width(own)
     if in_pairs:
         result.elo = elo(result.win_rate, games)
     return result
@@ -285,7 +348,8 @@ def show(result: Result) -> None:
     won = "% of games in which it earns more than the other, each alone," if result.seats == 1 else "% won"
     title = f"{game}: % won, exactly"
     if not result.exact:
-        title = f"{game}: {won} ± 95 % interval, {result.games:,} games each, seed {result.seed}"
+        matches = f" in matches of {result.match:,}" if result.match > 1 else ""
+        title = f"{game}: {won} ± 95 % interval, {result.games:,} games each{matches}, seed {result.seed}"
     table = Table(title=title, title_justify="left")
     one_table = len(result.win_rate) == 1
     table.add_column("agent", overflow="fold")
@@ -309,6 +373,8 @@ def show(result: Result) -> None:
             name if one_table else f"{i + 1}  {name}", *([] if result.elo is None else [f"{result.elo[i]:.0f}"]), *cells
         )
     console.print(table)
+    if result.parts:
+        _show_parts(result)
     if one_table:
         ties = [f"{100 * share:.2f} %" for share in result.draws[0][:1] if share]
     else:
@@ -316,6 +382,22 @@ def show(result: Result) -> None:
         ties = [f"{i + 1} v {j + 1} {100 * share:.2f} %" for i, j in pairs if (share := result.draws[i][j])]
     if ties:
         console.print(f"ties: {', '.join(ties)}")
+
+
+def _show_parts(result: Result) -> None:
+    """The share that each agent wins in each part of the matches."""
+    table = Table(title="% won by part of the match ± 95 % interval", title_justify="left")
+    table.add_column("agents", overflow="fold")
+    for part in result.parts:
+        table.add_column(f"games {part.first}-{part.last}", justify="right")
+    one_table = len(result.win_rate) == 1
+    n = len(result.agents)
+    cells = [(0, i) for i in range(n)] if one_table else list(itertools.combinations(range(n), 2))
+    for row, column in cells:
+        name = result.agents[column] if one_table else f"{result.agents[row]} v {result.agents[column]}"
+        shares = [_share(part.win_rate[row][column], part.ci95[row][column], False) for part in result.parts]
+        table.add_row(name, *shares)
+    console.print(table)
 
 
 def save_plot(folder: Path, name: str, result: Result) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from agents.nash import Nash
 from dice_envs import Agent, Uniform, Variant
-from dice_envs.agent import ask
+from dice_envs.agent import ask, fresh_memory
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, check_range, shown
@@ -166,6 +166,7 @@ def _play(variant: Variant, seed: int, persons: Sequence[int], players: Mapping[
     seats, people = variant.facts.num_seats, len(persons)
     batch = Batch(variant, 1, seed=seed)
     streams = new_streams(seed + 1, 1)
+    memories = {place: fresh_memory(player, 1) for place, player in players.items()}
     index = np.arange(1)
     returns = np.zeros(seats)
     looking = None
@@ -175,7 +176,7 @@ def _play(variant: Variant, seed: int, persons: Sequence[int], players: Mapping[
             break
         legal = [int(action) for action in np.flatnonzero(batch.legal()[0])]
         if mover in players:
-            action = int(ask(players[mover], variant, batch.states, index, streams)[0])
+            action = int(ask(players[mover], variant, batch.states, index, streams, memories[mover])[0])
         else:
             if len(persons) > 1 and looking != mover and seats > 1:
                 typer.prompt(f"player {mover}, press Enter when nobody else is looking", default="", show_default=False)

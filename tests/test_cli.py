@@ -40,7 +40,7 @@ def test_agents_are_listed_by_game():
     listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
     found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
     assert found["any game"] == ["mcts", "ppo", "random"]
-    assert found["liars_dice"] == ["nash", "numbers", "reader"]
+    assert found["liars_dice"] == ["adaptive", "nash", "numbers", "reader"]
     assert found["fatestones"] == ["best_response", "nash"]
     assert {name for listed in found.values() for name in listed} == set(agents.factories())
 
@@ -236,17 +236,17 @@ def test_choose_understands_words():
         (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
         (
             ["arena", "liars_dice", "random", "wizard"],
-            "unknown agent 'wizard'; agents for liars_dice are: mcts, nash, numbers, ppo, random, reader",
+            "unknown agent 'wizard'; agents for liars_dice are: adaptive, mcts, nash, numbers, ppo, random, reader",
         ),
         (
             ["arena", "liars_dice", "num_dice=3", "random", "random"],
-            "unknown agent 'num_dice=3'; agents for liars_dice are: mcts, nash, numbers, ppo, random, reader; game options are "
-            "typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+            "unknown agent 'num_dice=3'; agents for liars_dice are: adaptive, mcts, nash, numbers, ppo, random, reader; "
+            "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
         ),
         (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
         (
             ["arena", "liars_dice", "random", "best_response"],
-            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: mcts, nash, numbers, ppo, ",
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, mcts, nash, numbers, ",
         ),
         (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only, not thirties; agents for thirties are: "),
         (
@@ -315,6 +315,16 @@ def test_choose_understands_words():
             "draws must not be 0 for all: there are 27,890,923,747,206,336,869,052 of this bag, 1,000,000,000 are allowed",
         ),
         (["arena", "liars_dice", "random", "random", "--games", "1" * 18], "games must be a whole number from 1 to 10000000"),
+        (["arena", "liars_dice", "random", "random", "--match", "3"], "games must be a multiple of match=3, so that all"),
+        (["arena", "liars_dice", "random", "random", "--match", "0"], "match must be a whole number from 1 to 100000, not 0"),
+        (
+            ["arena", "liars_dice", "random", "numbers", "--match", "2", "--exact"],
+            "--exact plays no matches, so --match must be 1 with it, not 2",
+        ),
+        (
+            ["arena", "liars_dice", "adaptive", "numbers", "-o", "num_dice=1", "--exact"],
+            "remembers past games: an exact result of two agents is known for agents that look at one round only",
+        ),
         (["arena", "liars_dice", "random", "random", "--seed", "1" * 30], "from 0 to 4294967295, not 1111"),
         (["arena", "liars_dice", "random", "random", "-o", "self=1"], "liars_dice has no option 'self'"),
         (["arena", "liars_dice", "random", "random", "-o", "game=1"], "liars_dice has no option 'game'"),

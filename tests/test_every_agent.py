@@ -67,6 +67,15 @@ def has_a_value(spec: str, variant: Variant) -> str | None:
     return None
 
 
+def shows_dice_again(spec: str, variant: Variant) -> str | None:
+    """What an agent can learn from: two players, the article's rule, rounds after a call, and no more than five dice."""
+    if variant.options.num_players != 2 or variant.options.reward != "win":
+        return has_a_value(spec, variant)
+    if variant.options.rounds == "single":
+        return "rounds must be 'elimination' for adaptive play"
+    return "raise_rule must be 'quantity'" if variant.options.raise_rule != "quantity" else None
+
+
 def pools_are_small(spec: str, variant: Variant) -> str | None:
     return None if max(map(len, variant.options.pools)) <= 4 else "for small pools only"
 
@@ -106,6 +115,7 @@ ROWS = {
     "ppo": Row(None, ("ppo", "ppo,greedy=true")),
     "nash": Row(("fatestones", "liars_dice"), ("nash", "nash:1e-2"), has_a_value),
     # Liar's Dice
+    "adaptive": Row(("liars_dice",), ("adaptive", "adaptive:caution=0"), shows_dice_again),
     "numbers": Row(
         ("liars_dice",),
         (
@@ -148,6 +158,8 @@ ROWS = {
 
 def takes_too_long(spec: str, variant: Variant) -> bool:
     """What is not tried: exact play that grows fast with the game."""
+    if spec.startswith("adaptive"):
+        return shows_dice_again(spec, variant) is None and min(variant.options.dice_per_seat) > scaled(2, 1)
     if spec.startswith("nash") and variant.game.name == "liars_dice":  # whole games of five dice take minutes
         return has_a_value(spec, variant) is None and min(variant.options.dice_per_seat) > 1
     if spec == "score_response":  # it weighs every hand that the other may hold: 24 dice would take forever

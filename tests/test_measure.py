@@ -20,7 +20,7 @@ SMALL = {
     "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
     "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
 }
-FOR_ANOTHER_MODE = {("shakes", "dogmatic")}  # a maester, and not a physician
+FOR_ANOTHER_MODE = {("shakes", "dogmatic"), ("liars_dice", "adaptive")}  # a maester; plays no single rounds
 MEASURED = [name for name in names() if (ROOT / "dice_envs" / "exact" / f"{name}.py").exists()]
 
 

@@ -17,7 +17,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, Uniform, ask, ask_probabilities, check_plays, draw_actions, name_of, resolve
+from dice_envs.agent import (
+    Agent,
+    Turn,
+    Uniform,
+    ask,
+    ask_probabilities,
+    check_plays,
+    draw_actions,
+    fresh_memory,
+    name_of,
+    resolve,
+)
 from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
 
 __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure"]
@@ -29,6 +40,7 @@ ROUNDING = 1e-5  # a network's float32 probabilities differ by less where it is 
 NOTHING = 1e-12  # a gap of random play below this is a rounding error
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
 MOST_SAMPLE = 100_000_000
+_FRESH = "measured as the agent plays when a match begins, with nothing to remember"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,6 +168,8 @@ class _Asked:
 
     def act(self, turn: Turn) -> np.ndarray:
         if hasattr(self.agent, "act"):
+            if turn.memory is None:
+                turn.memory = fresh_memory(self.agent, len(turn))
             return np.asarray(self.agent.act(turn))
         return draw_actions(turn.streams, self.probabilities(turn))
 
@@ -216,7 +230,7 @@ def measure(
 
     An agent without probabilities is asked for its actions: twice, and many more times if the two answers differ. If its
     answers are random, whether actions or probabilities, the measurement is repeated, and `error` is the 95 % half-width
-    of the mean over the repeats.
+    of the mean over the repeats. An agent that remembers past games is measured as it plays when a match begins.
 
     Raises:
         ValueError: no exact measure is known for the game or the variant, the agent does not play it, or wrong arguments.
@@ -239,6 +253,8 @@ def measure(
         runs += [_run(measure_game, variant, player, Effort(each, sample, told)) for each in seeds]
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
+    if fresh_memory(player.agent, 1) is not None:
+        measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, _FRESH)))) for each in measures)
     return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
 
 

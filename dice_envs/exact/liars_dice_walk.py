@@ -559,6 +559,11 @@ class Tabled:
             self._calls[slot] = chances[:, -1]
         self._made = self._raises.any(axis=1)
 
+    @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """The chance of each raise (edges, hands) and of a call (slots, hands), float64."""
+        return self._raises, self._calls
+
     def write(self, asking: Asking) -> None:
         tables = self._round.first, self._made, self._raises, self._calls
         _look_up(asking.slots, asking.rows, *asking.reach, *tables, asking.calls, asking.raise_at, asking.raises, asking.alive)
