@@ -381,8 +381,8 @@ class RegularisedPPO(MaskablePPO):
         policy, env: as MaskablePPO's; `env` is a SeatVecEnv.
         ent_coef: weight of the entropy bonus; a function of the share of training that remains makes a schedule.
         kl_coef: weight of KL(policy ‖ reference), as a number or a schedule.
-        reference_rate: how far the reference's weights move towards the learner's after each iteration, 0 to 1. 0: it stays
-            what the policy was in the beginning, which is almost uniform.
+        reference_rate: how far the reference's weights move towards the learner's after each iteration, 0 to 1, as a number
+            or a schedule. 0: it stays what the policy was in the beginning, which is almost uniform.
         exploration: the share of self-play games that start with random moves, as a number or a schedule (see
             `dice_envs.seat.SeatGames`).
         average_rate: the same for `average_policy`, a running mean of the policies; 0: none is kept.
@@ -406,15 +406,16 @@ class RegularisedPPO(MaskablePPO):
         *,
         ent_coef: Schedule = 0.0,
         kl_coef: Schedule = 0.0,
-        reference_rate: float = 0.0,
+        reference_rate: Schedule = 0.0,
         average_rate: float = 0.0,
         exploration: Schedule = 0.0,
         gamma: float = 1.0,
         **kwargs: Any,
     ) -> None:
-        for name, rate in (("reference_rate", reference_rate), ("average_rate", average_rate)):
-            if not 0 <= rate <= 1:
-                raise ValueError(f"{name} must be 0 to 1, not {rate}")
+        for name, schedule in (("reference_rate", reference_rate), ("average_rate", average_rate)):
+            for rate in (_at(schedule, 1.0), _at(schedule, 0.0)):
+                if not 0 <= rate <= 1:
+                    raise ValueError(f"{name} must be 0 to 1, not {rate}")
         self.kl_coef = kl_coef
         self.reference_rate = reference_rate
         self.average_rate = average_rate
@@ -537,7 +538,8 @@ class RegularisedPPO(MaskablePPO):
             if stop:
                 break
         with torch.no_grad():
-            for policy, rate in ((self.reference_policy, self.reference_rate), (self.average_policy, self.average_rate)):
+            follow = _at(self.reference_rate, remaining)
+            for policy, rate in ((self.reference_policy, follow), (self.average_policy, self.average_rate)):
                 if policy is not None and rate:
                     torch._foreach_lerp_([*policy.parameters()], [*parameters], rate)
         names = ("policy_gradient_loss", "entropy", "reference_kl", "approx_kl", "clip_fraction", "value_loss")

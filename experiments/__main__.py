@@ -193,7 +193,9 @@ def play(
 @guarded
 def train(
     game: GameArgument,
-    preset: Annotated[str, typer.Option(help="How much: quick (about 10 minutes on 2 cores) or full.")] = "quick",
+    preset: Annotated[
+        str, typer.Option(help="To beat opponents: quick (minutes) or full; to come close to equilibrium: equilibrium.")
+    ] = "quick",
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GAME_PRESET if left out.")] = None,
     option: OptionOption = None,
     opponents: Annotated[
@@ -203,9 +205,13 @@ def train(
     seed: SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     evaluation_games: Annotated[int, typer.Option(help="Games for each pair of agents in the final cross table.")] = 20_000,
+    device: Annotated[str, typer.Option(help="Where the network is trained, say cpu or cuda.")] = "cpu",
     json: JsonOption = None,
 ) -> None:
-    """Train a MaskablePPO agent against a pool of opponents and past selves, measure it and save it.
+    """Train a PPO agent, measure it exactly where that is possible, and save it.
+
+    With the presets quick and full it learns to beat a pool of opponents (--opponent) and past selves; with the preset
+    equilibrium it plays itself, and learns to be hard to beat. Exact gaps are recorded on the way where they are cheap.
 
     The agent is saved as OUT/policy.npz; `ppo:OUT` names it wherever agents are named, and brings its game options with
     it. Ctrl-C saves all and stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run
@@ -213,7 +219,7 @@ def train(
 
     Example: train liars_dice --out runs/three_dice -o num_dice=3 --opponent numbers --opponent random
     """
-    run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json)
+    run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json, device)
 
 
 @app.command()

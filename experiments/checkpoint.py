@@ -96,12 +96,19 @@ def model_state(model: Any) -> dict[str, Any]:
 
     return {
         "num_timesteps": model.num_timesteps,
-        **{name: dict(policy.state_dict()) for name, policy in _policies(model).items()},
-        "optimizer": model.policy.optimizer.state_dict()["state"],
+        **{name: _on_cpu(dict(policy.state_dict())) for name, policy in _policies(model).items()},
+        "optimizer": _on_cpu(model.policy.optimizer.state_dict()["state"]),
         "env": _bytes_of(model.env.snapshot()),
         "episode_starts": torch.from_numpy(model._last_episode_starts),
         "random": _random_state(),
     }
+
+
+def _on_cpu(found: Any) -> Any:
+    """Dictionaries of tensors, with the tensors on the CPU: a run can be resumed on another device."""
+    if isinstance(found, dict):
+        return {key: _on_cpu(value) for key, value in found.items()}
+    return found.cpu()
 
 
 def _policies(model: Any) -> dict[str, Any]:
@@ -123,9 +130,9 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
     if steps % rollout:
         raise ValueError(f"num_timesteps must be a multiple of {rollout}, not {steps}")
     for name, policy in _policies(model).items():
-        check_like(name, state[name], dict(policy.state_dict()))
+        check_like(name, state[name], _on_cpu(dict(policy.state_dict())))
     moments = {
-        number: {"step": torch.tensor(0.0), "exp_avg": parameter, "exp_avg_sq": parameter}
+        number: {"step": torch.tensor(0.0), "exp_avg": parameter.cpu(), "exp_avg_sq": parameter.cpu()}
         for number, parameter in enumerate(model.policy.parameters())
     }
     check_like("optimizer", state["optimizer"], moments if steps else {})

@@ -73,9 +73,11 @@ def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]
     """Add which share of the best response's edge over one half the policy has against each opponent, where that is known."""
     result["edges"] = []
     for column, opponent in enumerate(table.agents[2:], start=2):
+        agent = make(opponent)
         try:
             with measuring(f"best response to {opponent}") as done:
-                found = measure(variant, opponent, seed=seed, done=up_to(MOST_POSITIONS, done))
+                quick = getattr(agent, "memoryless", False)  # then it is asked far less often than it is counted here
+                found = measure(variant, agent, seed=seed, done=done if quick else up_to(MOST_POSITIONS, done))
         except (TooManyPositions, ValueError):
             continue
         best = next((each.value for each in found.measures if each.name == "best response wins"), None)

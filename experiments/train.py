@@ -57,8 +57,8 @@ class Run:
         best: the policy with the smallest gap, where gaps are measured.
     """
 
-    def __init__(self, folder: Path, variant: Variant, preset: Preset, seed: int) -> None:
-        self.folder, self.variant, self.preset, self.seed = folder, variant, preset, seed
+    def __init__(self, folder: Path, variant: Variant, preset: Preset, seed: int, device: str = "cpu") -> None:
+        self.folder, self.variant, self.preset, self.seed, self.device = folder, variant, preset, seed, device
         self.curve: list[dict[str, Any]] = []
         self.gaps: list[dict[str, Any]] = []
         self.minutes: dict[str, float] = {}  # of training up to a step, by the step
@@ -111,7 +111,7 @@ class Run:
             policy_kwargs={"net_arch": list(p.hidden)},
             tensorboard_log=str(self.folder / "tensorboard"),
             seed=self.seed,
-            device="cpu",
+            device=self.device,
         )
         # What `learn` would do first, done now: a new run can then be saved and resumed like any other.
         model._last_obs = env.reset()
@@ -391,11 +391,12 @@ def _open_run(
     steps: int | None,
     opponents: Sequence[str] | None,
     seed: int | None,
+    device: str,
 ) -> Run:
     """The run in the folder, a new one or the one that is there; ValueError if that is another or damaged."""
     path = folder / "checkpoint.pt"
     if not path.exists():
-        return Run(folder, variant, plan, seed_or_fresh(seed))
+        return Run(folder, variant, plan, seed_or_fresh(seed), device)
     if not resume:
         raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
     with _blamed_on(path):
@@ -408,7 +409,7 @@ def _open_run(
         raise ValueError(f"{folder} holds a run with seed {its_seed}, not {seed}")
     if opponents and tuple(opponents) != its_plan.opponents:
         raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
-    run = Run(folder, its_variant, dataclasses.replace(its_plan, steps=steps or its_plan.steps), its_seed)
+    run = Run(folder, its_variant, dataclasses.replace(its_plan, steps=steps or its_plan.steps), its_seed, device)
     with _blamed_on(path):
         run.restore(state)
     return run
@@ -425,6 +426,7 @@ def train(
     resume: bool = False,
     evaluation_games: int = 20_000,
     json: Path | None = None,
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Train, measure and save; the arguments are those of the command `train`.
 
@@ -456,15 +458,27 @@ def train(
         raise ValueError(f"{variant} has one seat: --opponent {shown(opponents[0])} has nobody to play{instead}")
     if plan.self_play and variant.facts.num_seats == 1:
         raise ValueError(f"preset {preset} is self-play, and {variant} has one seat")
+    _check_device(device)
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
     check_folder(folder)
     print_mode(variant, policy)
     with only_process(folder):
         remove_left_overs(folder)
-        run = _open_run(folder, resume, variant, plan, steps, opponents, seed)
+        run = _open_run(folder, resume, variant, plan, steps, opponents, seed, device)
         run.save()
         return _finish(run, evaluation_games, json)
+
+
+def _check_device(device: str) -> None:
+    """Raise ValueError for a device that PyTorch does not have here."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as problem:
+        reason = str(problem).partition("\n")[0][:200]
+        raise ValueError(f"device must be one that PyTorch has here, say cpu or cuda, not {shown(device)}: {reason}") from None
 
 
 def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any]:

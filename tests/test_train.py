@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import agents
 import experiments.train as training
-from dice_envs import configure
+from dice_envs import configure, measure
 from experiments.__main__ import app
 from experiments.checkpoint import read_checkpoint
 from tests.conftest import ROOT
@@ -82,6 +82,13 @@ def test_train_saves_and_measures(tmp_path):
     data = json.loads((tmp_path / "result.json").read_text())
     assert data["table"]["agents"] == ["ppo", "ppo greedy", "random", "numbers"]
     assert data["table"]["games"] == 50
+    edges = {(edge["agent"], edge["opponent"]): edge for edge in data["edges"]}
+    assert set(edges) == {(ours, theirs) for ours in ("ppo", "ppo greedy") for theirs in ("random", "numbers")}
+    for (ours, theirs), edge in edges.items():
+        best = measure("liars_dice", theirs, num_dice=1).measures[1].value
+        row, column = (data["table"]["agents"].index(name) for name in (ours, theirs))
+        assert edge["best_response_wins"] == best
+        assert edge["share"] == pytest.approx((data["table"]["win_rate"][row][column] - 0.5) / (best - 0.5))
     assert data["steps"] >= 4096
     assert data["curve"]
     assert (folder / "policy.npz").stat().st_size < 2**20
@@ -581,3 +588,13 @@ def test_presets_name_known_opponents_and_whole_minibatches():
 def test_a_preset_checks_every_field(changes):
     with pytest.raises(ValueError, match=f"{next(iter(changes))}"):
         training.Preset(**{"steps": 1000, **changes})
+
+
+def test_a_device_that_is_not_there_is_named(tmp_path):
+    one_line(run("--out", tmp_path / "run", "--device", "abacus"), "device must be one that PyTorch has here, .* not 'abacus'")
+    assert not (tmp_path / "run").exists()
+
+
+def test_self_play_needs_two_seats(tmp_path):
+    refused = run("--out", tmp_path / "run", "--preset", "equilibrium", game="thirties")
+    one_line(refused, "preset equilibrium is self-play, and thirties .* has one seat")
