@@ -108,6 +108,9 @@ class Agent(Protocol):
 
     `memoryless = True` declares that its probabilities depend on how a position stands (in Liar's Dice: on the last bid, the
     dice left and its own dice), and not on how it came about. Exact measures then ask it less often.
+
+    `for_variant(variant)` may give the agent that stands for it in a variant, where that depends on the variant; exact
+    measures then ask that one.
     """
 
     def act(self, turn: Turn) -> np.ndarray:

@@ -24,6 +24,7 @@ __all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
+SAME = 1e-5  # answers that differ by less are the same: networks round differently in batches of other sizes
 COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
 NOTHING = 1e-12  # a gap of random play below this is a rounding error
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
@@ -169,7 +170,7 @@ class _Asked:
             self._compared += len(few)
             if len(few):  # their streams have moved on, so random answers differ
                 again = Turn(turn.variant, turn._true_states, turn._index[few], turn.streams[few].copy())
-                self.is_random |= bool((ask_probabilities(self.agent, again) != chances[few]).any())
+                self.is_random |= bool((np.abs(ask_probabilities(self.agent, again) - chances[few]) > SAME).any())
         return chances
 
     def _answered(self, turn: Turn) -> np.ndarray:
@@ -226,8 +227,7 @@ def measure(
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
     measure_game = _measure_of(variant.game)
-    player = asked(agent)
-    check_plays(player.agent, variant)
+    player = asked(agent, variant)
 
     def told(amount: int, total: int) -> None:
         done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at the first positions, as a rule
@@ -278,12 +278,18 @@ def _mean(repeated: list[Measurement]) -> Measurement:
     return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
 
 
-def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any]) -> Any:
-    """An agent as a game's `measure` sees it, from what `measure` takes."""
-    if isinstance(agent, str):
-        return _Asked(resolve(agent), agent)
-    if hasattr(agent, "act") or hasattr(agent, "probabilities"):
-        return _Asked(agent, name_of(agent))
+def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant: Variant) -> Any:
+    """An agent as a game's `measure` sees it when it plays the variant, from what `measure` takes.
+
+    Raises:
+        ValueError: no such agent, or it does not play the variant.
+        TypeError: this is no agent.
+    """
+    if isinstance(agent, str) or hasattr(agent, "act") or hasattr(agent, "probabilities"):
+        name = agent if isinstance(agent, str) else name_of(agent)
+        player = resolve(agent) if isinstance(agent, str) else agent
+        check_plays(player, variant)
+        return _Asked(player.for_variant(variant) if hasattr(player, "for_variant") else player, name)
     if callable(agent):
         function = _Function(agent)
         return _Asked(function, repr(function))
