@@ -23,6 +23,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "measures": (list,),
     "greedy_measures": (list,),
     "table": (dict,),
+    "measuring_seconds": (int, float),
 }
 _MEASURE: dict[str, tuple[type, ...]] = {
     "name": (str,),
@@ -46,6 +47,7 @@ def check_about(about: Any) -> dict[str, Any]:
     minutes: how long it took, a number.
     measures, greedy_measures: of the policy as it is, and of its likeliest action: lists of objects with name and unit
         (strings), value, optimum, gap and error (numbers), like `dice_envs.Measurement`.
+    measuring_seconds: how long `measures` took; tests that measure the policy again are slow ones if it was long.
     table: of games played: agents (a list), win_rate and ci95 (numbers, or lists of them).
     """
     if not isinstance(about, Mapping):

@@ -336,23 +336,28 @@ def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
 # --- policies that come with the package ------------------------------------------------------------------------------
 
 
-@functools.cache
 def shipped() -> dict[str, NetworkPolicy]:
     """The policies that come with the package, by the name of their file without its ending.
 
     Raises:
         ValueError: a file is damaged.
     """
-    return {path.stem: load_policy(path) for path in sorted(POLICIES.glob("*.npz"))}
+    return _read_all(POLICIES)
 
 
-def _trained(variant: Variant) -> NetworkPolicy:
-    """The trained policy that comes with the package for a variant; those distilled from solutions have names of their own.
+@functools.cache
+def _read_all(folder: Path) -> dict[str, NetworkPolicy]:
+    return {path.stem: load_policy(path) for path in sorted(folder.glob("*.npz"))}
+
+
+@functools.lru_cache(maxsize=64)
+def _trained(folder: Path, variant: Variant) -> NetworkPolicy:
+    """The trained policy in the folder that plays a variant; networks distilled from solutions are left out.
 
     Raises:
         ValueError: there is none; the message names those that there are.
     """
-    policies = [policy for policy in shipped().values() if policy.about.get("method") != "distill"]
+    policies = [policy for policy in _read_all(folder).values() if policy.about.get("method") != "distill"]
     for policy in policies:
         if policy.variant.game is variant.game and not policy.variant.differences(variant)[0]:
             return policy
@@ -410,7 +415,7 @@ class Ppo:
 
     def _playing(self, variant: Variant) -> NetworkPolicy:
         if self._policy is None:
-            return _trained(variant)
+            return _trained(POLICIES, variant)
         self._policy.check_variant(variant, f"ppo:{shown(str(self.path), most=500)[1:-1]}")
         return self._policy
 

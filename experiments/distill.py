@@ -316,9 +316,10 @@ def _save(out: Path, policy: NetworkPolicy) -> None:
 
 
 def _command(option: Sequence[str], settings: Settings, seed: int) -> str:
-    """The command that repeats the policy, but for its name and for a limit of time."""
+    """The command that makes the policy, but for its file's name; with a limit of time it may make another one."""
     given = [f"-o {each}" for each in option]
     given += [f"--hidden {','.join(map(str, settings.hidden))}", f"--steps {settings.steps}", f"--rate {settings.rate:g}"]
+    given += [f"--minutes {settings.minutes:g}"] if math.isfinite(settings.minutes) else []
     given += ["--memoryless"] if settings.memoryless else []
     given += [f"--precision {settings.precision:g}", f"--seed {seed}"]
     return " ".join(["python -m experiments distill liars_dice", *given])

@@ -241,8 +241,7 @@ def test_choose_understands_words():
         (
             ["arena", "liars_dice", "num_dice=3", "random", "random"],
             "unknown agent 'num_dice=3'; agents for liars_dice are: champion, mcts, nash, numbers, ppo, random, reader; "
-            "game options are "
-            "typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+            "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
         ),
         (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
         (

@@ -215,9 +215,7 @@ def package(tmp_path, monkeypatch):
         save_policy(tmp_path / f"{name}.npz", policy)
     monkeypatch.setattr(ppo, "POLICIES", tmp_path)
     monkeypatch.setattr("experiments.policies.POLICIES", tmp_path)
-    shipped.cache_clear()
-    yield tmp_path
-    shipped.cache_clear()
+    return tmp_path
 
 
 @pytest.mark.parametrize("greedy", ["", ",greedy=true"])
@@ -264,12 +262,10 @@ def test_without_a_path_it_brings_no_options(package):
 
 def test_an_empty_package_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(ppo, "POLICIES", tmp_path)
-    shipped.cache_clear()
     with pytest.raises(ValueError, match="; none comes with it; ppo:FILE plays one that `train` has saved"):
         Ppo().check_variant(TWO)
     with pytest.raises(ValueError, match="the package is not complete: there is no policy file liars_dice_champion.npz"):
         _ = Champion().policy
-    shipped.cache_clear()
 
 
 def test_the_command_lists_them(package, tmp_path):
