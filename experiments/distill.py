@@ -56,7 +56,7 @@ class Settings(NamedTuple):
     """
 
     hidden: tuple[int, ...] = (512, 512)
-    steps: int = 12_000
+    steps: int = 9_000
     minutes: float = math.inf
     rate: float = 7e-3
     memoryless: bool = False
