@@ -398,9 +398,9 @@ def test_positions_are_the_solutions(small):
 
 def test_a_network_learns_the_solution(small):
     variant, solution = small
-    learner, losses = Learner(variant, Settings((32,), steps=300, rate=3e-2), seed=1), []
+    learner, losses = Learner(variant, Settings((32,), steps=250, rate=3e-2), seed=1), []
     made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: losses.append(loss))
-    assert made == len(losses) == 300
+    assert made == len(losses) == 250
     assert np.mean(losses[-20:]) < 0.1 * losses[0]
     assert measure(variant, learner.policy()).score > 0.9
     assert measure(variant, Learner(variant, Settings((32,)), seed=1).policy()).score < 0.5
