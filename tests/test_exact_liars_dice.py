@@ -302,7 +302,7 @@ def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
     for pair in pairs:
-        one, other = map(asked, pair)
+        one, other = (asked(each, variant) for each in pair)
         wins = [Plain(variant, one, other).mean(), 1 - Plain(variant, other, one).mean()]
         assert winning_probability(variant, *pair) == pytest.approx(np.mean(wins), abs=1e-12)
 
