@@ -22,7 +22,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, ask_probabilities, draw_actions
 from dice_envs.dice import STREAM
-from dice_envs.exact.liars_dice import check_size
+from dice_envs.exact.liars_dice import check_measurable
 from dice_envs.exact.liars_dice_responses import NOWHERE, Responses, responses_to
 from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, Solution, check_two_players
 from dice_envs.game import Variant, check_range
@@ -320,7 +320,7 @@ class Adaptive(OfOneGame):
             )
         if options.raise_rule != "quantity":
             raise ValueError(f"raise_rule must be 'quantity' for adaptive play, not {options.raise_rule!r}")
-        check_size(variant, "adaptive play")
+        check_measurable(variant, "adaptive play")
 
     def _prepared(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """The memories with all that has been seen since, and for each game an action, or NOWHERE for optimal play."""

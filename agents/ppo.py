@@ -1,14 +1,18 @@
-"""Trained policies: small networks that load without running code from the file, and act with NumPy alone."""
+"""Trained policies: small networks that load without running code from the file, and act with NumPy alone.
+
+Some come with the package, in the folder `policies` beside this module; see `shipped`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import math
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +20,25 @@ import numpy as np
 
 from dice_envs.agent import Turn
 from dice_envs.dice import uniform
-from dice_envs.game import Facts, Variant, configure, shown
+from dice_envs.game import Facts, Variant, check_range, configure, shown
 from dice_envs.kernel import kernel
+from dice_envs.view import Block, offsets
 
-__all__ = ["AGENTS", "NetworkPolicy", "Ppo", "load_policy", "save_policy"]
+from .about import check_about
+from .base import Deterministic
+
+__all__ = [
+    "AGENTS",
+    "Likeliest",
+    "NetworkPolicy",
+    "Ppo",
+    "block_inputs",
+    "history_inputs",
+    "in_half",
+    "load_policy",
+    "save_policy",
+    "shipped",
+]
 
 FORMAT = 1
 MOST_LAYERS = 64
@@ -27,11 +46,16 @@ MOST_NUMBERS = 2**24  # weights and biases of a policy, all together
 MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of an unpacked file: the numbers, and room for the game's options in the header
 MOST_HEADER = 256  # characters of an array's own header; NumPy writes about 120
 HUGE = 1e30  # replaces infinite logits
+MOST_HALF = 65504.0  # the largest number of float16
+POLICIES = Path(__file__).resolve().parent / "policies"
 
 
 @kernel
-def _sample_all(logits, masks, streams, out):
-    """Sample from the softmax over the legal actions. `streams` and `out` are modified in place."""
+def _sample_all(logits, masks, floor, streams, out):
+    """Sample from the softmax over the legal actions, those less likely than `floor` times the likeliest left out.
+
+    `streams` and `out` are modified in place.
+    """
     for k in range(len(out)):
         top = -np.inf
         for a in range(logits.shape[1]):
@@ -40,15 +64,19 @@ def _sample_all(logits, masks, streams, out):
         total = 0.0
         for a in range(logits.shape[1]):
             if masks[k, a] != 0:
-                total += np.exp(logits[k, a] - top)
+                weight = np.exp(logits[k, a] - top)
+                if weight >= floor:
+                    total += weight
         remaining = uniform(streams[k]) * total
         chosen = -1
         for a in range(logits.shape[1]):
             if masks[k, a] != 0:
-                chosen = a
-                remaining -= np.exp(logits[k, a] - top)
-                if remaining < 0:
-                    break
+                weight = np.exp(logits[k, a] - top)
+                if weight >= floor:
+                    chosen = a
+                    remaining -= weight
+                    if remaining < 0:
+                        break
         out[k] = chosen
 
 
@@ -59,18 +87,35 @@ class NetworkPolicy:
         layers: (weights (out, in), biases (out,)) float32, first layer first.
         game, options: what it was trained on; it plays nothing else.
         variant: the same as a Variant.
+        about: how it was made and how good it is, see `agents.about.check_about`; empty if that is not known.
+        floor: actions that are less likely than so many times the likeliest one are never taken, 0 to 0.99. A policy that
+            takes few actions is measured quickly, because fewer positions can be reached.
+        memoryless: whether it looks at how a position stands and not at how it came about: the game names blocks of its
+            observation that only tell the latter (`Block.history`), and the network has zeros for all their inputs.
 
     Raises:
         ValueError: no such game or options, or layers that are not finite float32 or do not lead from its observations
-            to its actions.
+            to its actions; or a wrong `about` or `floor`.
     """
 
-    def __init__(self, game: str, options: Mapping[str, Any], layers: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    def __init__(
+        self,
+        game: str,
+        options: Mapping[str, Any],
+        layers: list[tuple[np.ndarray, np.ndarray]],
+        about: Mapping[str, Any] | None = None,
+        floor: float = 0.0,
+    ) -> None:
         self.game = game
         self.options = dict(options)
         self.layers = layers
         self.variant = configure(game, **self.options)
         _check_layers(layers, self.variant.facts)
+        self.about = check_about(about or {})
+        check_range("floor", floor, 0, 0.99, whole=False)
+        self.floor = float(floor)
+        history = history_inputs(self.variant)
+        self.memoryless = len(history) > 0 and not layers[0][0][:, history].any()
 
     def check_variant(self, variant: Variant, name: str = "this policy") -> None:
         """Raise ValueError, which begins with `name`, for another variant than the one it was trained on."""
@@ -99,7 +144,7 @@ class NetworkPolicy:
         if greedy:
             return np.where(turn.legal != 0, logits, -np.inf).argmax(axis=1)
         out = np.empty(len(turn), np.int64)
-        _sample_all(logits, turn.legal, turn.streams, out)
+        _sample_all(logits, turn.legal, self.floor, turn.streams, out)
         return out
 
     def probabilities(self, turn: Turn) -> np.ndarray:
@@ -107,6 +152,7 @@ class NetworkPolicy:
         self.check_variant(turn.variant)
         logits = np.where(turn.legal != 0, self.logits(turn.observations).astype(np.float64), -np.inf)
         chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+        chances[chances < self.floor] = 0
         return chances / chances.sum(axis=1, keepdims=True)
 
 
@@ -127,12 +173,64 @@ def _check_layers(layers: list[tuple[np.ndarray, np.ndarray]], facts: Facts) -> 
         raise ValueError("layers must hold finite numbers")
 
 
-def save_policy(path: Path, policy: NetworkPolicy) -> None:
-    """Write a policy file (NumPy's npz, no pickles) to a path that may be a temporary one."""
-    header = json.dumps({"format": FORMAT, "game": policy.game, "options": policy.options, "layers": len(policy.layers)})
-    arrays = {"header": np.array(header)}
-    for i, (weights, biases) in enumerate(policy.layers):
-        arrays[f"weights_{i}"], arrays[f"biases_{i}"] = weights, biases
+def block_inputs(variant: Variant, *names: str) -> np.ndarray:
+    """The entries of an observation that belong to the blocks with these names, (n,) int64."""
+    return _inputs(variant, lambda block: block.name in names)
+
+
+def history_inputs(variant: Variant) -> np.ndarray:
+    """The entries of an observation that tell how a position came about, not how it stands, (n,) int64.
+
+    A network whose first layer has zeros for all of them is memoryless; in a game without such entries none is known to be.
+    """
+    return _inputs(variant, lambda block: block.history)
+
+
+def _inputs(variant: Variant, chosen: Callable[[Block], bool]) -> np.ndarray:
+    begins = offsets(variant.blocks)
+    parts = [begin + np.arange(block.size) for begin, block in zip(begins, variant.blocks, strict=True) if chosen(block)]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def in_half(policy: NetworkPolicy) -> NetworkPolicy:
+    """The policy with its numbers rounded to float16, as `save_policy(..., half=True)` stores it.
+
+    Raises:
+        ValueError: a number is too large for float16.
+    """
+    arrays = [array for layer in policy.layers for array in layer]
+    largest = max(float(np.abs(array).max(initial=0)) for array in arrays)
+    if largest > MOST_HALF:
+        raise ValueError(f"float16 holds numbers up to {MOST_HALF:,.0f}, and the policy has {largest:,.0f}")
+    layers = [(w.astype(np.float16).astype(np.float32), b.astype(np.float16).astype(np.float32)) for w, b in policy.layers]
+    return NetworkPolicy(policy.game, policy.options, layers, policy.about, policy.floor)
+
+
+def save_policy(path: Path, policy: NetworkPolicy, half: bool = False) -> None:
+    """Write a policy file (NumPy's npz, no pickles) to a path that may be a temporary one.
+
+    Args:
+        path: of the file.
+        policy: what to save, with its `about` and `floor`.
+        half: store float16 instead of float32, in half the room; `in_half` gives the policy that this amounts to.
+
+    Raises:
+        ValueError: a wrong `about`, or a number that is too large for float16.
+    """
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "game": policy.game,
+        "options": policy.options,
+        "layers": len(policy.layers),
+    }
+    if policy.about:
+        header["about"] = check_about(policy.about)
+    if policy.floor:
+        header["floor"] = policy.floor
+    arrays = {"header": np.array(json.dumps(header))}
+    for i, (weights, biases) in enumerate((in_half(policy) if half else policy).layers):
+        stored = np.float16 if half else np.float32
+        arrays[f"weights_{i}"], arrays[f"biases_{i}"] = weights.astype(stored), biases.astype(stored)
     with path.open("wb") as stream:
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
 
@@ -179,7 +277,11 @@ def _read(path: Path) -> NetworkPolicy:
             raise ValueError(f"its header speaks of {shown(header['layers'])} layers, and there are {count}")
         options = {key: tuple(value) if isinstance(value, list) else value for key, value in header["options"].items()}
         layers = [(_floats(archive, f"weights_{i}", 2), _floats(archive, f"biases_{i}", 1)) for i in range(count)]
-    return NetworkPolicy(header["game"], options, layers)
+        floor = header.get("floor", 0.0)
+        if type(floor) not in (int, float):
+            raise ValueError(f"its header's floor is {shown(floor)}")
+        about = check_about(header.get("about", {}))
+    return NetworkPolicy(header["game"], options, layers, about, floor)
 
 
 def _check_members(archive: zipfile.ZipFile) -> int:
@@ -228,59 +330,134 @@ def _text(archive: zipfile.ZipFile, name: str) -> str:
 
 def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
     dtype, shape, fortran, content = _array(archive, name)
-    if dtype != np.dtype("<f4") or len(shape) != dimensions:
-        raise ValueError(f"{name} is {dtype} of shape {shape}, not float32 of {dimensions} dimensions")
-    return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C")
+    if dtype not in (np.dtype("<f4"), np.dtype("<f2")) or len(shape) != dimensions:
+        raise ValueError(f"{name} is {dtype} of shape {shape}, not float32 or float16 of {dimensions} dimensions")
+    return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C").astype(np.float32, copy=False)
+
+
+# --- policies that come with the package ------------------------------------------------------------------------------
+
+
+def shipped() -> dict[str, NetworkPolicy]:
+    """The policies that come with the package, by the name of their file without its ending.
+
+    Raises:
+        ValueError: a file is damaged.
+    """
+    return _read_all(POLICIES)
+
+
+@functools.cache
+def _read_all(folder: Path) -> dict[str, NetworkPolicy]:
+    return {path.stem: load_policy(path) for path in sorted(folder.glob("*.npz"))}
+
+
+@functools.lru_cache(maxsize=64)
+def _trained(folder: Path, variant: Variant) -> NetworkPolicy:
+    """The trained policy in the folder that plays a variant; networks distilled from solutions are left out.
+
+    Raises:
+        ValueError: there is none; the message names those that there are.
+    """
+    policies = [policy for policy in _read_all(folder).values() if policy.about.get("method") != "distill"]
+    for policy in policies:
+        if policy.variant.game is variant.game and not policy.variant.differences(variant)[0]:
+            return policy
+    there = ", ".join(str(policy.variant) for policy in policies)
+    others = f"those that come with it play {there}" if there else "none comes with it"
+    raise ValueError(f"ppo has no policy in the package for {variant}; {others}; ppo:FILE plays one that `train` has saved")
+
+
+@dataclasses.dataclass(frozen=True)
+class Likeliest(Deterministic):
+    """A policy's likeliest action, always.
+
+    Attributes:
+        policy: whose.
+    """
+
+    policy: NetworkPolicy
+
+    @property
+    def memoryless(self) -> bool:
+        """See `NetworkPolicy`."""
+        return self.policy.memoryless
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another variant than the one the policy was trained on."""
+        self.policy.check_variant(variant)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        return self.policy.act(turn, greedy=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class Ppo:
-    """A trained policy, as `train` saves it: `ppo:runs/liars_dice_quick`. Plays only what it was trained on.
+    """A trained policy. Plays only what it was trained on.
+
+    `ppo` is the policy that comes with the package for the game and options that are played; `policies` lists them.
+    `ppo:runs/liars_dice_quick` is one that `train` has saved.
 
     Attributes:
-        path: the policy file, or the folder of the run.
+        path: the policy file, or the folder of the run; none: a policy that comes with the package.
         greedy: true: always the likeliest action; false: actions are sampled from the policy.
     """
 
-    path: str
+    path: str = ""
     greedy: bool = False
-    _policy: NetworkPolicy = dataclasses.field(init=False, repr=False, compare=False)
+    _policy: NetworkPolicy | None = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.greedy, bool):
             raise ValueError(f"greedy must be true or false, not {shown(self.greedy)}")
-        object.__setattr__(self, "_policy", load_policy(str(self.path)))
+        object.__setattr__(self, "_policy", load_policy(str(self.path)) if self.path else None)
 
     @property
-    def variant(self) -> Variant:
-        """What the policy was trained on; it plays that alone."""
-        return self._policy.variant
+    def variant(self) -> Variant | None:
+        """What the policy was trained on; it plays that alone. None without a path: what is played decides."""
+        return self._policy.variant if self._policy else None
 
     @property
-    def game(self) -> str:
-        """The game that it was trained on."""
-        return self._policy.game
+    def game(self) -> str | None:
+        """The game that it was trained on; None without a path."""
+        return self._policy.game if self._policy else None
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that it was trained with, those at their defaults left out."""
-        return dict(self._policy.options)
+        """The options that it was trained with, those at their defaults left out; none without a path."""
+        return dict(self._policy.options) if self._policy else {}
+
+    @property
+    def memoryless(self) -> bool:
+        """See `NetworkPolicy`; false without a path (see `for_variant`)."""
+        return self._policy.memoryless if self._policy else False
+
+    def for_variant(self, variant: Variant) -> Ppo:
+        """The same with the policy that plays the variant. Raises ValueError as `check_variant` does."""
+        found = dataclasses.replace(self)
+        object.__setattr__(found, "_policy", self._playing(variant))
+        return found
+
+    def _playing(self, variant: Variant) -> NetworkPolicy:
+        if self._policy is None:
+            return _trained(POLICIES, variant)
+        self._policy.check_variant(variant, f"ppo:{shown(str(self.path), most=500)[1:-1]}")
+        return self._policy
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for another variant than the one it was trained on."""
-        self._policy.check_variant(variant, f"ppo:{shown(str(self.path), most=500)[1:-1]}")
+        """Raise ValueError for another variant than the one it was trained on; without a path, where there is no policy."""
+        self._playing(variant)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        return self._policy.act(turn, self.greedy)
+        return self._playing(turn.variant).act(turn, self.greedy)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
         if not self.greedy:
-            return self._policy.probabilities(turn)
-        chances = np.zeros((len(turn), turn.variant.facts.num_actions))
-        chances[np.arange(len(turn)), self.act(turn)] = 1
-        return chances
+            return self._playing(turn.variant).probabilities(turn)
+        return Likeliest(self._playing(turn.variant)).probabilities(turn)
 
 
 AGENTS = {"ppo": Ppo}

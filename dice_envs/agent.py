@@ -124,6 +124,9 @@ class Agent(Protocol):
     wrote at earlier turns of this match. A match is any number of games that the same players play one after another.
     Its records are kept from game to game, so it knows only what its own turns have shown it. `probabilities` reads the
     records and changes nothing; `act` updates them. Exact measures ask the agent as it plays when a match begins.
+
+    `for_variant(variant)` may give the agent that stands for it in a variant, where that depends on the variant; exact
+    measures then ask that one.
     """
 
     def act(self, turn: Turn) -> np.ndarray:

@@ -25,6 +25,7 @@ class Block(NamedTuple):
     high: float = 1.0
     half: float | None = None
     flags: bool = False  # every entry is 0 or 1, for no or yes
+    history: bool = False  # tells how the position came about, which the other blocks do not; see `Agent.memoryless`
 
 
 def offsets(blocks: Sequence[Block]) -> tuple[int, ...]:

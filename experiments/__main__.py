@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from dice_envs.game import check_choice, check_range, single_seat
 from experiments.arena import check_match, check_table, exact_tournament, log_writer, num_meetings, save_plot, show, tournament
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
+from experiments.distill import Settings, distill, hidden_sizes
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
 from experiments.options import (
@@ -46,6 +48,7 @@ from experiments.output import (
     write_text,
 )
 from experiments.play import play_game
+from experiments.policies import add_policy, list_policies
 from experiments.recipes import compare, recipes_of
 from experiments.recipes import show as show_recipes
 from experiments.response import measure_response
@@ -93,6 +96,23 @@ def list_agents() -> None:
     for game in names():
         own = {name: factory for name, factory in for_game(game).items() if name not in for_game(None)}
         _print_agents(game, load(game).title, own)
+
+
+@app.command("policies")
+@guarded
+def shipped_policies(
+    json: JsonOption = None,
+    add: Annotated[Path | None, typer.Option(help="First put the policy of this run's folder among them, measured.")] = None,
+    name: Annotated[str, typer.Option(help="The name of its file there; the folder's if left out.")] = "",
+) -> None:
+    """List the trained policies that come with the package: `ppo` plays them without a path.
+
+    Their figures are those that their files state; a policy is measured anew by `measure GAME ppo -o ...`.
+    """
+    check_writable(json)
+    if add is not None:
+        add_policy(add, name or add.name)
+    list_policies(json)
 
 
 def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> None:
@@ -245,6 +265,37 @@ def recipes(
     with progress("runs", len(chosen) * seeds) as done:
         rows = compare(variant, chosen, range(seeds), jobs, done)
     finish(lambda: show_recipes(variant, rows), lambda: write_json(json, {"variant": str(variant), "rows": rows}))
+
+
+@app.command("distill")
+@guarded
+def distill_solution(
+    game: GameArgument,
+    option: OptionOption = None,
+    hidden: Annotated[str, typer.Option(help="The sizes of the hidden layers, separated by commas.")] = "512,512",
+    steps: Annotated[int, typer.Option(help="Updates of the network, each from 2,048 positions.")] = Settings().steps,
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop training after so many minutes; the seed alone does not repeat it then.")
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = Settings().rate,
+    memoryless: Annotated[
+        bool, typer.Option("--memoryless", help="The network sees the last bid only: measured fast, but it plays worse.")
+    ] = False,
+    precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = Settings().precision,
+    out: Annotated[Path | None, typer.Option(help="The policy file; runs/liars_dice_distilled.npz if left out.")] = None,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Train one small network to play as the solution of a two-player Liar's Dice does, and measure it exactly.
+
+    The network is saved as a policy, so `ppo:OUT` plays it. Actions that are much less likely than the likeliest are
+    never taken; how much less is chosen by what best responses win.
+
+    Example: distill liars_dice -o num_dice=3 --hidden 256,256 --steps 3000
+    """
+    limit = math.inf if minutes is None else minutes
+    settings = Settings(hidden_sizes(hidden), steps, limit, rate, memoryless, precision)
+    distill(game, option or [], settings, out, seed, json)
 
 
 @app.command("measure")

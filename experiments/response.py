@@ -6,7 +6,6 @@ with memory, in games too large.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.ppo import NetworkPolicy
+from agents.ppo import Likeliest, NetworkPolicy
 from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
 from dice_envs.game import check_range
@@ -93,14 +92,6 @@ def train_response(
     return policy, model.num_timesteps
 
 
-@dataclasses.dataclass(frozen=True)
-class _Greedy:
-    policy: NetworkPolicy
-
-    def act(self, turn: Any) -> np.ndarray:
-        return self.policy.act(turn, greedy=True)
-
-
 def measure_response(
     variant: Variant,
     name: str,
@@ -142,7 +133,7 @@ def measure_response(
     policy, steps = train_response(variant, agent, minutes, seed, preset, done)
     others = [agent] * (variant.facts.num_seats - 1)
     trying, judging = np.random.SeedSequence(seed).spawn(2)
-    forms: list[tuple[str, Agent]] = [("drawn actions", policy), ("most likely actions", _Greedy(policy))]
+    forms: list[tuple[str, Agent]] = [("drawn actions", policy), ("most likely actions", Likeliest(policy))]
     tried = [play_table(variant, [form, *others], games, trying)[:, 0].mean() for _, form in forms]
     how, form = forms[int(np.argmax(tried))]
     returns = play_table(variant, [form, *others], games, judging)

@@ -467,7 +467,7 @@ def train(
         remove_left_overs(folder)
         run = _open_run(folder, resume, variant, plan, steps, opponents, seed, device)
         run.save()
-        return _finish(run, evaluation_games, json)
+        return _finish(run, evaluation_games, json, _command(variant, preset, opponents, steps, run.seed))
 
 
 def _check_device(device: str) -> None:
@@ -481,7 +481,16 @@ def _check_device(device: str) -> None:
         raise ValueError(f"device must be one that PyTorch has here, say cpu or cuda, not {shown(device)}: {reason}") from None
 
 
-def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any]:
+def _command(variant: Variant, preset: str, opponents: Sequence[str] | None, steps: int | None, seed: int) -> str:
+    """The command that makes the same policy again."""
+    parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
+    parts += [f"-o {part}" for part in options_text(variant.changed_options()).split()]
+    parts += [f"--opponent {spec}" for spec in opponents or ()]
+    parts += [] if steps is None else [f"--steps {steps}"]
+    return " ".join([*parts, f"--seed {seed}"])
+
+
+def _finish(run: Run, evaluation_games: int, json: Path | None, command: str) -> dict[str, Any]:
     """Train what is left to train, measure, and write the results."""
     first = run.model.num_timesteps
     console.print(f"training {run.variant} from step {first:,} to {run.preset.steps:,} in {run.folder}, seed {run.seed}")
@@ -489,6 +498,7 @@ def _finish(run: Run, evaluation_games: int, json: Path | None) -> dict[str, Any
     run.learn()
     seconds, trained = time.perf_counter() - start, run.model.num_timesteps - first
     result: dict[str, Any] = {
+        "command": command,
         "seed": run.seed,
         "steps": run.model.num_timesteps,
         "steps_per_second": trained / seconds if trained else None,

@@ -53,7 +53,7 @@ def test_specs():
         ("numbers:bluff=0,threshold", "KEY=VALUE, not 'threshold'"),
         ("numbers:preset=book", "preset must be one of 'text', 'article', not 'book'"),
         ("random:1", "random takes no parameters"),
-        ("ppo", "ppo takes: path, greedy"),
+        ("ppo:greedy=maybe", "greedy must be true or false, not 'maybe'"),
         ("ppo:/nowhere/policy.npz", "no policy file '/nowhere/policy.npz'"),
         ("ppo:007", "no policy file '007'"),
         ("ppo:path=1e3,greedy=true", "no policy file '1e3'"),

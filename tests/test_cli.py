@@ -40,7 +40,7 @@ def test_agents_are_listed_by_game():
     listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
     found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
     assert found["any game"] == ["mcts", "ppo", "random"]
-    assert found["liars_dice"] == ["adaptive", "nash", "numbers", "reader"]
+    assert found["liars_dice"] == ["adaptive", "champion", "nash", "numbers", "reader"]
     assert found["fatestones"] == ["best_response", "nash"]
     assert {name for listed in found.values() for name in listed} == set(agents.factories())
 
@@ -236,17 +236,17 @@ def test_choose_understands_words():
         (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
         (
             ["arena", "liars_dice", "random", "wizard"],
-            "unknown agent 'wizard'; agents for liars_dice are: adaptive, mcts, nash, numbers, ppo, random, reader",
+            "unknown agent 'wizard'; agents for liars_dice are: adaptive, champion, mcts, nash, numbers, ppo, random, reader",
         ),
         (
             ["arena", "liars_dice", "num_dice=3", "random", "random"],
-            "unknown agent 'num_dice=3'; agents for liars_dice are: adaptive, mcts, nash, numbers, ppo, random, reader; "
-            "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+            "unknown agent 'num_dice=3'; agents for liars_dice are: adaptive, champion, mcts, nash, numbers, ppo, random, "
+            "reader; game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
         ),
         (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
         (
             ["arena", "liars_dice", "random", "best_response"],
-            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, mcts, nash, numbers, ",
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, champion, mcts, nash, ",
         ),
         (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only, not thirties; agents for thirties are: "),
         (

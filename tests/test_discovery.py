@@ -45,7 +45,7 @@ def test_players_of_the_game_and_of_any_are_made():
     [
         (
             "best_response:nash",
-            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, mcts, nash, numbers, ",
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, champion, mcts, nash, ",
         ),
         ("wizard", "unknown agent 'wizard'"),
     ],

@@ -76,6 +76,10 @@ def shows_dice_again(spec: str, variant: Variant) -> str | None:
     return "raise_rule must be 'quantity'" if variant.options.raise_rule != "quantity" else None
 
 
+def default_options_only(spec: str, variant: Variant) -> str | None:
+    return f"{spec} plays {variant.game.name} with " if variant.changed_options() else None
+
+
 def pools_are_small(spec: str, variant: Variant) -> str | None:
     return None if max(map(len, variant.options.pools)) <= 4 else "for small pools only"
 
@@ -126,6 +130,7 @@ ROWS = {
             "numbers:chance=more,bluff_faces=own,bluff=1",
         ),
     ),
+    "champion": Row(("liars_dice",), ("champion",), default_options_only),
     "reader": Row(("liars_dice",), ("reader", "reader:learn=false", "reader:nerve=0", "reader:nerve=1")),
     # FateStones
     "best_response": Row(

@@ -291,7 +291,7 @@ def tangled(variant):
 def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
-        agent = asked(spec)
+        agent = asked(spec, variant)
         wins = [Plain(variant, None, agent).mean(), 1 - Plain(variant, agent, None).mean()]
         assert (1 + exploitability(variant, agent)) / 2 == pytest.approx(np.mean(wins), abs=1e-12)
         assert measure(variant, spec).measures[1].value == pytest.approx(np.mean(wins), abs=1e-12)
@@ -302,7 +302,7 @@ def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
     for pair in pairs:
-        one, other = map(asked, pair)
+        one, other = (asked(each, variant) for each in pair)
         wins = [Plain(variant, one, other).mean(), 1 - Plain(variant, other, one).mean()]
         assert winning_probability(variant, *pair) == pytest.approx(np.mean(wins), abs=1e-12)
 
@@ -334,7 +334,7 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
 
     def outcome(spec):
         variant = configure("liars_dice", num_dice=3, num_faces=4, wild="ones")
-        return exploitability(variant, asked(spec)), winning_probability(variant, spec, "numbers:bluff=0.3")
+        return exploitability(variant, asked(spec, variant)), winning_probability(variant, spec, "numbers:bluff=0.3")
 
     specs = ("random", "numbers:bluff=0.5", "numbers:preset=article,bluff=0.7,threshold=0.3")
     usual = {spec: outcome(spec) for spec in specs}
@@ -351,7 +351,7 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
 def test_a_policy_in_a_list():
     """Written node by node; played as the agent that it was taken from."""
     variant = configure("liars_dice", num_dice=(2, 1), num_faces=3, raise_rule="either", wild="ones", past_rounds=False)
-    agent = asked(tangled(variant))
+    agent = asked(tangled(variant), variant)
     played = liars_dice_walk.Round(variant, (2, 1))
     for player in range(2):
         listed = liars_dice_walk.Listed(played, player)
@@ -390,7 +390,7 @@ def test_progress_ends_where_it_should():
     for options in ({"num_dice": 2}, {"num_dice": (2, 1), "rounds": "single"}, {"num_dice": 2, "starter": "first"}):
         variant = configure("liars_dice", **options)
         for spec in ("numbers", "random"):
-            exact.measure(variant, asked(spec), Effort(done=done))
+            exact.measure(variant, asked(spec, variant), Effort(done=done))
             assert sum(told) == pytest.approx(1)
             told.clear()
             winning_probability(variant, spec, "numbers", done)

@@ -20,14 +20,14 @@ SMALL = {
     "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
     "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
 }
-FOR_ANOTHER_MODE = {("shakes", "dogmatic"), ("liars_dice", "adaptive")}  # a maester; plays no single rounds
+FOR_OTHERS = {("shakes", "dogmatic"), ("liars_dice", "champion"), ("liars_dice", "adaptive")}  # a maester; five dice; rounds
 MEASURED = [name for name in names() if (ROOT / "dice_envs" / "exact" / f"{name}.py").exists()]
 
 
 def players(game):
     """A spec of every agent that plays the game."""
     for name in agents.for_game(game):
-        if (game, name) not in FOR_ANOTHER_MODE and name != "ppo":
+        if (game, name) not in FOR_OTHERS and name != "ppo":
             yield "mcts:4" if name == "mcts" else name
 
 

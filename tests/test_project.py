@@ -31,6 +31,9 @@ def test_the_wheel_holds_one_package(wheel):
     assert {"dice_envs/py.typed", "dice_envs/v0_modules.pyi"} <= set(names)
     for module in ("games/liars_dice", "exact/liars_dice", "agents/liars_dice"):
         assert f"dice_envs/{module}.py" in names
+    policies = {f"dice_envs/agents/policies/{path.name}" for path in (ROOT / "agents" / "policies").glob("*.npz")}
+    assert policies
+    assert policies <= set(names)
     assert not [name for name in names if name.endswith((".nbc", ".nbi", ".pyc"))]
 
 
@@ -40,6 +43,7 @@ import dice_envs
 assert dice_envs.__file__.startswith({folder!r}), dice_envs.__file__
 env = gymnasium.make("dice_envs/LiarsDice-v0", opponents="numbers:bluff=0.25")
 env.reset(seed=1)
+gymnasium.make("dice_envs/LiarsDice-v0", opponents="champion").reset(seed=1)
 opponents = ["numbers", "reader", "mcts:10"]
 gymnasium.make("dice_envs/LiarsDice-v0", num_players=4, opponents=opponents).reset(seed=1)
 gymnasium.make("dice_envs/FateStones-v0", opponents="nash").reset(seed=1)

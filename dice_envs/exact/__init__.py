@@ -241,8 +241,7 @@ def measure(
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
     measure_game = _measure_of(variant.game)
-    player = asked(agent)
-    check_plays(player.agent, variant)
+    player = asked(agent, variant)
 
     def told(amount: int, total: int) -> None:
         done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at the first positions, as a rule
@@ -295,12 +294,18 @@ def _mean(repeated: list[Measurement]) -> Measurement:
     return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
 
 
-def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any]) -> Any:
-    """An agent as a game's `measure` sees it, from what `measure` takes."""
-    if isinstance(agent, str):
-        return _Asked(resolve(agent), agent)
-    if hasattr(agent, "act") or hasattr(agent, "probabilities"):
-        return _Asked(agent, name_of(agent))
+def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant: Variant) -> Any:
+    """An agent as a game's `measure` sees it when it plays the variant, from what `measure` takes.
+
+    Raises:
+        ValueError: no such agent, or it does not play the variant.
+        TypeError: this is no agent.
+    """
+    if isinstance(agent, str) or hasattr(agent, "act") or hasattr(agent, "probabilities"):
+        name = agent if isinstance(agent, str) else name_of(agent)
+        player = resolve(agent) if isinstance(agent, str) else agent
+        check_plays(player, variant)
+        return _Asked(player.for_variant(variant) if hasattr(player, "for_variant") else player, name)
     if callable(agent):
         function = _Function(agent)
         return _Asked(function, repr(function))

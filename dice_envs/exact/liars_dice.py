@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, ask_probabilities, check_plays, fresh_memory
+from dice_envs.agent import Agent, Turn, ask_probabilities, fresh_memory
 from dice_envs.batch import Batch
 from dice_envs.dice import choose_from_mask, new_streams
 from dice_envs.exact import Effort, Measurement, asked
@@ -26,7 +26,7 @@ from dice_envs.kernel import kernel
 __all__ = [
     "MOST_INFORMATION_SETS",
     "Stage",
-    "check_size",
+    "check_measurable",
     "exploitability",
     "measure",
     "record_response",
@@ -50,7 +50,7 @@ class Stage(NamedTuple):
     agent_starts: bool
 
 
-def check_size(variant: Variant, what: str) -> None:
+def check_measurable(variant: Variant, what: str) -> None:
     """Raise ValueError, naming what cannot be had, unless the game is between two players for a win."""
     options = variant.options
     check_two_players(options, what)
@@ -185,7 +185,7 @@ def record_response(
         For each round the bids made before a decision → for each of its hands (see `Round.hands`) the bid that it makes,
         or −1 for a call. Where the agent never lets it come to, nothing is said.
     """
-    check_size(variant, "a best response")
+    check_measurable(variant, "a best response")
     book: dict[Stage, dict[tuple[int, ...], np.ndarray]] = {}
 
     def record(stage: Stage) -> Record:
@@ -201,7 +201,7 @@ def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
     Raises:
         ValueError: the game is not between two players for a win, or it is too large.
     """
-    check_size(variant, "an exact measure")
+    check_measurable(variant, "an exact measure")
     wins = [value[0] for seat in _seats(variant) for value in response_values(variant, agent, seat, seed)]
     return float(2 * np.mean(wins) - 1)
 
@@ -261,7 +261,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         ValueError: the game is not between two players for a win, or it is too large; or a best response would rather lose
             a round than win it.
     """
-    check_size(variant, "an exact measure")
+    check_measurable(variant, "an exact measure")
     seats = _seats(variant)
     total = _information_sets(variant, seats)
 
@@ -320,10 +320,9 @@ def winning_probability(
     what = "an exact result of two agents"
     if variant.game.name != "liars_dice":
         raise ValueError(f"{what} is known for liars_dice only, not for {variant.game.name}")
-    check_size(variant, what)
-    players = [asked(each) for each in (agent, other)]
+    check_measurable(variant, what)
+    players = [asked(each, variant) for each in (agent, other)]
     for player in players:
-        check_plays(player.agent, variant)
         if fresh_memory(player.agent, 1) is not None:
             raise ValueError(f"{player.name} remembers past games: {what} is known for agents that look at one round only")
         looks_back = _looks_back(variant, player, 0)

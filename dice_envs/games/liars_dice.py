@@ -144,12 +144,14 @@ def _blocks(options: Options) -> tuple[Block, ...]:
     return (
         Block("own_dice", len(faces), "own dice that show each face / the largest num_dice", (("face",), faces), high=most),
         Block("dice_left", n, "dice each seat has left / the largest num_dice", (seats,), high=most),
-        Block("bids", n * dice * len(faces), "1 for each bid that each seat has made this round", bids, flags=True),
+        Block(
+            "bids", n * dice * len(faces), "1 for each bid that each seat has made this round", bids, flags=True, history=True
+        ),
         Block("to_move", n, "1 for the seat to move", (seats,), flags=True),
         Block("bid_face", len(faces), "face of the last bid, one-hot", (("face",), faces), flags=True),
         Block("bid_quantity", 1, "quantity of the last bid / all dice at the start", high=dice),
         Block("bid_chance", 1, "probability that the last bid holds, given the own dice and fair others; 1 with no bid"),
-        Block("past_bids", 2 * n if options.past_rounds else 0, past, (seats, ("honest", "seen"))),
+        Block("past_bids", 2 * n if options.past_rounds else 0, past, (seats, ("honest", "seen")), history=True),
     )
 
 

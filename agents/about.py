@@ -1,0 +1,93 @@
+"""What a policy file says of itself: how it was made, and how good its policy is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dice_envs.exact import Measures
+from dice_envs.game import shown
+
+__all__ = ["MOST_ABOUT", "check_about", "measures_as_dicts"]
+
+MOST_ABOUT = 2**16  # characters of the object as JSON
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "command": (str,),
+    "method": (str,),
+    "seed": (int,),
+    "steps": (int,),
+    "minutes": (int, float),
+    "measures": (list,),
+    "greedy_measures": (list,),
+    "table": (dict,),
+    "measuring_seconds": (int, float),
+}
+_MEASURE: dict[str, tuple[type, ...]] = {
+    "name": (str,),
+    "value": (int, float),
+    "optimum": (int, float),
+    "gap": (int, float),
+    "error": (int, float),
+    "unit": (str,),
+}
+_TABLE: dict[str, tuple[type, ...]] = {"agents": (list,), "win_rate": (int, float, list), "ci95": (int, float, list)}
+
+
+def check_about(about: Any) -> dict[str, Any]:
+    """A copy of a policy's `about`, as plain JSON values; ValueError names the field that is wrong.
+
+    Every field is optional, and others may be added.
+
+    command: the command that made the policy, a string.
+    method: how it was trained, say "ppo" or "distill", a string.
+    seed, steps: whole numbers.
+    minutes: how long it took, a number.
+    measures, greedy_measures: of the policy as it is, and of its likeliest action: lists of objects with name and unit
+        (strings), value, optimum, gap and error (numbers), like `dice_envs.Measurement`.
+    measuring_seconds: how long `measures` took; tests that measure the policy again are slow ones if it was long.
+    table: of games played: agents (a list), win_rate and ci95 (numbers, or lists of them).
+    """
+    if not isinstance(about, Mapping):
+        raise ValueError(f"about is {shown(about)}, not an object")
+    try:
+        text = json.dumps(dict(about), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise ValueError(f"about cannot be written as JSON: {' '.join(str(problem).split())[:100]}") from None
+    if len(text) > MOST_ABOUT:
+        raise ValueError(f"about has {len(text):,} characters as JSON, more than {MOST_ABOUT:,}")
+    plain: dict[str, Any] = json.loads(text)
+    for field, kinds in _FIELDS.items():
+        if field in plain:
+            _check("about", field, plain[field], kinds)
+    for field in ("measures", "greedy_measures"):
+        for place, each in enumerate(plain.get(field, ())):
+            _check_object(f"about.{field}[{place}]", each, _MEASURE)
+    if "table" in plain:
+        _check_object("about.table", plain["table"], _TABLE)
+    return plain
+
+
+def _check_object(name: str, value: Any, fields: Mapping[str, tuple[type, ...]]) -> None:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is {shown(value)}, not an object")
+    for field, kinds in fields.items():
+        _check(name, field, value.get(field), kinds)
+
+
+def _check(name: str, field: str, value: Any, kinds: tuple[type, ...]) -> None:
+    if type(value) not in kinds:
+        raise ValueError(f"{name}.{field} is {shown(value)}, not {' or '.join(kind.__name__ for kind in kinds)}")
+    if isinstance(value, (int, float)) and not _is_small(value):
+        raise ValueError(f"{name}.{field} is {shown(value)}, which is no number to be measured")
+
+
+def _is_small(value: float) -> bool:
+    return abs(value) < 1e300 and math.isfinite(value)
+
+
+def measures_as_dicts(measured: Measures) -> list[dict[str, Any]]:
+    """What `dice_envs.measure` found, as `about` holds it: see `check_about`."""
+    return [dataclasses.asdict(each) for each in measured.measures]

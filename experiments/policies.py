@@ -1,0 +1,109 @@
+"""The trained policies that come with the package, and how good their headers say that they are."""
+
+from __future__ import annotations
+
+import json as json_module
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from agents.about import check_about, measures_as_dicts
+from agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
+from dice_envs import measure
+from dice_envs.game import shown
+from experiments.outcome import MOST_POSITIONS, TooManyPositions, up_to
+from experiments.output import atomic, console, write_json
+
+__all__ = ["add_policy", "list_policies"]
+
+
+def add_policy(folder: Path, name: str, seed: int = 0) -> Path:
+    """Put a run's policy into the package, in half precision, measured as it is then. Returns the file.
+
+    Its header says how it was made, what it is worth by `measure` where that takes no more than some minutes, and what it won
+    in the run's cross table.
+
+    Args:
+        folder: of a finished run of `train`.
+        name: of the file, without its ending.
+        seed: of the measurements, where they draw anything.
+
+    Raises:
+        ValueError: the folder holds no finished run, or the name is no name of a file.
+    """
+    if not name.replace("_", "").isalnum():
+        raise ValueError(f"name must be letters, digits and _, not {shown(name)}")
+    policy = in_half(load_policy(folder))
+    try:
+        run = json_module.loads((folder / "results.json").read_text())
+        config = json_module.loads((folder / "config.json").read_text())
+        about = {"method": "ppo", **{key: run[key] for key in ("command", "seed", "steps", "minutes")}}
+        table = run.get("table")
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise ValueError(f"{str(folder)!r} holds no finished run of `train`: {problem}") from None
+    about["opponents"] = config["preset"]["opponents"]
+    if table is not None:
+        about["table"] = {"agents": table["agents"], "win_rate": table["win_rate"][0], "ci95": table["ci95"][0]}
+    for key, greedy in (("measures", False), ("greedy_measures", True)):
+        start = time.perf_counter()
+        try:
+            found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=seed, done=up_to(MOST_POSITIONS))
+        except (TooManyPositions, ValueError):
+            continue
+        about[key] = measures_as_dicts(found)
+        about["measuring_seconds"] = about.get("measuring_seconds", 0.0) + time.perf_counter() - start
+    path = POLICIES / f"{name}.npz"
+    policy.about = check_about(about)
+    with atomic(path) as temporary:
+        save_policy(temporary, policy, half=True)
+    return path
+
+
+def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
+    """Print the policies that come with the package, with the first measure of each. Returns what was written as JSON."""
+    rows = [_row(name, policy) for name, policy in shipped().items()]
+    table = Table(title="trained policies", title_justify="left")
+    for heading in ("file", "plays", "measured", "as it is", "likeliest action", "optimal", "bytes", "made by"):
+        table.add_column(
+            heading, justify="right" if heading in ("as it is", "likeliest action", "optimal", "bytes") else "left"
+        )
+    for row in rows:
+        table.add_row(*map(_text, row.values()))
+    if rows:
+        console.print(table)
+    else:
+        console.print("no policies come with the package")
+    write_json(json, {"policies": rows})
+    return rows
+
+
+def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
+    about = policy.about
+    found = _headline(about.get("measures", []))
+    greedy = _headline(about.get("greedy_measures", []))
+    path = POLICIES / f"{name}.npz"
+    either = found or greedy
+    return {
+        "file": path.name,
+        "plays": str(policy.variant),
+        "measured": either.get("name"),
+        "value": found.get("value"),
+        "greedy_value": greedy.get("value"),
+        "optimum": either.get("optimum"),
+        "bytes": path.stat().st_size,
+        "command": about.get("command"),
+    }
+
+
+def _headline(measures: list[dict[str, Any]]) -> dict[str, Any]:
+    return measures[0] if measures else {}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
