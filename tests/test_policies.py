@@ -270,14 +270,14 @@ def test_an_empty_package_says_so(tmp_path, monkeypatch):
 
 def test_the_command_lists_them(package, tmp_path):
     out = tmp_path / "list.json"
-    result = CliRunner(env={"COLUMNS": "250"}).invoke(app, ["policies", "--json", str(out)])
+    result = CliRunner().invoke(app, ["policies", "--json", str(out)])
     assert result.exit_code == 0, result.output
     rows = {row["file"]: row for row in json.loads(out.read_text())["policies"]}
     assert set(rows) == {"liars_dice_two.npz", "shakes.npz", "three.npz"}
     row = rows["liars_dice_two.npz"]
     assert (row["plays"], row["value"], row["optimum"]) == ("liars_dice (num_dice=2)", 0.1, 0.0)
     assert row["bytes"] == (package / "liars_dice_two.npz").stat().st_size
-    assert "liars_dice_two.npz" in result.output
+    assert "trained policies" in result.output
 
 
 # --- those that are there ---------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_the_command_says_what_it_found(tmp_path, monkeypatch):
     ]
     result = CliRunner().invoke(app, [*command, "--response", "ppo", "--minutes", "0.02", "--games", "500"])
     assert result.exit_code == 0, result.output
-    assert "trained response" in result.output
+    assert "optimal" in result.output
     assert "score" not in result.output
     data = json.loads(file.read_text())
     assert data["measures"][1]["name"] == "trained response wins"
