@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from dice_envs.game import check_choice, check_range
 
@@ -111,18 +112,24 @@ class Preset:
 
 _NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.75", "numbers:bluff=1")
 
+# One pass over each rollout with larger steps learns as much from it as four, in a third of the time.
+_ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2048}
+
 # Towards equilibrium: the learner plays itself, pulled to a reference policy that follows it. Advantages keep the unit of the
 # reward, so that the weights of entropy and divergence mean the same at all times.
 _EQUILIBRIUM = Preset(
     steps=10_000_000,
     self_play=1.0,
+    minibatch=2048,
+    epochs=1,
+    learning_rate=2e-3,
     normalize=False,
     kl=0.3,
     kl_end=1.0,
     reference_rate=0.05,
     average_rate=0.02,
-    entropy=0.01,
-    entropy_end=0.0005,
+    entropy=0.02,
+    entropy_end=0.002,
     keep="best",
 )
 
@@ -130,8 +137,10 @@ _EQUILIBRIUM = Preset(
 PRESETS: dict[str, dict[str, Preset]] = {
     "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000), "equilibrium": _EQUILIBRIUM},
     "liars_dice": {
-        "quick": Preset(steps=9_000_000, opponents=_NUMBERS),
-        "full": Preset(steps=200_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32),
+        "quick": Preset(steps=30_000_000, opponents=_NUMBERS, self_share=0.0, entropy_end=0.002, **_ONE_EPOCH),
+        "full": Preset(
+            steps=300_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32, **_ONE_EPOCH
+        ),
         "equilibrium": dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1")),
     },
     "shakes": {
