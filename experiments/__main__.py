@@ -226,6 +226,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     evaluation_games: Annotated[int, typer.Option(help="Games for each pair of agents in the final cross table.")] = 20_000,
     device: Annotated[str, typer.Option(help="Where the network is trained, say cpu or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="PyTorch's, instead of the preset's.")] = None,
     json: JsonOption = None,
 ) -> None:
     """Train a PPO agent, measure it exactly where that is possible, and save it.
@@ -239,7 +240,7 @@ def train(
 
     Example: train liars_dice --out runs/three_dice -o num_dice=3 --opponent numbers --opponent random
     """
-    run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json, device)
+    run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json, device, threads)
 
 
 @app.command()

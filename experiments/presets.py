@@ -33,6 +33,8 @@ class Preset:
         entropy_end, kl_end: the same at the last step, approached geometrically; None: as in the beginning.
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
             each iteration, 0 to 1 (see `dice_envs.ppo.RegularisedPPO`).
+        floor: the saved policy never takes actions that are less likely than so many times the likeliest one, 0 to 0.99: it
+            reaches fewer positions, so that it can be measured where there are many (see `agents.ppo.NetworkPolicy`).
         measure_every: iterations between two exact measurements where they are cheap; 0: none before the end.
         keep: "last": the run's policy is the last one; "best": the best of those measured, averaged policies included.
         checkpoint_every: iterations between two checkpoints.
@@ -62,6 +64,7 @@ class Preset:
     average_rate: float = 0.0
     gae_lambda: float = 0.95
     hidden: tuple[int, ...] = (128, 128)
+    floor: float = 0.0
     measure_every: int = 32
     keep: str = "last"
     checkpoint_every: int = 8
@@ -93,10 +96,11 @@ class Preset:
             "value_weight",
             "reference_rate",
         )
-        for name in (*shares, "average_rate", "kl", "entropy_end", "kl_end"):
+        for name in (*shares, "average_rate", "floor", "kl", "entropy_end", "kl_end"):
             if getattr(self, name) is not None or not name.endswith("_end"):
                 check_range(name, getattr(self, name), 0, 10 if name.startswith("kl") else 1, whole=False)
-        check_choice("normalize", self.normalize, (True, False))
+        if not isinstance(self.normalize, bool):
+            raise ValueError(f"normalize must be true or false, not {self.normalize!r}")
         check_choice("keep", self.keep, ("last", "best"))
         if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
             raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")
@@ -128,6 +132,7 @@ _EQUILIBRIUM = Preset(
     kl_end=1.0,
     reference_rate=0.05,
     average_rate=0.02,
+    checkpoint_every=32,
     entropy=0.02,
     entropy_end=0.002,
     keep="best",
@@ -137,11 +142,13 @@ _EQUILIBRIUM = Preset(
 PRESETS: dict[str, dict[str, Preset]] = {
     "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000), "equilibrium": _EQUILIBRIUM},
     "liars_dice": {
-        "quick": Preset(steps=30_000_000, opponents=_NUMBERS, self_share=0.0, entropy_end=0.002, **_ONE_EPOCH),
+        "quick": Preset(
+            steps=30_000_000, opponents=_NUMBERS, self_share=0.0, entropy_end=0.002, checkpoint_every=32, **_ONE_EPOCH
+        ),
         "full": Preset(
             steps=300_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32, **_ONE_EPOCH
         ),
-        "equilibrium": dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1")),
+        "equilibrium": dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1"), floor=0.005),
     },
     "shakes": {
         "quick": Preset(

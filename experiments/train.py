@@ -133,7 +133,7 @@ class Run:
         return self._policy_of(dense_layers(self.model.average_policy if averaged else self.model.policy))
 
     def _policy_of(self, layers: list[tuple[np.ndarray, np.ndarray]]) -> NetworkPolicy:
-        return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers)
+        return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers, floor=self.preset.floor)
 
     def add_self(self, policy: NetworkPolicy) -> None:
         """Take a snapshot into the pool."""
@@ -427,6 +427,7 @@ def train(
     evaluation_games: int = 20_000,
     json: Path | None = None,
     device: str = "cpu",
+    threads: int | None = None,
 ) -> dict[str, Any]:
     """Train, measure and save; the arguments are those of the command `train`.
 
@@ -446,6 +447,8 @@ def train(
         plan = dataclasses.replace(plan, opponents=tuple(opponents))
     if steps is not None:
         plan = dataclasses.replace(plan, steps=steps)
+    if threads is not None:
+        plan = dataclasses.replace(plan, threads=threads)
     check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
     if seed is not None:
         check_range("seed", seed, 0, MOST_SEED)

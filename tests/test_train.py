@@ -37,7 +37,7 @@ DRAWING = dataclasses.replace(
 # Both seats in half of the games, some of which begin at random positions; policies that follow; the best one is kept.
 REGULARISED = dataclasses.replace(
     DRAWING, self_play=0.5, exploration=0.5, kl=0.1, kl_end=1.0, entropy_end=0.001, reference_rate=0.2, average_rate=0.1,
-    measure_every=2, keep="best", normalize=False,
+    measure_every=2, keep="best", normalize=False, floor=0.01,
 )  # fmt: skip
 
 
@@ -582,7 +582,7 @@ def test_presets_name_known_opponents_and_whole_minibatches():
         {"hidden": 64}, {"hidden": [64]}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
         {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"exploration": -0.1}, {"normalize": 1.0}, {"keep": "first"},
         {"reference_rate": 2}, {"average_rate": -1}, {"entropy_end": -1}, {"measure_every": -1}, {"value_weight": -1},
-        {"checkpoint_every": 0}, {"threads": 0}, {"threads": 10**6},
+        {"floor": 1}, {"checkpoint_every": 0}, {"threads": 0}, {"threads": 10**6},
     ],
 )  # fmt: skip
 def test_a_preset_checks_every_field(changes):
