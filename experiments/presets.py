@@ -96,9 +96,10 @@ class Preset:
             "value_weight",
             "reference_rate",
         )
-        for name in (*shares, "average_rate", "floor", "kl", "entropy_end", "kl_end"):
+        for name in (*shares, "average_rate", "kl", "entropy_end", "kl_end"):
             if getattr(self, name) is not None or not name.endswith("_end"):
                 check_range(name, getattr(self, name), 0, 10 if name.startswith("kl") else 1, whole=False)
+        check_range("floor", self.floor, 0, 0.99, whole=False)
         if not isinstance(self.normalize, bool):
             raise ValueError(f"normalize must be true or false, not {self.normalize!r}")
         check_choice("keep", self.keep, ("last", "best"))
