@@ -302,13 +302,20 @@ def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], i
             self.before = max(run.minutes.values(), default=0.0)
             self.measuring = 0.0  # seconds spent with measuring, which is no training
 
+        def trained(self) -> float:
+            """Minutes of training, measuring left out."""
+            return self.before + (time.perf_counter() - self.started - self.measuring) / 60
+
+        def _on_training_end(self) -> None:
+            run.minutes[str(self.model.num_timesteps)] = self.trained()
+
         def _on_rollout_start(self) -> None:
             # Only here is a run complete: the last rollout has been learned from, the next has not begun.
             run.check_finite()
             every = run.preset.measure_every
             if every and run.iterations % every == 0 and run.iterations:
                 start = time.perf_counter()
-                run.minutes[str(self.steps)] = self.before + (start - self.started - self.measuring) / 60
+                run.minutes[str(self.steps)] = self.trained()
                 found = run.measure_gap()
                 self.measuring += time.perf_counter() - start
                 for name, gap in found.items():

@@ -598,3 +598,29 @@ def test_a_device_that_is_not_there_is_named(tmp_path):
 def test_self_play_needs_two_seats(tmp_path):
     refused = run("--out", tmp_path / "run", "--preset", "equilibrium", game="thirties")
     one_line(refused, "preset equilibrium is self-play, and thirties .* has one seat")
+
+
+def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch):
+    package = tmp_path / "package"
+    package.mkdir()
+    monkeypatch.setattr("agents.ppo.POLICIES", package)
+    monkeypatch.setattr("experiments.policies.POLICIES", package)
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3, "-o", "num_dice=1").exit_code == 0
+    result = CliRunner().invoke(app, ["policies", "--add", str(folder), "--name", "one_die"])
+    assert result.exit_code == 0, result.output
+    policy = agents.make(f"ppo:{package / 'one_die.npz'}")._policy
+    about = policy.about
+    assert about["command"] == "python -m experiments train liars_dice --preset quick -o num_dice=1 --seed 3"
+    assert about["measures"][0]["value"] == measure("liars_dice", policy, num_dice=1).measures[0].value
+    greedy = agents.make(f"ppo:{package / 'one_die.npz'},greedy=true")
+    assert about["greedy_measures"][0]["value"] == measure("liars_dice", greedy, num_dice=1).measures[0].value
+    assert about["table"]["agents"][0] == "ppo"
+    assert len(about["table"]["win_rate"]) == len(about["table"]["agents"])
+    for wrong, words in (
+        (["--add", tmp_path], "is a folder without a policy.npz"),
+        (["--add", folder, "--name", "a/b"], "name"),
+    ):
+        one_line(CliRunner().invoke(app, ["policies", *map(str, wrong)]), words)
+    (folder / "results.json").unlink()
+    one_line(CliRunner().invoke(app, ["policies", "--add", str(folder)]), "holds no finished run of `train`")
