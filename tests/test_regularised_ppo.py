@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from sb3_contrib import MaskablePPO
 
 from dice_envs import configure, measure
-from dice_envs.ppo import RegularisedPPO, SeatBuffer, _advantages, _Dense, _policy_gradient, _policy_gradient_on, _sample
+from dice_envs.policy_gradient import Dense, estimate_advantages, policy_gradient, policy_gradient_on_device, sample_actions
+from dice_envs.ppo import RegularisedPPO, SeatBuffer
 from dice_envs.sb3 import make_vec_env
 from dice_envs.seat import LEARNER, SeatGames
 
@@ -50,10 +51,10 @@ def test_the_gradient_is_that_of_the_stated_loss(clip, pull):
     free = torch.from_numpy(logits.copy()).requires_grad_()
     stated_loss(free, masks, actions, old, advantages, reference, clip, 0.1, pull).backward()
     gradient, sums = np.empty_like(logits), np.empty(5)
-    _policy_gradient(logits, masks, actions, old, advantages, reference, clip, 0.1, pull, gradient, sums)
+    policy_gradient(logits, masks, actions, old, advantages, reference, clip, 0.1, pull, gradient, sums)
     np.testing.assert_allclose(gradient, free.grad.numpy(), atol=2e-7)
     tensors = [torch.from_numpy(array) for array in (logits, masks, actions, old, advantages, reference)]
-    on_device, means = _policy_gradient_on(*tensors, clip, 0.1, pull)
+    on_device, means = policy_gradient_on_device(*tensors, clip, 0.1, pull)
     np.testing.assert_allclose(on_device.numpy(), gradient, atol=2e-7)
     np.testing.assert_allclose(means.numpy(), sums, rtol=1e-5, atol=1e-6)
     assert 0 < sums[4] < 1, "some ratios were clipped, and some were not"
@@ -64,7 +65,7 @@ def test_dense_layers_are_pytorchs():
     linear = torch.nn.Linear(11, 5)
     inputs = torch.randn(64, 11, requires_grad=True)
     for tanh in (False, True):
-        for reference, found in ((linear(inputs), _Dense.apply(inputs, linear.weight, linear.bias, tanh)),):
+        for reference, found in ((linear(inputs), Dense.apply(inputs, linear.weight, linear.bias, tanh)),):
             expected = reference.tanh() if tanh else reference
             torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
             weights = torch.randn_like(expected)
@@ -78,7 +79,7 @@ def test_sampling_follows_the_policy():
     logits = np.tile(np.array([[0.0, 1.0, 5.0, -1.0]], np.float32), (20_000, 1))
     masks = np.tile(np.array([[1, 1, 0, 1]], np.int8), (20_000, 1))
     actions, log_probs = np.empty(20_000, np.int64), np.empty(20_000, np.float32)
-    _sample(logits, masks, np.random.default_rng(1).random(20_000), actions, log_probs)
+    sample_actions(logits, masks, np.random.default_rng(1).random(20_000), actions, log_probs)
     chances = np.exp([0.0, 1.0, -np.inf, -1.0]) / np.exp([0.0, 1.0, -1.0]).sum()
     np.testing.assert_allclose(np.bincount(actions, minlength=4) / 20_000, chances, atol=4 * 0.5 / np.sqrt(20_000))
     np.testing.assert_allclose(np.exp(log_probs), chances[actions], rtol=1e-5)
@@ -128,7 +129,7 @@ def test_each_seat_is_credited_with_what_it_earns(seed, num_seats, steps):
     out = (random.random((games, num_seats)) < 0.3).astype(np.int8)
     out[np.arange(games), last_seats] = 0
     found, waits = np.empty((steps, games), np.float32), np.empty((steps, games), np.int8)
-    _advantages(seats, earned, ended, values, last_seats, last_values, out, 0.9, 0.8, found, waits)
+    estimate_advantages(seats, earned, ended, values, last_seats, last_values, out, 0.9, 0.8, found, waits)
     for game in range(games):
         arguments = (array[:, game] for array in (seats, earned, ended, values))
         expected, unknown = advantages_one_by_one(*arguments, last_seats[game], last_values[game], out[game], 0.9, 0.8)
