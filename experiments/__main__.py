@@ -104,6 +104,9 @@ def shipped_policies(
     json: JsonOption = None,
     add: Annotated[Path | None, typer.Option(help="First put the policy of this run's folder among them, measured.")] = None,
     name: Annotated[str, typer.Option(help="The name of its file there; the folder's if left out.")] = "",
+    floor: Annotated[
+        float | None, typer.Option(help="With --add: never take actions less likely than so many times the likeliest one.")
+    ] = None,
 ) -> None:
     """List the trained policies that come with the package: `ppo` plays them without a path.
 
@@ -111,7 +114,7 @@ def shipped_policies(
     """
     check_writable(json)
     if add is not None:
-        add_policy(add, name or add.name)
+        add_policy(add, name or add.name, floor)
     list_policies(json)
 
 

@@ -35,13 +35,16 @@ def up_to(most: int, done: Callable[[int, int], Any] = lambda amount, total: Non
     return told
 
 
-def add_measures(variant: Variant, spec: str, seed: int, result: dict[str, Any]) -> None:
-    """Add how far the policy, as it is and greedy, is from optimal play, or why that is not known."""
+def add_measures(variant: Variant, spec: str, has_floor: bool, seed: int, result: dict[str, Any]) -> None:
+    """Add how far the policy, as it is and greedy, is from optimal play, or why that is not known.
+
+    A policy without a floor spreads over all actions; where that are too many positions, the command is named instead.
+    """
     result["measures"] = []
     for name, each in (("ppo", spec), ("ppo greedy", spec + ",greedy=true")):
         try:
             with measuring(name) as done:
-                told = up_to(MOST_POSITIONS, done) if each == spec else done
+                told = done if has_floor or each != spec else up_to(MOST_POSITIONS, done)
                 found = measure(variant, make(each), seed=seed, done=told)
         except TooManyPositions as problem:
             options = "".join(f" -o {part}" for part in options_text(variant.changed_options()).split())

@@ -12,22 +12,23 @@ from rich.table import Table
 from agents.about import check_about, measures_as_dicts
 from agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
 from dice_envs import measure
-from dice_envs.game import shown
-from experiments.outcome import MOST_POSITIONS, TooManyPositions, up_to
+from dice_envs.game import check_range, shown
+from experiments.measure import measuring
 from experiments.output import atomic, console, write_json
 
 __all__ = ["add_policy", "list_policies"]
 
 
-def add_policy(folder: Path, name: str, seed: int = 0) -> Path:
+def add_policy(folder: Path, name: str, floor: float | None = None, seed: int = 0) -> Path:
     """Put a run's policy into the package, in half precision, measured as it is then. Returns the file.
 
-    Its header says how it was made, what it is worth by `measure` where that takes no more than some minutes, and what it won
-    in the run's cross table.
+    Its header says how it was made, what it is worth by `measure` where that is known, and what it won in the run's cross
+    table.
 
     Args:
         folder: of a finished run of `train`.
         name: of the file, without its ending.
+        floor: of the policy instead of the run's (see `agents.ppo.NetworkPolicy`).
         seed: of the measurements, where they draw anything.
 
     Raises:
@@ -36,6 +37,9 @@ def add_policy(folder: Path, name: str, seed: int = 0) -> Path:
     if not name.replace("_", "").isalnum():
         raise ValueError(f"name must be letters, digits and _, not {shown(name)}")
     policy = in_half(load_policy(folder))
+    if floor is not None:
+        check_range("floor", floor, 0, 0.99, whole=False)
+        policy.floor = float(floor)
     try:
         run = json_module.loads((folder / "results.json").read_text())
         config = json_module.loads((folder / "config.json").read_text())
@@ -49,8 +53,9 @@ def add_policy(folder: Path, name: str, seed: int = 0) -> Path:
     for key, greedy in (("measures", False), ("greedy_measures", True)):
         start = time.perf_counter()
         try:
-            found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=seed, done=up_to(MOST_POSITIONS))
-        except (TooManyPositions, ValueError):
+            with measuring(f"{name}, {'likeliest actions' if greedy else 'as it is'}") as done:
+                found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=seed, done=done)
+        except ValueError:  # nothing exact is known of the variant
             continue
         about[key] = measures_as_dicts(found)
         about["measuring_seconds"] = about.get("measuring_seconds", 0.0) + time.perf_counter() - start

@@ -144,7 +144,13 @@ PRESETS: dict[str, dict[str, Preset]] = {
     "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000), "equilibrium": _EQUILIBRIUM},
     "liars_dice": {
         "quick": Preset(
-            steps=30_000_000, opponents=_NUMBERS, self_share=0.0, entropy_end=0.002, checkpoint_every=32, **_ONE_EPOCH
+            steps=30_000_000,
+            opponents=_NUMBERS,
+            self_share=0.0,
+            entropy_end=0.002,
+            floor=0.01,
+            checkpoint_every=32,
+            **_ONE_EPOCH,
         ),
         "full": Preset(
             steps=300_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32, **_ONE_EPOCH

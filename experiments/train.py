@@ -519,7 +519,7 @@ def _finish(run: Run, evaluation_games: int, json: Path | None, command: str) ->
     if trained:
         console.print(f"{trained:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
     spec, seats = f"ppo:{run.folder / 'policy.npz'}", run.variant.facts.num_seats
-    add_measures(run.variant, spec, run.seed, result)
+    add_measures(run.variant, spec, run.preset.floor > 0, run.seed, result)
     table = add_table(run.variant, spec, run.preset.opponents, evaluation_games, run.seed, result) if seats > 1 else None
     if table is not None and seats == 2:
         add_edges(run.variant, table, run.seed, result)
