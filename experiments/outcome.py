@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,11 @@ def add_measures(variant: Variant, spec: str, has_floor: bool, seed: int, result
 
 
 def add_table(variant: Variant, spec: str, opponents: Sequence[str], games: int, seed: int, result: dict[str, Any]) -> Result:
-    """Add the final cross table, which is returned, for games of two or more seats."""
+    """Add the final cross table, which is returned, for games of two or more seats: pairs, or one table with the policy and
+    opponents in turn, the last ones first."""
     seats = variant.facts.num_seats
-    specs = [spec, spec + ",greedy=true", *opponents] if seats == 2 else [spec, *([opponents[0]] * (seats - 1))]
+    others = itertools.islice(itertools.cycle(reversed(opponents)), seats - 1)
+    specs = [spec, spec + ",greedy=true", *opponents] if seats == 2 else [spec, *others]
     with progress("cross table", num_meetings(variant, len(specs)) * games) as done:
         table = tournament(variant, specs, games, seed, done)
     table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
