@@ -161,7 +161,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
     },
     "score_dice": {
         "quick": Preset(
-            steps=10_000_000,
+            steps=6_000_000,
             opponents=("highest",),
             self_share=0.0,
             num_envs=1024,
