@@ -29,6 +29,8 @@ class Preset:
         num_envs, num_steps: games at once, and steps in each between two updates.
         minibatch, epochs, learning_rate, clip, gae_lambda, value_weight, normalize, hidden: MaskablePPO's; the learning rate
             falls to 0.
+        input_scale: how much steeper than usual the first layers begin, 1 to 100. What they see lies between 0 and 1, and close
+            values then differ for them: products of many inputs are learned which a flat layer misses.
         entropy, kl: weights of the entropy bonus and of the divergence from the reference policy, from the first step on.
         entropy_end, kl_end: the same at the last step, approached geometrically; None: as in the beginning.
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
@@ -64,6 +66,7 @@ class Preset:
     average_rate: float = 0.0
     gae_lambda: float = 0.95
     hidden: tuple[int, ...] = (128, 128)
+    input_scale: float = 1.0
     floor: float = 0.0
     measure_every: int = 32
     keep: str = "last"
@@ -99,6 +102,7 @@ class Preset:
         for name in (*shares, "average_rate", "kl", "entropy_end", "kl_end"):
             if getattr(self, name) is not None or not name.endswith("_end"):
                 check_range(name, getattr(self, name), 0, 10 if name.startswith("kl") else 1, whole=False)
+        check_range("input_scale", self.input_scale, 1, 100, whole=False)
         check_range("floor", self.floor, 0, 0.99, whole=False)
         if not isinstance(self.normalize, bool):
             raise ValueError(f"normalize must be true or false, not {self.normalize!r}")
@@ -157,28 +161,79 @@ PRESETS: dict[str, dict[str, Preset]] = {
         ),
         "equilibrium": dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1"), floor=0.005),
     },
+    # A choice is worth a few games in a hundred, and which die is best depends on all six dice: only steep first layers and
+    # large minibatches find more than dice that are good on average.
+    "fatestones": {
+        "quick": Preset(
+            steps=20_000_000,
+            self_share=0.0,
+            num_envs=2048,
+            num_steps=16,
+            minibatch=8192,
+            epochs=1,
+            learning_rate=6e-3,
+            entropy=0.02,
+            entropy_end=0.0,
+            gae_lambda=0.5,
+            hidden=(64, 64),
+            input_scale=8.0,
+            measure_every=0,
+            checkpoint_every=32,
+            threads=1,
+        ),
+    },
+    "score_dice": {
+        "quick": Preset(
+            steps=6_000_000,
+            opponents=("highest",),
+            self_share=0.0,
+            num_envs=1024,
+            num_steps=16,
+            minibatch=2048,
+            epochs=1,
+            learning_rate=3e-3,
+            entropy=0.01,
+            entropy_end=1e-5,
+            input_scale=4.0,
+            measure_every=0,
+            checkpoint_every=32,
+            threads=1,
+        ),
+    },
+    # One seat, and play that needs no chance: the pull to explore falls to next to nothing. Turns are short, so a game's luck
+    # is most of a return, which many games at once and one pass over each rollout even out.
     "shakes": {
         "quick": Preset(
-            steps=1_500_000,
-            num_envs=256,
-            num_steps=24,
-            minibatch=2048,
-            learning_rate=1e-3,
-            entropy=0.003,
+            steps=4_000_000,
+            num_envs=1024,
+            num_steps=12,
+            minibatch=1024,
+            epochs=1,
+            learning_rate=5e-3,
+            entropy=0.01,
+            entropy_end=1e-5,
             hidden=(64, 64),
+            measure_every=16,
+            checkpoint_every=32,
             threads=1,
         ),
     },
     "thirties": {
         "quick": Preset(
-            steps=1_000_000,
-            num_envs=256,
-            num_steps=32,
-            minibatch=1024,
-            epochs=8,
-            learning_rate=1e-3,
-            entropy=0.0,
+            steps=3_000_000,
+            num_envs=1024,
+            num_steps=8,
+            minibatch=512,
+            epochs=1,
+            learning_rate=3e-3,
+            entropy=0.01,
+            entropy_end=1e-5,
+            value_weight=0.1,
+            gae_lambda=0.8,
             hidden=(64, 64),
+            measure_every=16,
+            keep="best",
+            checkpoint_every=32,
             threads=1,
         ),
     },

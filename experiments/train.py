@@ -113,6 +113,8 @@ class Run:
             seed=self.seed,
             device=self.device,
         )
+        if p.input_scale != 1:
+            _steepen(model.policy, p.input_scale)
         # What `learn` would do first, done now: a new run can then be saved and resumed like any other.
         model._last_obs = env.reset()
         model._last_episode_starts = np.ones(p.num_envs, bool)
@@ -272,6 +274,17 @@ class Run:
                 f"with --resume goes on",
                 signal_number,
             )
+
+
+def _steepen(policy: Any, scale: float) -> None:
+    """Multiply the weights of the first layers, and let their steps lie in the middle of what they see, which is 0 to 1."""
+    import torch
+
+    with torch.no_grad():
+        for network in (policy.mlp_extractor.policy_net, policy.mlp_extractor.value_net):
+            for first in network[:1]:
+                first.weight.mul_(scale)
+                first.bias.copy_(-0.5 * first.weight.sum(dim=1))
 
 
 def falling(start: float, end: float | None) -> float | Callable[[float], float]:

@@ -582,6 +582,7 @@ def test_presets_name_known_opponents_and_whole_minibatches():
         {"hidden": 64}, {"hidden": [64]}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
         {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"exploration": -0.1}, {"normalize": 1.0}, {"keep": "first"},
         {"reference_rate": 2}, {"average_rate": -1}, {"entropy_end": -1}, {"measure_every": -1}, {"value_weight": -1},
+        {"input_scale": 0.5}, {"input_scale": NAN}, {"input_scale": "8"},
         {"floor": 1}, {"checkpoint_every": 0}, {"threads": 0}, {"threads": 10**6},
     ],
 )  # fmt: skip
