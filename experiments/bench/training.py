@@ -31,7 +31,7 @@ def _ppo(quick: bool) -> Iterator[BenchRow]:
         model.learn(count, reset_num_timesteps=False)
         ours = count / (time.perf_counter() - start)
     yield BenchRow(
-        "PPO training, learner steps", ours, "/s", 25_000, _tutorial_rate(2048 if quick else 4096),
+        "PPO training, learner steps", ours, "/s", 55_000, _tutorial_rate(2048 if quick else 4096),
         "MaskablePPO on connect_four through a PettingZoo wrapper", "2 cores",
     )  # fmt: skip
 
