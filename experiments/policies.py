@@ -19,17 +19,16 @@ from experiments.output import atomic, console, write_json
 __all__ = ["add_policy", "list_policies"]
 
 
-def add_policy(folder: Path, name: str, floor: float | None = None, seed: int = 0) -> Path:
+def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
     """Put a run's policy into the package, in half precision, measured as it is then. Returns the file.
 
-    Its header says how it was made, what it is worth by `measure` where that is known, and what it won in the run's cross
-    table.
+    Its header says how it was made, what it is worth by `measure` with the run's seed where that is known, and what it won
+    in the run's cross table.
 
     Args:
         folder: of a finished run of `train`.
         name: of the file, without its ending.
         floor: of the policy instead of the run's (see `agents.ppo.NetworkPolicy`).
-        seed: of the measurements, where they draw anything.
 
     Raises:
         ValueError: the folder holds no finished run, or the name is no name of a file.
@@ -54,7 +53,7 @@ def add_policy(folder: Path, name: str, floor: float | None = None, seed: int = 
         start = time.perf_counter()
         try:
             with measuring(f"{name}, {'likeliest actions' if greedy else 'as it is'}") as done:
-                found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=seed, done=done)
+                found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=about["seed"], done=done)
         except ValueError:  # nothing exact is known of the variant
             continue
         about[key] = measures_as_dicts(found)
