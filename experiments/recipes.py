@@ -18,6 +18,7 @@ from dice_envs import Variant, configure, measure
 from dice_envs.game import check_range, shown
 from experiments.output import console
 from experiments.presets import MOST_SEED, Preset, presets_of
+from experiments.train import Run
 
 __all__ = ["RECIPES", "compare", "recipes_of", "show"]
 
@@ -54,8 +55,6 @@ def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Pr
 
 
 def _run(game: str, options: Mapping[str, Any], preset: Preset, seed: int) -> dict[str, Any]:
-    from experiments.train import Run
-
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder), configure(game, **options), preset, seed)
         start = time.perf_counter()

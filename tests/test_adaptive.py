@@ -265,6 +265,7 @@ def test_without_a_record_it_plays_as_optimal_play_does():
     np.testing.assert_array_equal(Adaptive().probabilities(turns[0]), Nash().probabilities(turns[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article"])
 def test_it_wins_nearly_what_a_best_response_wins(spec):
     """At three dice optimal play wins 81 to 88 % of the best response's edge."""

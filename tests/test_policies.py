@@ -23,7 +23,7 @@ from experiments.distill import FLOORS, Learner, Positions, Settings, distill, t
 from tests.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
 
 MOST_BYTES = 2**20
-QUICK = 15.0  # seconds: what takes longer to measure is measured by the slow tests
+QUICK = 3.0  # seconds: what takes longer to measure is measured by the slow tests
 TWO = configure("liars_dice", num_dice=2)
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 ABOUT = {

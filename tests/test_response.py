@@ -17,6 +17,7 @@ SMALL = Preset(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_it_wins_most_of_what_a_best_response_wins():
     variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=4)
     player = agents.make("random")
