@@ -216,6 +216,7 @@ def test_it_leaves_others_alone(opponent):
     assert not memory["response"].any()
 
 
+@pytest.mark.slow
 def test_it_notices_an_opponent_that_changes_its_ways():
     class Turncoat:
         remembers = np.dtype([("turns", np.int64)])

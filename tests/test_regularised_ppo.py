@@ -250,6 +250,7 @@ def test_a_strong_pull_holds_the_policy_at_its_reference():
     assert moved[0] < moved[1] / 3
 
 
+@pytest.mark.slow
 def test_self_play_learns_to_play():
     """Exploitability under half of that of uniformly random play, in seconds."""
     variant = configure("liars_dice", **ONE_DIE)
