@@ -181,25 +181,6 @@ PRESETS: dict[str, dict[str, Preset]] = {
             checkpoint_every=32,
             threads=1,
         ),
-        "equilibrium": dataclasses.replace(
-            _EQUILIBRIUM,
-            steps=30_000_000,
-            num_envs=2048,
-            num_steps=16,
-            minibatch=8192,
-            epochs=1,
-            learning_rate=6e-3,
-            entropy=0.003,
-            entropy_end=0.0003,
-            kl=0.05,
-            kl_end=0.3,
-            gae_lambda=0.5,
-            hidden=(64, 64),
-            input_scale=8.0,
-            measure_every=64,
-            checkpoint_every=64,
-            threads=1,
-        ),
     },
     "score_dice": {
         "quick": Preset(
@@ -219,8 +200,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
             threads=1,
         ),
     },
-    # One seat, and play that needs no chance: the entropy's weight falls to next to nothing. Many games at once, and one pass
-    # over each rollout.
+    # One seat, and play that needs no chance: the pull to explore falls to next to nothing. Turns are short, so a game's luck
+    # is most of a return, which many games at once and one pass over each rollout even out.
     "shakes": {
         "quick": Preset(
             steps=4_000_000,
