@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from agents import make
-from dice_envs import Variant, measure
+from dice_envs import Measures, Variant, measure
 from dice_envs.game import options_text
 from experiments.arena import Result, num_meetings, show, tournament
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
 from experiments.output import console, progress, saved_plot
 
-__all__ = ["TooManyPositions", "add_edges", "add_measures", "add_table", "plot_curve", "plot_gaps", "up_to"]
+__all__ = ["TooManyPositions", "add_edges", "add_measures", "add_table", "gap_label", "plot_curve", "plot_gaps", "up_to"]
 
 MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked when training ends
 
@@ -117,8 +117,16 @@ def plot_curve(folder: Path, variant: Variant, seed: int, curve: Sequence[dict[s
         axes.legend()
 
 
-def plot_gaps(folder: Path, variant: Variant, seed: int, gaps: Sequence[dict[str, Any]], name: str) -> None:
-    """Write gap.png: the exact distance from optimal play against the learner's steps."""
+def gap_label(found: Sequence[Measures]) -> str:
+    """What an axis of gaps is called: the headline of what was measured, with its 95 % interval where that was sampled."""
+    if not found:
+        return "gap from optimal play"
+    headline = found[0].measures[0]
+    return f"gap from optimal play: {headline.name}, " + (f"± {headline.error:.2g}" if headline.error else "exact")
+
+
+def plot_gaps(folder: Path, variant: Variant, seed: int, gaps: Sequence[dict[str, Any]], label: str) -> None:
+    """Write gap.png: the distance from optimal play against the learner's steps."""
     if not gaps:
         return
     with saved_plot(folder, "gap") as (_, axes):
@@ -128,7 +136,7 @@ def plot_gaps(folder: Path, variant: Variant, seed: int, gaps: Sequence[dict[str
                 axes.plot(*zip(*points), label=f"{policy} policy", marker=".")
         axes.set_yscale("log")
         axes.set_xlabel("learner steps, millions")
-        axes.set_ylabel(f"gap from optimal play: {name}, exact")
+        axes.set_ylabel(label)
         axes.set_title(f"{variant.game.title}: PPO, seed {seed}")
         axes.grid(alpha=0.3, which="both")
         axes.legend()

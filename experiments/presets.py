@@ -204,13 +204,13 @@ PRESETS: dict[str, dict[str, Preset]] = {
     # is most of a return, which many games at once and one pass over each rollout even out.
     "shakes": {
         "quick": Preset(
-            steps=4_000_000,
-            num_envs=1024,
-            num_steps=12,
-            minibatch=1024,
+            steps=6_000_000,
+            num_envs=2048,
+            num_steps=18,
+            minibatch=2048,
             epochs=1,
             learning_rate=5e-3,
-            entropy=0.01,
+            entropy=0.02,
             entropy_end=1e-5,
             hidden=(64, 64),
             measure_every=16,
@@ -226,7 +226,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
             minibatch=512,
             epochs=1,
             learning_rate=3e-3,
-            entropy=0.01,
+            entropy=0.03,
             entropy_end=1e-5,
             value_weight=0.1,
             gae_lambda=0.8,

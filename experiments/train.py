@@ -21,7 +21,7 @@ from experiments.checkpoint import check_like, model_state, read_checkpoint, res
 from experiments.discovery import cast, make_players
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
 from experiments.options import game_options
-from experiments.outcome import TooManyPositions, add_edges, add_measures, add_table, plot_curve, plot_gaps, up_to
+from experiments.outcome import TooManyPositions, add_edges, add_measures, add_table, gap_label, plot_curve, plot_gaps, up_to
 from experiments.output import (
     Stopped,
     atomic,
@@ -540,7 +540,7 @@ def _finish(run: Run, evaluation_games: int, json: Path | None, command: str) ->
         lambda: write_json(run.folder / "results.json", result),
         lambda: write_json(json, result),
         lambda: plot_curve(run.folder, run.variant, run.seed, run.curve, seats > 1),
-        lambda: plot_gaps(run.folder, run.variant, run.seed, result["gaps"], run.gap_name),
+        lambda: plot_gaps(run.folder, run.variant, run.seed, result["gaps"], gap_label(result["measures"])),
         lambda: save_plot(run.folder, "cross_table", table) if table is not None else None,
         lambda: console.print(f"saved: ppo:{run.folder}"),
     )

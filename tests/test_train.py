@@ -22,8 +22,10 @@ import experiments.train as training
 from dice_envs import configure, measure
 from experiments.__main__ import app
 from experiments.checkpoint import read_checkpoint
+from experiments.outcome import gap_label
 from tests.conftest import ROOT
 
+THIRTIES = training.PRESETS["thirties"]["quick"]
 TINY = training.Preset(
     steps=4096, opponents=("random", "numbers"), num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,),
     checkpoint_every=1, snapshot_every=2, past_selves=2, threads=1,
@@ -37,7 +39,7 @@ DRAWING = dataclasses.replace(
 # Both seats in half of the games, some of which begin at random positions; policies that follow; the best one is kept.
 REGULARISED = dataclasses.replace(
     DRAWING, self_play=0.5, exploration=0.5, kl=0.1, kl_end=1.0, entropy_end=0.001, reference_rate=0.2, average_rate=0.1,
-    measure_every=2, keep="best", normalize=False, floor=0.01,
+    measure_every=2, keep="best", normalize=False, floor=0.01, input_scale=3.0,
 )  # fmt: skip
 
 
@@ -570,6 +572,25 @@ def test_presets_name_known_opponents_and_whole_minibatches():
             assert preset.num_envs * preset.num_steps % preset.minibatch == 0
             for spec in preset.opponents:
                 agents.make(spec)
+
+
+def test_gaps_are_called_exact_only_where_they_are():
+    exact = measure(configure("liars_dice", rules="openspiel", num_dice=1, num_faces=2), "random")
+    sampled = measure(configure("fatestones"), "random", sample=2)
+    assert gap_label([exact]).endswith("exact")
+    assert sampled.measures[0].error > 0
+    assert gap_label([sampled]).endswith(f"± {sampled.measures[0].error:.2g}")
+    assert gap_label([]) == "gap from optimal play"
+
+
+@pytest.mark.slow
+def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
+    monkeypatch.setitem(training.PRESETS, "thirties", {"quick": THIRTIES})
+    result = run("--out", tmp_path / "run", "--seed", 1, game="thirties")
+    assert result.exit_code == 0, result.output
+    for measured in json.loads((tmp_path / "run" / "results.json").read_text())["measures"]:
+        value = measured["measures"][0]
+        assert value["value"] > 0.995 * value["optimum"]
 
 
 @pytest.mark.parametrize(
