@@ -50,11 +50,14 @@ def sample_actions(logits, masks, uniforms, actions, log_probs):
 
 
 @kernel
-def estimate_advantages(seats, earned, ended, values, last_seats, last_values, out, gamma, decay, advantages, waits):
+def estimate_advantages(seats, earned, ended, values, taken, last_seats, last_values, out, gamma, decay, advantages, waits):
     """Generalised advantage estimates of each decision, from its seat's own next decision on. In place.
 
+    values: what a decision is worth before its action is chosen; taken: after that, where the critic knows it (then what is
+    found is how much better the action was than the critic thought), and otherwise the same.
+
     A seat whose last decision in the rollout is followed by others' only has no estimate of what comes: that decision's
-    advantage is 0, and `waits` is 1 there. seats, ended, values, advantages, waits: (steps, games); earned:
+    advantage is 0, and `waits` is 1 there. seats, ended, values, taken, advantages, waits: (steps, games); earned:
     (steps, games, seats), what each seat earned between this decision and the game's next one; out (games, seats): 1 where
     the seat's game is over though others play on.
     """
@@ -83,7 +86,7 @@ def estimate_advantages(seats, earned, ended, values, last_seats, last_values, o
                 since[seat] += earned[t, game, seat]
             seat = seats[t, game]
             if known[seat]:
-                surprise = since[seat] + gamma * following[seat] - values[t, game]
+                surprise = since[seat] + gamma * following[seat] - taken[t, game]
                 advantage[seat] = surprise + gamma * decay * advantage[seat]
                 waits[t, game] = 0
             else:
@@ -96,9 +99,13 @@ def estimate_advantages(seats, earned, ended, values, last_seats, last_values, o
 
 
 @kernel
-def policy_gradient(logits, masks, actions, old_log_probs, advantages, reference, clip, entropy, pull, gradient, sums):
+def policy_gradient(
+    logits, masks, actions, old_log_probs, advantages, action_values, reference, clip, entropy, pull, gradient, sums
+):
     """The gradient of the policy's loss, mean over the rows, with respect to the logits. `gradient`, `sums` in place.
 
+    action_values: what the critic expects of every action, of the same shape as logits, or of no rows. The policy's mean of
+    them is then maximised too, and `advantages` are what the actions taken were worth beyond them.
     reference: logits of the reference policy, of the same shape, or of no rows where `pull` is 0. sums (5,): policy loss,
     entropy, divergence from the reference, approximate divergence from the old policy, share of clipped ratios.
     """
@@ -130,12 +137,15 @@ def policy_gradient(logits, masks, actions, old_log_probs, advantages, reference
             log_reference = np.log(total)
         spread = 0.0  # the entropy
         divergence = 0.0
+        expected = 0.0
         for a in range(actions_there):
             if masks[k, a] != 0:
                 log_p[a] -= log_total
                 p = np.exp(log_p[a])
                 gradient[k, a] = p
                 spread -= p * log_p[a]
+                if len(action_values) != 0:
+                    expected += p * action_values[k, a]
                 if pull != 0.0:
                     log_r[a] -= log_reference
                     divergence += p * (log_p[a] - log_r[a])
@@ -150,19 +160,21 @@ def policy_gradient(logits, masks, actions, old_log_probs, advantages, reference
             if masks[k, a] != 0:
                 p = gradient[k, a]
                 slope = -step * p + entropy * p * (log_p[a] + spread)
+                if len(action_values) != 0:
+                    slope -= p * (action_values[k, a] - expected)
                 if pull != 0.0:
                     slope += pull * p * (log_p[a] - log_r[a] - divergence)
                 gradient[k, a] = slope / rows
         gradient[k, actions[k]] += step / rows
-        sums[0] -= min(gain, clipped) / rows
+        sums[0] -= (min(gain, clipped) + expected) / rows
         sums[1] += spread / rows
         sums[2] += divergence / rows
         sums[3] += (ratio - 1.0 - log_ratio) / rows
         sums[4] += (abs(ratio - 1.0) > clip) / rows
 
 
-def policy_gradient_on_device(device_logits: Any, masks: Any, actions: Any, old: Any, advantages: Any, reference: Any,
-                        clip: float, entropy: float, pull: float) -> tuple[Any, Any]:  # fmt: skip
+def policy_gradient_on_device(device_logits: Any, masks: Any, actions: Any, old: Any, advantages: Any, action_values: Any,
+                              reference: Any, clip: float, entropy: float, pull: float) -> tuple[Any, Any]:  # fmt: skip
     """As `policy_gradient`, with PyTorch, on any device: gradient and sums."""
     legal = masks != 0
     rows = len(device_logits)
@@ -175,13 +187,18 @@ def policy_gradient_on_device(device_logits: Any, masks: Any, actions: Any, old:
     clipped = advantages * ratio.clamp(1 - clip, 1 + clip)
     step = torch.where(gain <= clipped, -gain, 0.0)
     slope = -step[:, None] * p + entropy * p * (log_p + spread)
+    expected = torch.zeros_like(spread)
+    if len(action_values):
+        expected = (p * action_values).sum(1, keepdim=True)
+        slope -= p * (action_values - expected)
     divergence = torch.zeros_like(spread)
     if pull != 0:
         log_r = torch.log_softmax(reference.masked_fill(~legal, -torch.inf), dim=1).masked_fill(~legal, 0.0)
         divergence = (p * (log_p - log_r)).sum(1, keepdim=True)
         slope += pull * p * (log_p - log_r - divergence)
     slope.scatter_add_(1, actions[:, None], step[:, None])
-    means = [-torch.minimum(gain, clipped), spread, divergence, ratio - 1 - log_ratio, ((ratio - 1).abs() > clip).float()]
+    gain = torch.minimum(gain, clipped) + expected[:, 0]
+    means = [-gain, spread, divergence, ratio - 1 - log_ratio, ((ratio - 1).abs() > clip).float()]
     return slope / rows, torch.stack([mean.mean() for mean in means])
 
 
@@ -264,13 +281,19 @@ def dense_layers(policy: MaskableActorCriticPolicy) -> list[tuple[np.ndarray, np
 
 
 class Network:
-    """Logits and values of an actor-critic policy, by the fastest way there is."""
+    """Logits and values of an actor-critic policy, by the fastest way there is.
+
+    A policy may have a `central_critic`, dense layers with tanh between them, from what all seats see to the value of each
+    action.
+    """
 
     def __init__(self, policy: MaskableActorCriticPolicy) -> None:
         self.policy = policy
         plain = type(policy.features_extractor).__name__ == "FlattenExtractor"
         self._actor = layers_of(policy.mlp_extractor.policy_net, policy.action_net) if plain else None
         self._critic = layers_of(policy.mlp_extractor.value_net, policy.value_net) if plain else None
+        central: Any = getattr(policy, "central_critic", None)
+        self._central = None if central is None else layers_of(central[:-1], central[-1])
 
     def logits(self, observations: Any) -> Any:
         """(n, actions) float32, before masking."""
@@ -284,3 +307,8 @@ class Network:
         if self._critic is not None:
             return _run_layers(self._critic, observations)[:, 0]
         return self.policy.predict_values(observations)[:, 0]
+
+    def action_values(self, states: Any) -> Any:
+        """(n, actions) float32, by the central critic."""
+        assert self._central is not None, "the policy has no central critic"
+        return _run_layers(self._central, states)

@@ -48,6 +48,8 @@ class SeatBuffer(BaseBuffer):
     Attributes:
         observations: (steps, games, size) float32.
         masks: (steps, games, actions) int8.
+        logits: (steps, games, actions) float32, of the policy that played, before masking.
+        states: (steps, games, seats × size) float32, what all seats saw; None where the critic does not ask for it.
         actions, log_probs, values, advantages, returns: (steps, games), int64 and float32.
         seats, ended: (steps, games) int64 and int8 on the CPU; earned: (steps, games, seats) float64.
     """
@@ -67,6 +69,8 @@ class SeatBuffer(BaseBuffer):
         shape = (buffer_size, n_envs)
         self.observations = torch.empty((*shape, *self.obs_shape), device=self.device)
         self.masks = torch.empty((*shape, int(action_space.n)), dtype=torch.int8, device=self.device)
+        self.logits = torch.empty((*shape, int(action_space.n)), device=self.device)
+        self.states: torch.Tensor | None = None
         self.actions = np.empty(shape, np.int64)
         self.log_probs = np.empty(shape, np.float32)
         self.seats = np.empty(shape, np.int64)
@@ -80,27 +84,40 @@ class SeatBuffer(BaseBuffer):
         self.pos = 0
         self.full = False
 
-    def add(self, observations: Any, masks: Any, actions: Any, log_probs: Any, seats: Any, earned: Any, ended: Any) -> None:
-        """One decision in each game: `observations` and `masks` before it, `earned` (games, seats) and `ended` after it."""
+    def add_sight(self, observations: Any, masks: Any, logits: Any, states: Any = None) -> None:
+        """What a decision in each game is made from, all of them before it; `add` completes it."""
+        t = self.pos
+        self.observations[t], self.masks[t], self.logits[t] = observations, masks, logits
+        if states is not None:
+            if self.states is None:
+                self.states = torch.empty((*self.actions.shape, states.shape[1]), device=self.device)
+            self.states[t] = states
+
+    def add(self, actions: Any, log_probs: Any, seats: Any, earned: Any, ended: Any) -> None:
+        """The decision in each game; `earned` (games, seats) and `ended` are what came of it."""
         t = self.pos
         if self.earned.shape[2] != earned.shape[1]:
             self.earned = np.empty((*self.actions.shape, earned.shape[1]))
-        self.observations[t] = observations
-        self.masks[t] = masks
         self.actions[t], self.log_probs[t], self.seats[t] = actions, log_probs, seats
         self.earned[t], self.ended[t] = earned, ended
         self.pos += 1
         self.full = self.pos == self.buffer_size
 
-    def estimate(self, values: np.ndarray, last_seats: np.ndarray, last_values: np.ndarray, out: np.ndarray) -> None:
-        """Set values, advantages and returns. values: (steps, games); the others are of the position after the last step."""
+    def estimate(
+        self, values: np.ndarray, taken: np.ndarray, last_seats: np.ndarray, last_values: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Set values, advantages and returns.
+
+        values, taken: (steps, games), of each decision and of the action taken (see `estimate_advantages`); the others are
+        of the position after the last step.
+        """
         waits = np.empty(self.actions.shape, np.int8)
         self.values[:] = values
         estimate_advantages(
-            self.seats, self.earned, self.ended, self.values, last_seats, last_values, out, float(self.gamma),
+            self.seats, self.earned, self.ended, self.values, taken, last_seats, last_values, out, float(self.gamma),
             float(self.gae_lambda), self.advantages, waits,
         )  # fmt: skip
-        self.returns[:] = self.advantages + self.values
+        self.returns[:] = self.advantages + taken
         self.waits = waits
 
     def _get_samples(self, batch_inds: np.ndarray, env: Any = None) -> Any:
@@ -128,6 +145,13 @@ class RegularisedPPO(MaskablePPO):
             or a schedule. 0: it stays what the policy was in the beginning, which is almost uniform.
         exploration: the share of self-play games that start with random moves, as a number or a schedule (see
             `dice_envs.seat.SeatGames`).
+        proximal_coef: weight of KL(policy ‖ the policy that played), as a number or a schedule. With several epochs an
+            update then becomes a step of mirror descent whose size, 1 / proximal_coef, is the same at all information
+            sets, however often they come up; clipping alone leaves that to chance.
+        central_critic: whether the critic sees what all seats see (`SeatVecEnv.state`) and tells what every action is worth,
+            as it may, since only training needs it. The policy's mean of these values is maximised then, and PPO's clipped
+            loss is left with what a sampled action was worth beyond them: the gradient is the same in the mean, with far
+            less noise. The critic has the hidden layers of the policy's own one, which is not used then.
         average_rate: the same for `average_policy`, a running mean of the policies; 0: none is kept.
         normalize_advantage: divide advantages by their standard deviation over the rollout. Without it the entropy's weight
             keeps its meaning in units of reward.
@@ -150,6 +174,8 @@ class RegularisedPPO(MaskablePPO):
         ent_coef: Schedule = 0.0,
         kl_coef: Schedule = 0.0,
         reference_rate: Schedule = 0.0,
+        proximal_coef: Schedule = 0.0,
+        central_critic: bool = False,
         average_rate: float = 0.0,
         exploration: Schedule = 0.0,
         gamma: float = 1.0,
@@ -159,8 +185,12 @@ class RegularisedPPO(MaskablePPO):
             for rate in (_at(schedule, 1.0), _at(schedule, 0.0)):
                 if not 0 <= rate <= 1:
                     raise ValueError(f"{name} must be 0 to 1, not {rate}")
+        if central_critic and kwargs.get("normalize_advantage", True):
+            raise ValueError("normalize_advantage must be false with central_critic, whose values are in units of reward")
         self.kl_coef = kl_coef
         self.reference_rate = reference_rate
+        self.proximal_coef = proximal_coef
+        self.central_critic = central_critic
         self.average_rate = average_rate
         self.exploration = exploration
         self.reference_policy: Any = None
@@ -172,11 +202,31 @@ class RegularisedPPO(MaskablePPO):
         if self.env is not None and not isinstance(self.env, SeatVecEnv):
             raise TypeError(f"env must be a dice_envs.sb3.SeatVecEnv, not {type(self.env).__name__}")
         super()._setup_model()
+        if self.central_critic:
+            self._add_central_critic()
         self._network = Network(self.policy)
         if self.kl_coef != 0:
             self.reference_policy = _frozen(self.policy)
         if self.average_rate:
             self.average_policy = _frozen(self.policy)
+
+    def _add_central_critic(self) -> None:
+        if self.env is not None:
+            facts = self.env.variant.facts
+            self._state_size = facts.num_seats * facts.observation_size
+        layers: list[nn.Module] = []
+        size = self._state_size
+        for module in self.policy.mlp_extractor.value_net:
+            if isinstance(module, nn.Linear):
+                layers += [nn.Linear(size, module.out_features), nn.Tanh()]
+                size = module.out_features
+        critic = nn.Sequential(*layers, nn.Linear(size, self.action_space.n))  # type: ignore[attr-defined]
+        for layer in critic:
+            if isinstance(layer, nn.Linear):  # as SB3 begins its own; but all actions seem alike at first
+                nn.init.orthogonal_(layer.weight, gain=0.1 if layer is critic[-1] else np.sqrt(2))
+                nn.init.zeros_(layer.bias)
+        self.policy.central_critic = critic.to(self.device)
+        self.policy.optimizer.add_param_group({"params": list(critic.parameters())})
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "reference_policy", "average_policy", "_network"]
@@ -200,11 +250,15 @@ class RegularisedPPO(MaskablePPO):
             masks, seats = env.masks, env.seats
             observations = torch.from_numpy(self._last_obs).to(self.device)
             with torch.no_grad():
-                logits = self._network.logits(observations).cpu().numpy()
+                logits = self._network.logits(observations)
+            states = torch.from_numpy(env.state()).flatten(1) if self.central_critic else None
+            rollout_buffer.add_sight(observations, torch.from_numpy(masks), logits, states)
             actions = np.empty(env.num_envs, np.int64)
-            sample_actions(logits, masks, torch.rand(env.num_envs, dtype=torch.float64).numpy(), actions, log_probs)
+            sample_actions(
+                logits.cpu().numpy(), masks, torch.rand(env.num_envs, dtype=torch.float64).numpy(), actions, log_probs
+            )
             new_obs, rewards, dones, infos = env.step(actions)
-            rollout_buffer.add(observations, torch.from_numpy(masks), actions, log_probs, seats, env.earned, dones)
+            rollout_buffer.add(actions, log_probs, seats, env.earned, dones)
             self.num_timesteps += env.num_envs
             self._last_obs = new_obs
             self._last_episode_starts = dones
@@ -213,18 +267,27 @@ class RegularisedPPO(MaskablePPO):
                 return False
             self.ep_info_buffer.extend(infos[i]["episode"] for i in np.flatnonzero(dones))  # type: ignore[union-attr]
         with torch.no_grad():
-            everything = rollout_buffer.observations.flatten(0, 1)
-            values = torch.cat([self._network.values(part) for part in everything.split(self.batch_size or len(everything))])
-            last = self._network.values(torch.from_numpy(self._last_obs).to(self.device))
-        rollout_buffer.estimate(
-            values.cpu().numpy().reshape(rollout_buffer.actions.shape),
-            env.seats,
-            last.cpu().numpy(),
-            env.games.states["out"][:, : env.earned.shape[1]],
-        )
+            values, taken, last = self._judge(env, rollout_buffer)
+        rollout_buffer.estimate(values, taken, env.seats, last, env.games.states["out"][:, : env.earned.shape[1]])
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
+
+    def _judge(self, env: Any, buffer: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The critic's values of the rollout's decisions, of the actions taken, and of the positions after the last step."""
+        shape = buffer.actions.shape
+        last_seen = torch.from_numpy(self._last_obs).to(self.device)
+        at_once = self.batch_size or buffer.actions.size
+        if not self.central_critic:
+            values = torch.cat([self._network.values(part) for part in buffer.observations.flatten(0, 1).split(at_once)])
+            found = values.cpu().numpy().reshape(shape)
+            return found, found, self._network.values(last_seen).cpu().numpy()
+        worth = torch.cat([self._network.action_values(part) for part in buffer.states.flatten(0, 1).split(at_once)])
+        values = _mean_under(buffer.logits.flatten(0, 1), buffer.masks.flatten(0, 1), worth)
+        taken = worth.gather(1, torch.from_numpy(buffer.actions.reshape(-1, 1)).to(self.device))
+        last_worth = self._network.action_values(torch.from_numpy(env.state()).flatten(1).to(self.device))
+        last = _mean_under(self._network.logits(last_seen), torch.from_numpy(env.masks).to(self.device), last_worth)
+        return values.cpu().numpy().reshape(shape), taken.cpu().numpy().reshape(shape), last.cpu().numpy()
 
     def train(self) -> None:
         """Learn from the rollout."""
@@ -253,6 +316,14 @@ class RegularisedPPO(MaskablePPO):
             with torch.no_grad():
                 follows = Network(self.reference_policy)
                 reference = torch.cat([follows.logits(part) for part in observations.split(batch)])
+        near = _at(self.proximal_coef, remaining)
+        if near:
+            # Two divergences from fixed policies differ by a constant from one, from the policies' weighted geometric mean.
+            played = buffer.logits.flatten(0, 1)
+            reference = (pull * reference + near * played) / (pull + near) if pull else played
+        states = buffer.states.flatten(0, 1) if self.central_critic else None
+        action_values = torch.empty((0, masks.shape[1]), device=on)
+        known = torch.from_numpy((buffer.waits.reshape(-1) == 0).astype(np.float32)).to(on)
         parameters = list(self.policy.parameters())
         sums = torch.zeros(6, dtype=torch.float64)
         updates = 0
@@ -263,10 +334,19 @@ class RegularisedPPO(MaskablePPO):
                 part = [column.index_select(0, rows) for column in columns]
                 seen = observations.index_select(0, rows)
                 legal = masks.index_select(0, rows)
-                near = reference.index_select(0, rows) if pull else reference
-                logits, values = self._network.logits(seen), self._network.values(seen)
-                gradient, means = self._loss(logits.detach(), legal, part, near, clip, entropy, pull)
+                anchor = reference.index_select(0, rows) if len(reference) else reference
+                logits = self._network.logits(seen)
+                if states is None:
+                    values = self._network.values(seen)
+                else:
+                    worth = self._network.action_values(states.index_select(0, rows))
+                    values = worth.gather(1, part[0][:, None])[:, 0]
+                    action_values = worth.detach()
                 error = values.detach() - part[3]
+                if states is not None:
+                    error *= known.index_select(0, rows)
+                    part[2] = -error
+                gradient, means = self._loss(logits.detach(), legal, part, action_values, anchor, clip, entropy, pull + near)
                 self.policy.optimizer.zero_grad(set_to_none=True)
                 torch.autograd.backward((logits, values), (gradient, error * (2 * self.vf_coef / len(rows))))
                 nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
@@ -285,26 +365,32 @@ class RegularisedPPO(MaskablePPO):
             for policy, rate in ((self.reference_policy, follow), (self.average_policy, self.average_rate)):
                 if policy is not None and rate:
                     torch._foreach_lerp_([*policy.parameters()], [*parameters], rate)
-        names = ("policy_gradient_loss", "entropy", "reference_kl", "approx_kl", "clip_fraction", "value_loss")
+        names = ("policy_gradient_loss", "entropy", "anchor_kl", "approx_kl", "clip_fraction", "value_loss")
         for name, mean in zip(names, (sums / max(updates, 1)).tolist(), strict=True):
             self.logger.record(f"train/{name}", mean)
         self.logger.record("train/explained_variance", explained_variance(buffer.values.ravel(), buffer.returns.ravel()))
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        for name, value in (("clip_range", clip), ("ent_coef", entropy), ("kl_coef", pull)):
+        for name, value in (("clip_range", clip), ("ent_coef", entropy), ("kl_coef", pull), ("proximal_coef", near)):
             self.logger.record(f"train/{name}", value)
 
     def _loss(
-        self, logits: Any, legal: Any, part: list[Any], near: Any, clip: float, entropy: float, pull: float
+        self, logits: Any, legal: Any, part: list[Any], worth: Any, anchor: Any, clip: float, entropy: float, pull: float
     ) -> tuple[Any, Any]:
         actions, old, advantages, _ = part
         if logits.device.type != "cpu":
-            return policy_gradient_on_device(logits, legal, actions, old, advantages, near, clip, entropy, pull)
+            return policy_gradient_on_device(logits, legal, actions, old, advantages, worth, anchor, clip, entropy, pull)
         gradient, means = torch.empty_like(logits), torch.empty(5, dtype=torch.float64)
         policy_gradient(
-            logits.numpy(), legal.numpy(), actions.numpy(), old.numpy(), advantages.numpy(), near.numpy(), clip, entropy,
-            pull, gradient.numpy(), means.numpy(),
+            logits.numpy(), legal.numpy(), actions.numpy(), old.numpy(), advantages.numpy(), worth.numpy(), anchor.numpy(),
+            clip, entropy, pull, gradient.numpy(), means.numpy(),
         )  # fmt: skip
         return gradient, means
+
+
+def _mean_under(logits: torch.Tensor, masks: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """The mean of each row's values under the policy: (n,)."""
+    chances = logits.masked_fill(masks == 0, -torch.inf).softmax(1)
+    return (chances * values).sum(1)
 
 
 def _frozen(policy: MaskableActorCriticPolicy) -> MaskableActorCriticPolicy:

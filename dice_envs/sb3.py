@@ -143,6 +143,18 @@ class SeatVecEnv(VecEnv):
         """Legal actions, (num_envs, actions) bool."""
         return self.masks.astype(bool)
 
+    def state(self) -> np.ndarray:
+        """All seats' observations in each game, for centralised training: (num_envs, seats, size) float32.
+
+        The seat to move comes first, then the others in turn order.
+        """
+        num_seats = self.variant.facts.num_seats
+        found = np.empty((self.num_envs, num_seats, self.variant.facts.observation_size), np.float32)
+        for place in range(num_seats):
+            seats = (self.games.learners + place) % num_seats
+            self.variant.kernels.observe(self.variant.params, self.games.states, self._all, seats, found[:, place])
+        return found
+
     def close(self) -> None:
         """Nothing to release."""
 

@@ -27,12 +27,14 @@ class Preset:
         self_play: the share of games in which the learner has every seat, 0 to 1; in the others it has one.
         exploration: the share of self-play games that start with random moves, in the beginning; it falls to 0.
         num_envs, num_steps: games at once, and steps in each between two updates.
-        minibatch, epochs, learning_rate, clip, gae_lambda, value_weight, normalize, hidden: MaskablePPO's; the learning rate
-            falls to 0.
+        minibatch, epochs, learning_rate, clip, gae_lambda, value_weight, normalize, hidden: MaskablePPO's.
+        learning_rate_end: what the learning rate falls to, linearly.
         input_scale: how much steeper than usual the first layers begin, 1 to 100. What they see lies between 0 and 1, and close
             values then differ for them: products of many inputs are learned which a flat layer misses.
-        entropy, kl: weights of the entropy bonus and of the divergence from the reference policy, from the first step on.
-        entropy_end, kl_end: the same at the last step, approached geometrically; None: as in the beginning.
+        entropy, kl, proximal: weights of the entropy bonus, of the divergence from the reference policy, and of that from the
+            policy that played the rollout, from the first step on.
+        entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically; None: as in the beginning.
+        central_critic: whether the critic sees what all seats see (see `dice_envs.ppo.RegularisedPPO`).
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
             each iteration, 0 to 1 (see `dice_envs.ppo.RegularisedPPO`).
         floor: the saved policy never takes actions that are less likely than so many times the likeliest one, 0 to 0.99: it
@@ -55,6 +57,7 @@ class Preset:
     minibatch: int = 4096
     epochs: int = 4
     learning_rate: float = 5e-4
+    learning_rate_end: float = 0.0
     clip: float = 0.2
     normalize: bool = True
     value_weight: float = 0.5
@@ -63,6 +66,9 @@ class Preset:
     kl: float = 0.0
     kl_end: float | None = None
     reference_rate: float = 0.0
+    proximal: float = 0.0
+    proximal_end: float | None = None
+    central_critic: bool = False
     average_rate: float = 0.0
     gae_lambda: float = 0.95
     hidden: tuple[int, ...] = (128, 128)
@@ -99,13 +105,17 @@ class Preset:
             "value_weight",
             "reference_rate",
         )
-        for name in (*shares, "average_rate", "kl", "entropy_end", "kl_end"):
+        for name in (*shares, "average_rate", "kl", "entropy_end", "kl_end", "learning_rate_end", "proximal", "proximal_end"):
             if getattr(self, name) is not None or not name.endswith("_end"):
-                check_range(name, getattr(self, name), 0, 10 if name.startswith("kl") else 1, whole=False)
+                most = {"kl": 10, "proximal": 1000}.get(name.removesuffix("_end"), 1)
+                check_range(name, getattr(self, name), 0, most, whole=False)
         check_range("input_scale", self.input_scale, 1, 100, whole=False)
         check_range("floor", self.floor, 0, 0.99, whole=False)
-        if not isinstance(self.normalize, bool):
-            raise ValueError(f"normalize must be true or false, not {self.normalize!r}")
+        for name in ("normalize", "central_critic"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, not {getattr(self, name)!r}")
+        if self.central_critic and self.normalize:
+            raise ValueError("normalize must be false with central_critic, whose values are in units of reward")
         check_choice("keep", self.keep, ("last", "best"))
         if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
             raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")

@@ -98,13 +98,15 @@ class Run:
             n_steps=p.num_steps,
             batch_size=p.minibatch,
             n_epochs=p.epochs,
-            learning_rate=lambda remaining: p.learning_rate * max(remaining, 0.0),  # the last rollout may go beyond the end
+            learning_rate=between(p.learning_rate, p.learning_rate_end),
             clip_range=p.clip,
             normalize_advantage=p.normalize,
             vf_coef=p.value_weight,
             ent_coef=falling(p.entropy, p.entropy_end),
             kl_coef=falling(p.kl, p.kl_end),
             reference_rate=p.reference_rate,
+            proximal_coef=falling(p.proximal, p.proximal_end),
+            central_critic=p.central_critic,
             average_rate=p.average_rate,
             exploration=falling(p.exploration, 0.0),
             gae_lambda=p.gae_lambda,
@@ -287,13 +289,18 @@ def _steepen(policy: Any, scale: float) -> None:
                 first.bias.copy_(-0.5 * first.weight.sum(dim=1))
 
 
+def between(start: float, end: float) -> Callable[[float], float]:
+    """A linear schedule from `start` to `end`. The last rollout may go beyond the end, where it stays."""
+    return lambda remaining: end + (start - end) * max(remaining, 0.0)
+
+
 def falling(start: float, end: float | None) -> float | Callable[[float], float]:
     """A schedule from `start` to `end`: geometric, or linear where one of them is 0; `start` alone where there is no end."""
     if end is None or end == start:
         return start
     if start > 0 and end > 0:
         return lambda remaining: end * (start / end) ** max(remaining, 0.0)
-    return lambda remaining: end + (start - end) * max(remaining, 0.0)
+    return between(start, end)
 
 
 def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:

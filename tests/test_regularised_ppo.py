@@ -13,6 +13,7 @@ from dice_envs.ppo import RegularisedPPO, SeatBuffer
 from dice_envs.sb3 import make_vec_env
 from dice_envs.seat import LEARNER, SeatGames
 
+NOTHING = np.empty((0, 9), np.float32)
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
 
 
@@ -44,16 +45,22 @@ def stated_loss(logits, masks, actions, old, advantages, reference, clip, entrop
     return loss - entropy * policy.entropy().mean() + pull * torch.distributions.kl_divergence(policy, anchor).mean()
 
 
+@pytest.mark.parametrize("all_actions", [False, True])
 @pytest.mark.parametrize("pull", [0.0, 0.7])
 @pytest.mark.parametrize("clip", [0.025, 0.2])
-def test_the_gradient_is_that_of_the_stated_loss(clip, pull):
+def test_the_gradient_is_that_of_the_stated_loss(clip, pull, all_actions):
     logits, masks, actions, old, advantages, reference = random_rows(3)
+    worth = random_rows(4)[0] if all_actions else NOTHING
     free = torch.from_numpy(logits.copy()).requires_grad_()
-    stated_loss(free, masks, actions, old, advantages, reference, clip, 0.1, pull).backward()
+    loss = stated_loss(free, masks, actions, old, advantages, reference, clip, 0.1, pull)
+    if all_actions:
+        chances = free.masked_fill(torch.from_numpy(masks) == 0, -torch.inf).softmax(1)
+        loss = loss - (chances * torch.from_numpy(worth)).sum(1).mean()
+    loss.backward()
     gradient, sums = np.empty_like(logits), np.empty(5)
-    policy_gradient(logits, masks, actions, old, advantages, reference, clip, 0.1, pull, gradient, sums)
+    policy_gradient(logits, masks, actions, old, advantages, worth, reference, clip, 0.1, pull, gradient, sums)
     np.testing.assert_allclose(gradient, free.grad.numpy(), atol=2e-7)
-    tensors = [torch.from_numpy(array) for array in (logits, masks, actions, old, advantages, reference)]
+    tensors = [torch.from_numpy(array) for array in (logits, masks, actions, old, advantages, worth, reference)]
     on_device, means = policy_gradient_on_device(*tensors, clip, 0.1, pull)
     np.testing.assert_allclose(on_device.numpy(), gradient, atol=2e-7)
     np.testing.assert_allclose(means.numpy(), sums, rtol=1e-5, atol=1e-6)
@@ -85,7 +92,7 @@ def test_sampling_follows_the_policy():
     np.testing.assert_allclose(np.exp(log_probs), chances[actions], rtol=1e-5)
 
 
-def advantages_one_by_one(seats, earned, ended, values, last_seat, last_value, out, gamma, decay):
+def advantages_one_by_one(seats, earned, ended, values, taken, last_seat, last_value, out, gamma, decay):
     """Of one game: walk forwards from each decision to the same seat's next one."""
     steps = len(seats)
     nexts, deltas = {}, {}
@@ -94,20 +101,20 @@ def advantages_one_by_one(seats, earned, ended, values, last_seat, last_value, o
         while True:
             reward += earned[u, seats[t]]
             if ended[u]:
-                deltas[t], nexts[t] = reward - values[t], None
+                deltas[t], nexts[t] = reward - taken[t], None
                 break
             u += 1
             if u == steps:
                 if last_seat == seats[t]:
-                    deltas[t] = reward + gamma * last_value - values[t]
+                    deltas[t] = reward + gamma * last_value - taken[t]
                 elif out[seats[t]]:
-                    deltas[t] = reward - values[t]
+                    deltas[t] = reward - taken[t]
                 else:
                     deltas[t] = None  # nobody knows what the seat's next decision is worth
                 nexts[t] = None
                 break
             if seats[u] == seats[t]:
-                deltas[t], nexts[t] = reward + gamma * values[u] - values[t], u
+                deltas[t], nexts[t] = reward + gamma * values[u] - taken[t], u
                 break
     found = np.zeros(steps)
     for t in reversed(range(steps)):
@@ -124,14 +131,14 @@ def test_each_seat_is_credited_with_what_it_earns(seed, num_seats, steps):
     seats = random.integers(0, num_seats, (steps, games))
     earned = random.normal(size=(steps, games, num_seats))
     ended = (random.random((steps, games)) < 0.3).astype(np.int8)
-    values = random.normal(size=(steps, games)).astype(np.float32)
+    values, taken = random.normal(size=(2, steps, games)).astype(np.float32)
     last_seats, last_values = random.integers(0, num_seats, games), random.normal(size=games).astype(np.float32)
     out = (random.random((games, num_seats)) < 0.3).astype(np.int8)
     out[np.arange(games), last_seats] = 0
     found, waits = np.empty((steps, games), np.float32), np.empty((steps, games), np.int8)
-    estimate_advantages(seats, earned, ended, values, last_seats, last_values, out, 0.9, 0.8, found, waits)
+    estimate_advantages(seats, earned, ended, values, taken, last_seats, last_values, out, 0.9, 0.8, found, waits)
     for game in range(games):
-        arguments = (array[:, game] for array in (seats, earned, ended, values))
+        arguments = (array[:, game] for array in (seats, earned, ended, values, taken))
         expected, unknown = advantages_one_by_one(*arguments, last_seats[game], last_values[game], out[game], 0.9, 0.8)
         np.testing.assert_allclose(found[:, game], expected, atol=1e-5)
         np.testing.assert_array_equal(waits[:, game] == 1, unknown)
@@ -237,6 +244,59 @@ def test_reference_and_average_follow_the_learner_and_are_saved(tmp_path):
     loaded.learn(128)
 
 
+def test_two_divergences_are_one_from_the_mean_of_their_policies():
+    """The gradient of pull · KL(· ‖ reference) + near · KL(· ‖ played) is that of their sum from the geometric mean."""
+    logits, masks, actions, old, advantages, reference = random_rows(5)
+    played = random_rows(6)[0]
+    free = torch.from_numpy(logits.copy()).requires_grad_()
+    zeros = np.zeros_like(advantages)
+    both = stated_loss(free, masks, actions, old, advantages, reference, 0.2, 0.1, 0.7)
+    (both + stated_loss(free, masks, actions, old, zeros, played, 0.2, 0.0, 1.9)).backward()
+    gradient, sums = np.empty_like(logits), np.empty(5)
+    mean = ((0.7 * reference + 1.9 * played) / 2.6).astype(np.float32)
+    policy_gradient(logits, masks, actions, old, advantages, NOTHING, mean, 0.2, 0.1, 2.6, gradient, sums)
+    np.testing.assert_allclose(gradient, free.grad.numpy(), atol=3e-7)
+
+
+def test_a_proximal_term_keeps_an_update_near_the_policy_that_played():
+    free, held = (learner(n_epochs=8, learning_rate=3e-3, proximal_coef=weight).learn(128) for weight in (0.0, 30.0))
+    buffer = free.rollout_buffer
+    assert torch.equal(buffer.logits, held.rollout_buffer.logits)
+    observations, legal = buffer.observations.flatten(0, 1), buffer.masks.flatten(0, 1) != 0
+    moved = []
+    for model in (free, held):
+        with torch.no_grad():
+            now = model._network.logits(observations).masked_fill(~legal, -torch.inf).softmax(1)
+            before = buffer.logits.flatten(0, 1).masked_fill(~legal, -torch.inf).softmax(1)
+        moved.append((now - before).abs().max().item())
+    assert moved[1] < moved[0] / 3
+
+
+def test_a_central_critic_sees_all_hands_and_only_the_critic_does(tmp_path):
+    model = learner(central_critic=True, normalize_advantage=False, self_play=0.5)
+    actor = [parameter.clone() for parameter in model.policy.mlp_extractor.policy_net.parameters()]
+    model.learn(256)
+    env = model.env
+    state = env.state()
+    seats = env.variant.facts.num_seats
+    assert state.shape == (8, seats, env.variant.facts.observation_size)
+    np.testing.assert_array_equal(state[:, 0], model._last_obs)
+    assert any(not np.array_equal(state[i, 0], state[i, 1]) for i in range(8))
+    assert model.rollout_buffer.states.shape == (16, 8, state[0].size)
+    shapes = [tuple(layer.weight.shape) for layer in model.policy.central_critic[::2]]
+    assert shapes == [(16, state[0].size), (env.action_space.n, 16)]
+    with torch.no_grad():
+        values = model.policy.central_critic(torch.from_numpy(state).flatten(1))
+        torch.testing.assert_close(model._network.action_values(torch.from_numpy(state).flatten(1)), values)
+    assert any(not torch.equal(a, b) for a, b in zip(actor, model.policy.mlp_extractor.policy_net.parameters(), strict=True))
+    model.save(tmp_path / "model")
+    loaded = RegularisedPPO.load(tmp_path / "model", device="cpu")
+    for name, weights in model.policy.state_dict().items():
+        assert torch.equal(loaded.policy.state_dict()[name], weights), name
+    loaded.set_env(env)
+    loaded.learn(128)
+
+
 def test_a_strong_pull_holds_the_policy_at_its_reference():
     near, far = learner(kl_coef=100.0, n_epochs=8), learner(n_epochs=8)
     for model in (near, far):
@@ -272,6 +332,8 @@ def test_self_play_learns_to_play():
 def test_what_the_learner_refuses():
     with pytest.raises(ValueError, match=r"average_rate must be 0 to 1, not 2"):
         learner(average_rate=2)
+    with pytest.raises(ValueError, match=r"normalize_advantage must be false with central_critic"):
+        learner(central_critic=True)
     import gymnasium
 
     with pytest.raises(TypeError, match=r"env must be a dice_envs.sb3.SeatVecEnv, not DummyVecEnv"):

@@ -40,6 +40,7 @@ DRAWING = dataclasses.replace(
 REGULARISED = dataclasses.replace(
     DRAWING, self_play=0.5, exploration=0.5, kl=0.1, kl_end=1.0, entropy_end=0.001, reference_rate=0.2, average_rate=0.1,
     measure_every=2, keep="best", normalize=False, floor=0.01, input_scale=3.0,
+    proximal=1.0, proximal_end=2.0, central_critic=True,
 )  # fmt: skip
 
 
