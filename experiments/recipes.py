@@ -22,22 +22,31 @@ from experiments.train import Run
 
 __all__ = ["RECIPES", "compare", "recipes_of", "show"]
 
-_PLAIN = {"self_play": 1.0, "keep": "last", "kl": 0.0, "kl_end": None, "reference_rate": 0.0, "measure_every": 0}
+# One pass over each rollout, and a critic that sees what its seat sees.
+_SIMPLE: dict[str, Any] = {
+    "self_play": 1.0, "keep": "last", "measure_every": 0, "num_steps": 64, "minibatch": 2048, "epochs": 1,
+    "learning_rate": 2e-3, "learning_rate_end": 0.0, "clip": 0.2, "central_critic": False, "proximal": 0.0,
+    "proximal_end": None, "average_rate": 0.02, "kl": 0.0, "kl_end": None, "reference_rate": 0.0,
+}  # fmt: skip
 
-# What each changes in the preset "equilibrium", beside the averaged policy, which all keep.
+# What each changes in the preset "equilibrium".
 RECIPES: dict[str, dict[str, Any]] = {
-    "plain": {**_PLAIN, "normalize": True, "entropy": 0.01, "entropy_end": None},
-    "high entropy": {**_PLAIN, "normalize": True, "entropy": 0.1, "entropy_end": None},
-    "MMD": {**_PLAIN, "kl": 0.1, "kl_end": 0.02, "entropy": 0.0, "entropy_end": None},
-    "MMD, moving reference": {"measure_every": 0},
+    "plain": {**_SIMPLE, "normalize": True, "entropy": 0.01, "entropy_end": None},
+    "high entropy": {**_SIMPLE, "normalize": True, "entropy": 0.1, "entropy_end": None},
+    "MMD": {**_SIMPLE, "kl": 0.1, "kl_end": 0.02, "entropy": 0.0, "entropy_end": None},
+    "MMD, moving reference": {
+        **_SIMPLE, "kl": 0.3, "kl_end": 1.0, "reference_rate": 0.05, "entropy": 0.02, "entropy_end": 0.002,
+    },
+    "mirror descent, central critic": {"measure_every": 0, "keep": "last"},
     "published": {
-        **_PLAIN, "normalize": True, "entropy": 0.1, "entropy_end": None, "clip": 0.025, "learning_rate": 6.25e-5,
+        **_SIMPLE, "normalize": True, "entropy": 0.1, "entropy_end": None, "clip": 0.025, "learning_rate": 6.25e-5,
         "num_envs": 8, "num_steps": 256, "minibatch": 2048, "epochs": 8, "value_weight": 0.0625, "hidden": (512, 512, 512),
     },
 }  # fmt: skip
 """plain: a library's usual settings. high entropy: an entropy bonus of 0.1. MMD: pulled to the first, almost uniform policy,
-ever less. MMD, moving reference: the preset "equilibrium". published: the best PPO of M. Rudolph et al., Reevaluating Policy
-Gradient Methods for Imperfect-Information Games (2025), appendix, but for its discount of 0.99."""
+ever less. MMD, moving reference: pulled to one that follows the learner. mirror descent, central critic: the preset
+"equilibrium", whose steps are held to one size, and whose critic sees all hands. published: the best PPO of M. Rudolph et
+al., Reevaluating Policy Gradient Methods for Imperfect-Information Games (2025), appendix, but for its discount of 0.99."""
 
 
 def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Preset]:

@@ -419,6 +419,7 @@ def _open_run(
     opponents: Sequence[str] | None,
     seed: int | None,
     device: str,
+    threads: int | None = None,
 ) -> Run:
     """The run in the folder, a new one or the one that is there; ValueError if that is another or damaged."""
     path = folder / "checkpoint.pt"
@@ -436,7 +437,8 @@ def _open_run(
         raise ValueError(f"{folder} holds a run with seed {its_seed}, not {seed}")
     if opponents and tuple(opponents) != its_plan.opponents:
         raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
-    run = Run(folder, its_variant, dataclasses.replace(its_plan, steps=steps or its_plan.steps), its_seed, device)
+    its_plan = dataclasses.replace(its_plan, steps=steps or its_plan.steps, threads=threads or its_plan.threads)
+    run = Run(folder, its_variant, its_plan, its_seed, device)
     with _blamed_on(path):
         run.restore(state)
     return run
@@ -495,7 +497,7 @@ def train(
     print_mode(variant, policy)
     with only_process(folder):
         remove_left_overs(folder)
-        run = _open_run(folder, resume, variant, plan, steps, opponents, seed, device)
+        run = _open_run(folder, resume, variant, plan, steps, opponents, seed, device, threads)
         run.save()
         return _finish(run, evaluation_games, json, _command(variant, preset, opponents, steps, run.seed))
 

@@ -19,11 +19,12 @@ def test_every_recipe_is_a_preset_that_differs_in_how_it_regularises():
     for name, preset in made.items():
         assert preset.steps == 1000
         assert preset.self_play == 1.0
-        assert (preset.kl > 0) == name.startswith("MMD")
-        assert (preset.reference_rate > 0) == (name == "MMD, moving reference")
+        assert (preset.kl > 0) == (name.startswith("MMD") or "mirror" in name)
+        assert (preset.reference_rate > 0) == (name == "MMD, moving reference" or "mirror" in name)
+        assert (preset.proximal > 0) == preset.central_critic == ("mirror" in name)
     assert "published" not in recipes_of("liars_dice", 1000)
-    ours = dataclasses.replace(PRESETS["liars_dice"]["equilibrium"], steps=1000, threads=1, measure_every=0)
-    assert made["MMD, moving reference"] == ours
+    ours = dataclasses.replace(PRESETS["liars_dice"]["equilibrium"], steps=1000, threads=1, measure_every=0, keep="last")
+    assert made["mirror descent, central critic"] == ours
     with pytest.raises(ValueError, match="unknown recipe 'PPG'; recipes are: plain, "):
         recipes_of("liars_dice", 1000, ["PPG"])
 

@@ -311,13 +311,15 @@ def test_a_strong_pull_holds_the_policy_at_its_reference():
 
 
 @pytest.mark.slow
-def test_self_play_learns_to_play():
+@pytest.mark.parametrize("more", [{}, {"central_critic": True, "proximal_coef": 1.0, "clip_range": 1.0}])
+def test_self_play_learns_to_play(more):
     """Exploitability under half of that of uniformly random play, in seconds."""
     variant = configure("liars_dice", **ONE_DIE)
     env = make_vec_env(variant, 128, seed=3, self_play=1.0)
     model = RegularisedPPO(
         "MlpPolicy", env, n_steps=32, batch_size=1024, n_epochs=4, learning_rate=2e-3, ent_coef=0.02, kl_coef=0.1,
         reference_rate=0.1, normalize_advantage=False, policy_kwargs={"net_arch": [32, 32]}, seed=3, device="cpu",
+        **more,
     )  # fmt: skip
     model.learn(120_000)
 

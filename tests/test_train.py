@@ -149,7 +149,8 @@ def test_resume_goes_on_from_the_checkpoint(tmp_path):
     again = run("--out", folder)
     assert again.exit_code == 2
     assert "holds a run already; add --resume" in again.stderr
-    assert run("--out", folder, "--resume", "--steps", 8192).exit_code == 0
+    assert run("--out", folder, "--resume", "--steps", 8192, "--threads", 2).exit_code == 0
+    assert json.loads((folder / "config.json").read_text())["preset"]["threads"] == 2
     second = torch.load(folder / "checkpoint.pt", weights_only=True)
     assert second["num_timesteps"] >= 8192 > first["num_timesteps"]
     assert second["num_selves"] > first["num_selves"] >= 2, "past selves came along"
@@ -603,6 +604,8 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
         {"epochs": 0}, {"learning_rate": -1}, {"learning_rate": "1"}, {"entropy": None}, {"gae_lambda": 2},
         {"hidden": 64}, {"hidden": [64]}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
         {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"exploration": -0.1}, {"normalize": 1.0}, {"keep": "first"},
+        {"central_critic": 1, "normalize": False}, {"central_critic": True}, {"proximal": -1}, {"proximal_end": 2000},
+        {"learning_rate_end": 2},
         {"reference_rate": 2}, {"average_rate": -1}, {"entropy_end": -1}, {"measure_every": -1}, {"value_weight": -1},
         {"input_scale": 0.5}, {"input_scale": NAN}, {"input_scale": "8"},
         {"floor": 1}, {"checkpoint_every": 0}, {"threads": 0}, {"threads": 10**6},
