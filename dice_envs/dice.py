@@ -17,6 +17,7 @@ from dice_envs.kernel import kernel
 __all__ = [
     "STREAM",
     "below",
+    "below_except",
     "choose_from_mask",
     "choose_weighted",
     "counts_of",
@@ -61,6 +62,23 @@ def next_u64(stream):
 def below(stream, n):
     """A uniform integer in 0 … n−1, for 1 ≤ n < 2**31 (bias under n / 2**32). Modified in place."""
     return np.int64(((next_u64(stream) >> _S32) * np.uint64(n)) >> _S32)
+
+
+@kernel(allocates=False)
+def below_except(stream, n, taken):
+    """A uniform integer in 0 … n−1 that is no entry of `taken`, a two-dimensional array. `stream` is modified in place.
+
+    At least one of 0 … n−1 must not be taken.
+    """
+    while True:
+        drawn = below(stream, n)
+        free = True
+        for i in range(taken.shape[0]):
+            for j in range(taken.shape[1]):
+                if taken[i, j] == drawn:
+                    free = False
+        if free:
+            return drawn
 
 
 @kernel(allocates=False)

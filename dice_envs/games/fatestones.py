@@ -32,7 +32,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import below
+from dice_envs.dice import below, below_except
 from dice_envs.game import Facts, Game, check_choice, check_list, check_range, is_list, shown
 from dice_envs.kernel import kernel
 from dice_envs.state import OVER, clear_rewards, end_game, start_game, state_dtype
@@ -181,17 +181,8 @@ def _draw(params, state):
     for i in range(MAX_HAND):
         hands[0, i] = GONE
         hands[1, i] = GONE
-    for k in range(2 * size):
-        # Draw positions in the bag first; draw again if a position is taken.
-        taken = True
-        place = 0
-        while taken:
-            place = below(state, len(params.bag))
-            taken = False
-            for j in range(k):
-                if hands[j & 1, j >> 1] == place:
-                    taken = True
-        hands[k & 1, k >> 1] = place
+    for k in range(2 * size):  # positions in the bag first; entries not drawn yet are GONE, which is no position
+        hands[k & 1, k >> 1] = below_except(state, len(params.bag), hands)
     for i in range(size):
         hands[0, i] = params.bag[hands[0, i]]
         hands[1, i] = params.bag[hands[1, i]]
