@@ -120,7 +120,7 @@ class _Tree(NamedTuple):
     edges: np.ndarray  # (edges,) of _EDGE
     path: np.ndarray  # (depth,) of _STEP
     runs: np.ndarray  # (1,) of _RUN
-    observation: np.ndarray  # (even number,) float32
+    observation: np.ndarray  # (a multiple of 2 * _CHAINS,) float32, zero from the game's size on
     mask: np.ndarray  # (actions,) int8
     policy: np.ndarray  # (actions,) float64
 
@@ -184,7 +184,7 @@ def _new_tree(settings: _Settings, facts: Facts) -> _Tree:
         edges=np.empty(_fitting(settings.most_edges, begin * facts.num_actions), _EDGE),
         path=np.empty(_path_length(facts), _STEP),
         runs=np.zeros(1, _RUN),
-        observation=np.zeros(facts.observation_size + facts.observation_size % 2, np.float32),
+        observation=np.zeros(-(-facts.observation_size // (2 * _CHAINS)) * 2 * _CHAINS, np.float32),
         mask=np.zeros(facts.num_actions, np.int8),
         policy=np.zeros(facts.num_actions),
     )
@@ -223,10 +223,29 @@ def _tell_full(memory: float, nodes: int) -> None:
 _SALT = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint64(0xFF51AFD7ED558CCD)
 _S32, _ONE = np.uint64(32), np.uint64(1)
+_CHAINS = 4  # of `_hash`
 _LIGHT = 0.02  # Russian roulette: a lighter simulation is dropped, or kept at this weight with probability weight / _LIGHT
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
+def _stir(key, word):
+    key = (key ^ word) * _SPREAD
+    return key ^ (key >> _S32)
+
+
+@kernel(allocates=False, inline=True)
+def _hash(start, words):
+    """A hash of the words, a multiple of _CHAINS of them: in four chains, whose multiplications overlap."""
+    a, b, c, d = start, start + _SALT, start ^ _SALT, start - _SALT
+    for k in range(0, len(words), _CHAINS):
+        a = _stir(a, words[k])
+        b = _stir(b, words[k + 1])
+        c = _stir(c, words[k + 2])
+        d = _stir(d, words[k + 3])
+    return _stir(_stir(_stir(a, b), c), d)
+
+
+@kernel(allocates=False, inline=True)
 def _find(key, table, nodes):
     """The node of this key, or −1 − the free place of the table where it belongs."""
     last = np.uint64(len(table) - 1)
@@ -270,7 +289,7 @@ def _matched(start, count, edges, policy):
         policy[k] = policy[k] / total if total > 0.0 else 1.0 / count
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _select_uct(settings, node, edges):
     start, count, visits = node["start"], node["count"], node["visits"]
     if visits < count:  # edges lie in random order
@@ -307,7 +326,7 @@ def _select_regret(settings, run, node, edges, policy, step):
     return start + chosen
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _tree_move(settings, number, seat, weight, run, tree):
     """Choose an edge of the node and record it in the path. Returns the edge. In place."""
     step = tree.path[run["depth"]]
@@ -325,7 +344,7 @@ def _tree_move(settings, number, seat, weight, run, tree):
     return edge
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _count(edge, value):
     """Record a visit with this value. In place."""
     edge["visits"] += 1
@@ -397,6 +416,8 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     pick_random = rollout_of(game, RANDOM)
     tag = f"{game.deal.__module__}.{game.name}:{rollout}"
     compiled = functools.partial(kernel, tag=tag, allocates=False)
+    # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
+    inlined = functools.partial(compiled, inline=True)
 
     if game.retract is None:
 
@@ -414,7 +435,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
 
     if game.expect is None:
 
-        @compiled
+        @inlined
         def advance(params, settings, state, action, run, share):
             """Play, and add what each seat earns times `share`. Returns the probability that the game continues. In place."""
             play(params, state, action)
@@ -424,7 +445,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     else:
         expect = game.expect
 
-        @compiled
+        @inlined
         def advance(params, settings, state, action, run, share):
             if settings.expect:
                 goes_on = expect(params, state, action, run["rewards"])
@@ -459,7 +480,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         run["edges"] = start + count
         run["leaves"] -= 1
 
-    @compiled
+    @inlined
     def node_of(params, state, key, at_once, run, tree):
         """The node of this key, expanded, or NO_NODE where the rollout policy is to choose. In place.
 
@@ -487,7 +508,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             expand(params, state, tree.nodes[number], run, tree.edges, tree.mask)
         return number
 
-    @compiled
+    @inlined
     def decide(params, settings, state, searcher, weight, run, tree):
         """The action of the seat to move, from the tree while the simulation is in it. In place."""
         seat = np.int64(state["seat"])
@@ -498,11 +519,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         observation = tree.observation
         observation[:] = 0
         observe(params, state, seat, observation)
-        words = observation.view(np.uint64)
-        key = run["chain"] ^ (np.uint64(seat) + _SALT)
-        for k in range(len(words)):
-            key = (key ^ words[k]) * _SPREAD
-            key ^= key >> _S32
+        key = _hash(run["chain"] ^ (np.uint64(seat) + _SALT), observation.view(np.uint64))
         own_first = seat == searcher and run["own_edge"] == NO_NODE
         number = NO_NODE
         if run["depth"] < len(tree.path):
@@ -561,7 +578,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: all games are over, so any will do
         return weight * total
 
-    @compiled
+    @inlined
     def simulate(params, settings, worlds, chances, averaged, searcher, run, tree):
         """One simulation from the state `worlds[0]`. In place."""
         run["depth"] = 0
