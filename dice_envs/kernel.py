@@ -25,7 +25,7 @@ from typing import Any, TypeVar, overload
 import numba
 import numpy as np
 
-__all__ = ["kernel", "package_stamp"]
+__all__ = ["identity", "is_kernel", "kernel", "makes_arrays", "package_stamp"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -109,7 +109,7 @@ class _KernelCache(_Cache):
             sources |= getattr(getattr(called, "_cache", None), "sources", {plain.__code__.co_filename})
         self.sources = frozenset(sources)  # files of the kernel and of all that it calls
         # One hash of the names and the tag keeps the file name short.
-        self._prefix = f"{function.__name__}-{hashlib.sha256(':'.join(names).encode()).hexdigest()[:12]}"
+        self.prefix = f"{function.__name__}-{hashlib.sha256(':'.join(names).encode()).hexdigest()[:12]}"
         self._stamp = package_stamp(*sources)
         self._enabled = True
 
@@ -120,7 +120,7 @@ class _KernelCache(_Cache):
     def _file(self, signature: Any, codegen: Any) -> Path:
         settings = [getattr(numba.config, name, None) for name in _SETTINGS]
         key = (str(signature), codegen.magic_tuple(), settings, numba.__version__, sys.version, np.__version__)
-        return self._folder / f"{self._prefix}-{self._stamp}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+        return self._folder / f"{self.prefix}-{self._stamp}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
@@ -143,12 +143,12 @@ class _KernelCache(_Cache):
         try:
             payload = dumps(self._impl.reduce(data))
             self._folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=self._prefix, suffix=".tmp")
+            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=self.prefix, suffix=".tmp")
             with os.fdopen(handle, "wb") as stream:
                 stream.write(payload)
             os.replace(temporary, target)
-            for old in self._folder.glob(f"{self._prefix}-*.nbc"):
-                if not old.name.startswith(f"{self._prefix}-{self._stamp}-"):
+            for old in self._folder.glob(f"{self.prefix}-*.nbc"):
+                if not old.name.startswith(f"{self.prefix}-{self._stamp}-"):
                     old.unlink(missing_ok=True)
         except OSError:  # on a read-only or full disk kernels run without a cache
             self._enabled = False
@@ -160,8 +160,28 @@ class _KernelCache(_Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        for path in self._folder.glob(f"{self._prefix}-*.nbc"):
+        for path in self._folder.glob(f"{self.prefix}-*.nbc"):
             path.unlink(missing_ok=True)
+
+
+def identity(compiled: Any) -> str | None:
+    """What tells a kernel apart from others in the tags of kernels that are built around it; None if it is not cached."""
+    cache = getattr(compiled, "_cache", None)
+    return cache.prefix if isinstance(cache, _KernelCache) else None
+
+
+def is_kernel(function: Any) -> bool:
+    """Whether it can be called by kernels: a compiled function, or any where kernels run as plain Python."""
+    return callable(function) and (hasattr(function, "py_func") or kernel(_nothing) is _nothing)
+
+
+def _nothing() -> None:
+    pass
+
+
+def makes_arrays(compiled: Any) -> bool:
+    """Whether a kernel may make arrays. Then those that call it must be compiled with `allocates` too."""
+    return bool(getattr(compiled, "targetoptions", {}).get("_nrt", True))
 
 
 _warned = False
@@ -179,9 +199,13 @@ def _warn_uncached(reason: str) -> None:
 @overload
 def kernel(function: _F) -> _F: ...
 @overload
-def kernel(*, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False) -> Callable[[_F], _F]: ...
+def kernel(
+    *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False, merge: bool = False
+) -> Callable[[_F], _F]: ...
 @overload
-def kernel(function: _F, *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False) -> _F: ...
+def kernel(
+    function: _F, *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False, merge: bool = False
+) -> _F: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     *,
@@ -189,6 +213,7 @@ def kernel(
     cache: bool = True,
     allocates: bool = True,
     inline: bool = False,
+    merge: bool = False,
 ) -> Any:
     """Compile a function with numba in nopython mode, without the GIL, and cache it on disk.
 
@@ -207,12 +232,14 @@ def kernel(
         they report a kernel whose arguments differ from the contract's.
     """
     if function is None:
-        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline)
+        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline, merge=merge)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if not allocates and hasattr(_TARGET_OPTIONS, "_nrt"):
         options["_nrt"] = False
     if inline and hasattr(_TARGET_OPTIONS, "forceinline"):
         options["forceinline"] = True
+    if merge:
+        options["inline"] = "always"
     compiled: Any = numba.njit(**options)(function)
     if compiled is function or not cache:
         return compiled

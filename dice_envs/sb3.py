@@ -82,30 +82,24 @@ class SeatVecEnv(VecEnv):
         if self._masks is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
         seats = self.games.learners.copy()
-        with self.games.unchanged_on_error:
-            earned, ended = self.games.play(self._all, self._actions)
-            index = self._all[ended]
-            if len(index):
-                final, _ = self.games.view(index)
-                last = self.games.learners[index]
-                players = self.games.players[index]
-                self.games.start(index)
-        self.earned = earned
-        self._returns += earned
+        done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
+        self.earned = done.earned
+        self._returns += done.earned
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in self._all]
         elapsed = time.time() - self._start_time
-        for row, i in enumerate(index):
+        final = done.finals
+        for row, i in enumerate(final.games):
             infos[i] = {
-                "terminal_observation": final[row],
+                "terminal_observation": final.shown.observations[row],
                 "TimeLimit.truncated": False,
-                "episode": {"r": float(self._returns[i, last[row]]), "l": int(self._lengths[i]), "t": elapsed},
-                "players": players[row],
+                "episode": {"r": float(self._returns[i, final.learners[row]]), "l": int(self._lengths[i]), "t": elapsed},
+                "players": final.players[row],
             }
-        self._returns[index] = 0
-        self._lengths[index] = 0
-        observations, self._masks = self.games.view(self._all)
-        return observations, earned[self._all, seats].astype(np.float32), ended, infos
+        self._returns[final.games] = 0
+        self._lengths[final.games] = 0
+        observations, self._masks = done.shown
+        return observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of all that determines how the environment continues after a reset, except the agents themselves."""

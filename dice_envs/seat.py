@@ -10,7 +10,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -18,16 +18,28 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.agent import Agent, AgentError, ask, check_plays, fresh_memory, name_of, resolve
-from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
-from dice_envs.dice import STREAM, below, choose_weighted, mix, uniform
+from dice_envs.agent import Agent, AgentError, ask, check_plays, fault_of, fresh_memory, name_of, resolve
+from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, illegal_action, play_checked
+from dice_envs.dice import STREAM, mix, uniform
 from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
 from dice_envs.kernel import kernel
 from dice_envs.render import RENDER_MODES, check_mode, render
+from dice_envs.table import (
+    LEARNER,
+    NO_FAULT,
+    Advance,
+    Finals,
+    Seats,
+    Shown,
+    Start,
+    Team,
+    compile_advance,
+    seat_players,
+    team_of,
+)
 
 __all__ = ["Opponents", "Pool", "SeatEnv", "SeatGames", "SeatVectorEnv"]
 
-LEARNER = -1  # the learner's number in arrays that list the player of each seat
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # keeps the opponents' streams apart from the game's own
 
 
@@ -62,25 +74,9 @@ Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGa
 
 
 @kernel
-def _draw_seats(states, index, num_seats, fixed, learners):
+def _seat_all(states, index, start, seats):
     for i in index:
-        learners[i] = below(states[i], num_seats) if fixed < 0 else fixed
-
-
-@kernel
-def _draw_players(states, index, learners, weights, players):
-    for i in index:
-        for seat in range(players.shape[1]):
-            players[i, seat] = LEARNER
-            if seat != learners[i]:
-                players[i, seat] = choose_weighted(states[i], weights, len(weights))
-
-
-@kernel
-def _draw_shared(states, index, share, players):
-    for i in index:
-        if uniform(states[i]) < share:
-            players[i, :] = LEARNER
+        seat_players(states[i], start, seats, i)
 
 
 @kernel
@@ -96,11 +92,12 @@ def _mix_all(streams, aside):
 
 
 class _UnchangedOnError:
-    """A context manager that restores the arrays if its block raises."""
+    """A context manager that restores the arrays if its block raises. It cannot be nested in itself."""
 
     def __init__(self, *arrays: np.ndarray) -> None:
-        self._arrays = arrays
-        self._kept = tuple(np.empty_like(array) for array in arrays)
+        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
+        self._arrays = tuple(array.reshape(-1).view(np.uint8) for array in arrays if array.size)
+        self._kept = tuple(np.empty_like(array) for array in self._arrays)
 
     def __enter__(self) -> None:
         for kept, array in zip(self._kept, self._arrays):
@@ -112,6 +109,22 @@ class _UnchangedOnError:
                 array[...] = kept
 
 
+class Step(NamedTuple):
+    """What a learner's turn in n games has led to; see `SeatGames.advance`.
+
+    Attributes:
+        earned: (n, seats) float64, what each seat has earned up to the learner's next turn.
+        ended: (n,) bool, where the learner's game has ended.
+        shown: the games as the learners see them now.
+        finals: the games that have ended, as they stood before they began again; empty where they do not.
+    """
+
+    earned: np.ndarray
+    ended: np.ndarray
+    shown: Shown
+    finals: Finals
+
+
 class SeatGames:
     """n games, in each of which the learner has one seat, or all of them. The Gymnasium and SB3 environments are built on it.
 
@@ -121,8 +134,11 @@ class SeatGames:
     What an opponent remembers (see `dice_envs.Agent`) is kept from game to game at the same place after the learner's.
     Its match begins when the game is seeded, or when a Pool puts another agent in its place.
 
-    Call `step` and `start` inside `with games.unchanged_on_error:`. Wrong input or an opponent's illegal action then
-    changes nothing.
+    `advance` changes nothing if it fails, be it by wrong input or an opponent's illegal action. Call `start`, `play` and `step`
+    inside `with games.unchanged_on_error:`; then that is true of them too.
+
+    Where all opponents choose by kernels (see `dice_envs.Agent`), a whole `advance` is one compiled loop; otherwise Python
+    asks each of them, move by move. What comes out is the same.
 
     Args:
         variant: the game.
@@ -181,6 +197,7 @@ class SeatGames:
         self.streams = np.zeros(num_games, STREAM)
         self._shared = np.zeros(num_games, bool)  # where the learner has every seat
         self._earned = np.zeros((num_games, facts.num_seats))  # each seat's rewards since the learner's last turn
+        self._seats = Seats(self.learners, self.players, self._shared, self._earned)
         # What the opponent at each place after the learner's remembers, as bytes of its own data type.
         remembered = [memory.itemsize for agent in self.agents if (memory := fresh_memory(agent, 0)) is not None]
         self.memories = np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8)
@@ -223,10 +240,14 @@ class SeatGames:
         variant, index = self.variant, np.asarray(index, np.int64)
         check_reset_options(arrange)
         arranged = bool(arrange) and variant.game.arrange is not None
+        team = None if arranged else self._team()
+        start = self._start
         while len(index):
+            if team is not None:
+                index = index[self._run(team, index, None, np.ones(len(index), bool)).again]
+                continue
             before = self._at_places(index) if self.pool and self.memories.size else None
-            _draw_seats(self.states, index, variant.facts.num_seats, self.fixed_seat, self.learners)
-            self._seat_players(index)
+            _seat_all(self.states, index, start, self._seats)
             if before is not None:
                 rows, places = np.nonzero(before != self._at_places(index))
                 self.memories[index[rows], places] = 0
@@ -238,28 +259,26 @@ class SeatGames:
             if self.self_play and self.exploration:
                 chosen = np.empty(len(index), bool)
                 _choose_games(self.states, index, self.exploration, chosen)
-                variant.kernels.wander(variant.params, self.states, index[chosen & self._shared[index]])
+                mask = np.empty(variant.facts.num_actions, np.int8)
+                variant.kernels.wander(variant.params, self.states, index[chosen & self._shared[index]], mask)
             self._answer(index)
             index = index[self.ended(index)]
             if arranged and len(index):
                 raise ValueError("the arranged game ends before the learner's turn")
 
-    def _seat_players(self, index: np.ndarray) -> None:
-        self._seat_opponents(index)
-        if self.self_play:
-            _draw_shared(self.states, index, self.self_play, self.players)
-            self._shared[index] = (self.players[index] == LEARNER).all(axis=1)
+    def _team(self) -> Team | None:
+        """The opponents, if games can be played in one loop. Random moves at the start, for exploration, are not part of it."""
+        return None if self.self_play and self.exploration else team_of(self.agents, self.variant)
 
-    def _seat_opponents(self, index: np.ndarray) -> None:
-        if self.pool:
-            _draw_players(self.states, index, self.learners, self.pool.shares(), self.players)
-            return
-        seats = self.players.shape[1]
-        self.players[index] = 0
-        if len(self._agents) > 1:
-            offset = (np.arange(seats) - self.learners[index, None]) % seats
-            self.players[index] = offset - 1
-        self.players[index, self.learners[index]] = LEARNER
+    @property
+    def _start(self) -> Start:
+        return Start(
+            num_seats=self.variant.facts.num_seats,
+            fixed_seat=self.fixed_seat,
+            several=len(self.agents) > 1,
+            weights=self.pool.shares() if self.pool else np.zeros(0),
+            self_play=self.self_play,
+        )
 
     def _at_places(self, index: np.ndarray) -> np.ndarray:
         """The number of the agent at each place after the learner's, (m, seats) int64; LEARNER at place 0."""
@@ -312,6 +331,98 @@ class SeatGames:
                     actions = self._ask(agent, mine)
                     variant.kernels.play(variant.params, self.states, mine, actions)
                     self._earned[mine] += self.states["rewards"][mine, : variant.facts.num_seats]
+
+    def advance(self, actions: Any, begins: np.ndarray, restart: bool) -> Step:
+        """One turn of the learner in all games, up to its next one. If it fails, nothing has changed.
+
+        Args:
+            actions: (n,) integers; those of games that begin are ignored.
+            begins: (n,) bool, the games that begin now; the learner plays in the others.
+            restart: whether games that end begin again at once.
+
+        Raises:
+            IllegalActionError: an action of the learner's is malformed or not legal.
+            AgentError: an opponent's is.
+        """
+        everything = np.arange(self.num_games)
+        actions = as_actions(actions, self.num_games)
+        team = self._team()
+        if team is not None:
+            return self._advance_compiled(team, everything, actions, begins, restart)
+        with self.unchanged_on_error:
+            return self._advance_by_asking(everything, actions, begins, restart)
+
+    def _advance_by_asking(self, everything: np.ndarray, actions: np.ndarray, begins: np.ndarray, restart: bool) -> Step:
+        earned, ended = np.zeros(self._earned.shape), np.zeros(self.num_games, bool)
+        playing = everything[~begins]
+        if len(playing):
+            earned[playing], ended[playing] = self.play(playing, actions[playing])
+        self.start(everything[begins])
+        over = everything[ended] if restart else everything[:0]
+        finals = Finals(over, self.learners[over], self.players[over], self.view(over))
+        self.start(over)
+        return Step(earned, ended, self.view(everything), finals)
+
+    def _advance_compiled(
+        self, team: Team, everything: np.ndarray, actions: np.ndarray, begins: np.ndarray, restart: bool
+    ) -> Step:
+        if team.may_fail:
+            with self.unchanged_on_error:
+                out = self._run(team, everything, actions, begins, restart, show=True)
+        else:
+            out = self._run(team, everything, actions, begins, restart, show=True)
+        return Step(out.earned, out.ended, out.shown, out.finals)
+
+    def _run(
+        self,
+        team: Team,
+        index: np.ndarray,
+        actions: np.ndarray | None,
+        begins: np.ndarray,
+        restart: bool = False,
+        show: bool = False,
+    ) -> Advance:
+        """Run the compiled loop once.
+
+        Raises:
+            IllegalActionError: an action of the learner's is not legal; nothing has changed.
+            AgentError: an opponent's is; games have changed.
+        """
+        variant, facts, count = self.variant, self.variant.facts, len(index)
+        ends = count if restart else 0
+        out = Advance(
+            np.empty((count, facts.num_seats)),
+            np.empty(count, bool),
+            np.empty(count, bool),
+            self._room(count if show else 0),
+            Finals(
+                np.empty(ends, np.int64),
+                np.empty(ends, np.int64),
+                np.empty((ends, facts.num_seats), np.int64),
+                self._room(ends),
+            ),
+        )
+        fault = np.empty(3, np.int64)
+        finals = compile_advance(variant.game, team.choosers)(
+            variant.params, team.options, team.numbers, self.states, self.streams, self._start, self._seats, index,
+            index if actions is None else actions, begins, restart, np.empty(1, variant.game.state),
+            np.empty(facts.num_actions, np.int8), out, fault,
+        )  # fmt: skip
+        row, player, action = fault.tolist()
+        if row != NO_FAULT:
+            game = int(index[row])
+            if player == LEARNER:
+                raise illegal_action(variant, self.states[game], game, action)
+            raise fault_of(self.agents[player], variant, self.states[game], game, action)
+        if show and out.again.any():
+            again = index[out.again]
+            self.start(again)
+            out.shown.observations[out.again], out.shown.masks[out.again] = self.view(again)
+        return out._replace(finals=_rows(out.finals, finals))
+
+    def _room(self, count: int) -> Shown:
+        facts = self.variant.facts
+        return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
     def step(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
         """As `play`, with the rewards of the seat that the learner acted for only, (m,) float64."""
@@ -378,13 +489,18 @@ class SeatGames:
         if self.memories.size:
             self.memories[:] = snapshot["memories"]
 
-    def view(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Fresh observations (m, size) float32 and masks (m, actions) int8 of the learners."""
-        facts = self.variant.facts
-        observations = np.empty((len(index), facts.observation_size), np.float32)
-        masks = np.empty((len(index), facts.num_actions), np.int8)
-        self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], observations, masks)
-        return observations, masks
+    def view(self, index: np.ndarray) -> Shown:
+        """The games as the learners see them now, in fresh arrays."""
+        shown = self._room(len(index))
+        self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], *shown)
+        return shown
+
+
+def _rows(finals: Finals, count: int) -> Finals:
+    """The first rows, as copies that do not hold on to the rest."""
+    games, learners, players, shown = finals
+    first = Shown(*(array[:count].copy() for array in shown))
+    return Finals(games[:count].copy(), learners[:count].copy(), players[:count].copy(), first)
 
 
 def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:
@@ -457,10 +573,10 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             super().reset(seed=seed)
         self._playing = True
         self._returned = 0.0
-        return self._show()
+        return self._show(self.games.view(self._index))
 
-    def _show(self) -> tuple[np.ndarray, dict[str, Any]]:
-        observations, masks = self.games.view(self._index)
+    def _show(self, shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
+        observations, masks = shown
         self._mask = masks[0]
         if self.render_mode == "human":
             self.render()
@@ -470,22 +586,22 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         if not self._playing:
             raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
         try:
-            with self.games.unchanged_on_error:
-                rewards, ended = self.games.step(self._index, np.asarray(action).reshape(-1))
+            done = self.games.advance(np.asarray(action).reshape(-1), np.zeros(1, bool), restart=False)
         except IllegalActionError as problem:
             if self.illegal_action == "raise":
                 raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
             return self._lose(str(problem).removeprefix("game 0: "))
-        self._returned += float(rewards[0])
-        self._playing = not ended[0]
-        observation, info = self._show()
-        return observation, float(rewards[0]), bool(ended[0]), False, info
+        reward = float(done.earned[0, self.games.learners[0]])
+        self._returned += reward
+        self._playing = not done.ended[0]
+        observation, info = self._show(done.shown)
+        return observation, reward, bool(done.ended[0]), False, info
 
     def _lose(self, reason: str) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         warnings.warn(f"the game is lost by an illegal action: {reason}", stacklevel=3)
         self.games.states["seat"][0] = OVER
         self._playing = False
-        observation, info = self._show()
+        observation, info = self._show(self.games.view(self._index))
         reward = self.variant.facts.min_return - self._returned
         return observation, reward, True, False, {**info, "illegal_action": reason}
 
@@ -571,7 +687,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self.games.seed_games(np.asarray(given, np.int64), [seeds[i] for i in given])
             self.games.start(index, arrange)
         self._ended[index] = False
-        return self._show({})
+        return self._show({}, self.games.view(self._all))
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """One seed for each game."""
@@ -582,8 +698,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ValueError(f"seed must be a non-negative whole number, {self.num_envs} of them, or None, not {shown(seed)}")
         return list(seed)
 
-    def _show(self, infos: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
-        observations, self._masks = self.games.view(self._all)
+    def _show(self, infos: dict[str, Any], shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
+        observations, self._masks = shown
         everywhere = np.ones(self.num_envs, bool)
         infos.update(
             action_mask=self._masks.copy(),
@@ -599,32 +715,21 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         actions = as_actions(actions, self.num_envs)
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
-        rewards = np.zeros(self.num_envs)
-        ended = np.zeros(self.num_envs, bool)
-        infos: dict[str, Any] = {}
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        with self.games.unchanged_on_error:
-            playing = self._all[~self._ended] if self._ended.any() else self._all
-            if len(playing):
-                rewards[playing], ended[playing] = self.games.step(playing, actions[playing])
-            if self._ended.any():  # next-step reset: games that ended in the last step begin now
-                self.games.start(self._all[self._ended])
-            if same_step and ended.any():
-                infos = self._final(ended)
-                self.games.start(self._all[ended])
-        self._ended = np.zeros(self.num_envs, bool) if same_step else ended.copy()
-        observations, infos = self._show(infos)
-        return observations, rewards, ended, np.zeros(self.num_envs, bool), infos
+        seats = self.games.learners.copy()
+        done = self.games.advance(actions, self._ended, same_step)  # with next-step reset ended games begin now
+        infos = self._final(done.ended, done.finals) if same_step and done.ended.any() else {}
+        self._ended = np.zeros(self.num_envs, bool) if same_step else done.ended.copy()
+        observations, infos = self._show(infos, done.shown)
+        return observations, done.earned[self._all, seats], done.ended, np.zeros(self.num_envs, bool), infos
 
-    def _final(self, ended: np.ndarray) -> dict[str, Any]:
-        """What `infos` says about the games that have ended, before they are dealt again."""
-        index = self._all[ended]
-        final, masks = self.games.view(index)
+    def _final(self, ended: np.ndarray, finals: Finals) -> dict[str, Any]:
+        """What `infos` says about the games that have ended, as they stood before they were dealt again."""
         final_obs = np.full(self.num_envs, None, object)
-        final_masks = np.zeros((self.num_envs, masks.shape[1]), np.int8)
-        for row, i in enumerate(index):
-            final_obs[i] = final[row]
-        final_masks[index] = masks
+        final_masks = np.zeros((self.num_envs, finals.shown.masks.shape[1]), np.int8)
+        for row, i in enumerate(finals.games):
+            final_obs[i] = finals.shown.observations[row]
+        final_masks[finals.games] = finals.shown.masks
         return {
             "final_obs": final_obs,
             "_final_obs": ended.copy(),

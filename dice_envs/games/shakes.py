@@ -334,12 +334,12 @@ def legal(params, state, mask):
             mask[treatment] = 1
         return
     mask[ARGUE] = 1
-    if not _must_argue(params, state):
+    if not must_argue(params, state):
         mask[YIELD] = 1
 
 
 @kernel(allocates=False)
-def _must_argue(params, state):
+def must_argue(params, state):
     """Whether the maester to speak is the last and all others have yielded."""
     if state["spoken"] < params.num_players - 1:
         return False
@@ -354,7 +354,7 @@ def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     if params.physician:
         return below(state, params.num_players)
-    return np.int64(ARGUE) if _must_argue(params, state) else below(state, 2)
+    return np.int64(ARGUE) if must_argue(params, state) else below(state, 2)
 
 
 @kernel(allocates=False, inline=True)
