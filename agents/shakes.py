@@ -163,6 +163,7 @@ class TallyPolicy(OfOneGame, KernelAgent):
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
+        self.check(turn)
         if self.kernel(turn.variant) is None:
             return draw_actions(turn.streams, self.probabilities(turn))
         return super().act(turn)

@@ -3,7 +3,8 @@
 `numba.njit(cache=True)` notices a change only in the function's own file, and never reuses cached closures.
 Here the cache key holds a hash (the stamp) of every source file of `dice_envs`, of the package a kernel lives in and
 of the packages of the kernels that it calls (the rules of a game may be a user's own file), so any edit recompiles.
-A tag in the key, and the names of what a kernel closes over, tell apart kernels that are built by the same function.
+A tag in the key, and the names of what a kernel closes over (with their own), tell apart kernels that are built by the
+same function.
 
 Only this file relies on numba's internals. If they change, kernels still compile and run, but are not
 cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
@@ -105,7 +106,7 @@ class _KernelCache(_Cache):
         names, sources = [f"{function.__module__}.{function.__qualname__}", tag], {function.__code__.co_filename}
         for called in _called(function):
             plain = getattr(called, "py_func", called)
-            names.append(f"{plain.__module__}.{plain.__qualname__}")
+            names.append(identity(called) or f"{plain.__module__}.{plain.__qualname__}")
             sources |= getattr(getattr(called, "_cache", None), "sources", {plain.__code__.co_filename})
         self.sources = frozenset(sources)  # files of the kernel and of all that it calls
         # One hash of the names and the tag keeps the file name short.

@@ -6,6 +6,7 @@ what the learner earned up to its next turn or the end of its game.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
@@ -134,7 +135,7 @@ class SeatGames:
     What an opponent remembers (see `dice_envs.Agent`) is kept from game to game at the same place after the learner's.
     Its match begins when the game is seeded, or when a Pool puts another agent in its place.
 
-    `advance` changes nothing if it fails, be it by wrong input or an opponent's illegal action. Call `start`, `play` and `step`
+    `advance` changes nothing if it fails, be it by wrong input or an opponent's illegal action. Call `start` and `play`
     inside `with games.unchanged_on_error:`; then that is true of them too.
 
     Where all opponents choose by kernels (see `dice_envs.Agent`), a whole `advance` is one compiled loop; otherwise Python
@@ -347,10 +348,12 @@ class SeatGames:
         everything = np.arange(self.num_games)
         actions = as_actions(actions, self.num_games)
         team = self._team()
-        if team is not None:
-            return self._advance_compiled(team, everything, actions, begins, restart)
-        with self.unchanged_on_error:
-            return self._advance_by_asking(everything, actions, begins, restart)
+        # A fault of the learner's is found before anything changes, and `random` makes none: then nothing needs a copy.
+        with self.unchanged_on_error if team is None or team.may_fail else contextlib.nullcontext():
+            if team is None:
+                return self._advance_by_asking(everything, actions, begins, restart)
+            out = self._run(team, everything, actions, begins, restart, show=True)
+            return Step(out.earned, out.ended, out.shown, out.finals)
 
     def _advance_by_asking(self, everything: np.ndarray, actions: np.ndarray, begins: np.ndarray, restart: bool) -> Step:
         earned, ended = np.zeros(self._earned.shape), np.zeros(self.num_games, bool)
@@ -362,16 +365,6 @@ class SeatGames:
         finals = Finals(over, self.learners[over], self.players[over], self.view(over))
         self.start(over)
         return Step(earned, ended, self.view(everything), finals)
-
-    def _advance_compiled(
-        self, team: Team, everything: np.ndarray, actions: np.ndarray, begins: np.ndarray, restart: bool
-    ) -> Step:
-        if team.may_fail:
-            with self.unchanged_on_error:
-                out = self._run(team, everything, actions, begins, restart, show=True)
-        else:
-            out = self._run(team, everything, actions, begins, restart, show=True)
-        return Step(out.earned, out.ended, out.shown, out.finals)
 
     def _run(
         self,
@@ -387,7 +380,10 @@ class SeatGames:
         Raises:
             IllegalActionError: an action of the learner's is not legal; nothing has changed.
             AgentError: an opponent's is; games have changed.
+            ValueError: the pool has lost an agent that still plays.
         """
+        if self.players.max() >= len(team.numbers):
+            raise ValueError(f"a pool's agents that still play cannot be removed: it has only {len(team.numbers)} now")
         variant, facts, count = self.variant, self.variant.facts, len(index)
         ends = count if restart else 0
         out = Advance(
@@ -423,12 +419,6 @@ class SeatGames:
     def _room(self, count: int) -> Shown:
         facts = self.variant.facts
         return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
-
-    def step(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
-        """As `play`, with the rewards of the seat that the learner acted for only, (m,) float64."""
-        seats = self.learners[index]
-        earned, ended = self.play(index, actions)
-        return earned[np.arange(len(index)), seats], ended
 
     def play(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
         """The learner's actions in the games of `index`, and the opponents' answers.

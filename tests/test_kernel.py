@@ -10,7 +10,7 @@ import pytest
 from dice_envs import load
 from dice_envs.batch import compile_kernels
 from dice_envs.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
-from dice_envs.kernel import kernel, package_stamp
+from dice_envs.kernel import identity, kernel, package_stamp
 from tests.conftest import ROOT
 
 FIRST_BID = """
@@ -92,11 +92,17 @@ def test_kernels_are_told_apart_by_what_they_close_over():
     def play(params, state, action):
         state["seat"] = -1
 
+    @kernel
+    def legal(params, state, mask):
+        mask[0] = 1
+
     game = load("thirties")
-    other = dataclasses.replace(game, play=play)
-    loops = [compile_kernels(one).play for one in (game, other, dataclasses.replace(game))]
-    prefixes = [loop._cache._prefix for loop in loops]
-    assert prefixes[0] == prefixes[2] != prefixes[1]
+    others = [dataclasses.replace(game, play=play), dataclasses.replace(game, legal=legal), dataclasses.replace(game)]
+    loops = [compile_kernels(one) for one in (game, *others)]
+    played = [identity(loop.play) for loop in loops]
+    assert played[0] == played[2] == played[3] != played[1]
+    checked = [identity(loop.first_illegal) for loop in loops]  # it calls `legal` by way of another kernel
+    assert checked[0] == checked[1] == checked[3] != checked[2]
 
 
 def test_kernels_of_main_compile_anew_and_run(tmp_path):

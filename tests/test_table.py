@@ -1,5 +1,9 @@
 """Agents that choose by kernels: games between them end exactly as when Python asks each agent, move by move."""
 
+import importlib
+import re
+
+import numba
 import numpy as np
 import pytest
 
@@ -15,7 +19,7 @@ from dice_envs.kernel import kernel
 from dice_envs.seat import SeatGames
 from dice_envs.table import team_of
 from experiments.arena import play_table
-from tests.conftest import scaled
+from tests.conftest import ROOT, scaled
 from tests.variants import IDS, VARIANTS
 
 ROUNDS = scaled(40, 5)  # turns of the learner
@@ -207,6 +211,15 @@ def test_a_kernels_illegal_action_is_named_and_changes_nothing(make):
         play_table(variant, [make(0), faulty], 100, 1)
 
 
+def test_an_agent_of_a_pool_that_still_plays_cannot_be_removed():
+    pool = Pool([Mannered(), Mannered()])
+    games = SeatGames(configure("fatestones"), 20, pool, seat=0)
+    games.start(np.arange(20))
+    del pool.agents[1]
+    with pytest.raises(ValueError, match="agents that still play cannot be removed: it has only 1 now"):
+        games.advance(np.zeros(20, np.int64), np.zeros(20, bool), restart=False)
+
+
 def test_a_learners_illegal_action_changes_nothing():
     games = SeatGames(configure("fatestones"), 5, Mannered(0))
     games.seed_games(np.arange(5), list(range(5)))
@@ -279,3 +292,44 @@ def test_the_check_of_one_action_is_the_mask(name, options):
         if not len(going):
             break
         batch.play(Uniform().act(Turn(variant, batch.states, going, streams[going])), going)
+
+
+@pytest.mark.slow
+def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
+    """It plays the same both ways, and its option counts, with one compilation for all values of it."""
+    (source,) = re.findall(r"## How to add an agent.*?```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    (tmp_path / "cautious_agent.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    cautious = importlib.import_module("cautious_agent").Cautious
+    variant = configure("thirties", num_players=2)
+    made = [cautious(0.0), cautious(0.5), cautious(1.0)]
+    same(history(variant, Pool(made)), history(variant, copies(Pool(made))))
+    (chooser,) = team_of(made, variant).choosers
+    games = scaled(400, 4)
+    tables = [play_table(variant, [agent, made[2]], games, 1).mean() for agent in made[:2]]
+    assert tables[0] != tables[1] or games < 400
+    assert numba.config.DISABLE_JIT or len(chooser.choose.signatures) == 1
+
+
+@pytest.mark.slow
+def test_kernels_of_one_name_that_are_not_cached_are_not_mixed_up():
+    def made(die):
+        @kernel(cache=False)
+        def choose(params, options, state, stream):
+            return min(die, np.int64(state["left"]) - 1)
+
+        class Fixed(KernelAgent):
+            def kernel(self, variant):
+                return AgentKernel(choose)
+
+        return Fixed()
+
+    variant = configure("fatestones")
+    for die in range(2):
+        turn = Turn(variant, Batch(variant, 3, seed=1).states, np.arange(3), new_streams(2, 3))
+        assert made(die).act(turn).tolist() == [die] * 3
+        games = SeatGames(variant, 50, made(die), seat=0)
+        games.start(np.arange(50))
+        games.advance(np.zeros(50, np.int64), np.zeros(50, bool), restart=False)
+        seen = games.states["choices"][games.states["shown_left"] == 3, 1]
+        assert set(seen.tolist()) == {die}

@@ -354,7 +354,9 @@ def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     if params.physician:
         return below(state, params.num_players)
-    return np.int64(ARGUE) if must_argue(params, state) else below(state, 2)
+    must = must_argue(params, state)
+    drawn = below(state, 1 if must else 2)  # drawn in any case, as from a mask
+    return np.int64(ARGUE) if must else drawn
 
 
 @kernel(allocates=False, inline=True)
