@@ -262,10 +262,10 @@ def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, action
     array = as_actions(actions, len(index))
     row = variant.kernels.checked_play(variant.params, states, index, array)
     if row >= 0:
-        raise illegal_action(variant, states[index[row]], int(index[row]), int(array[row]))
+        raise illegal_error(variant, states[index[row]], int(index[row]), int(array[row]))
 
 
-def illegal_action(variant: Variant, state: Any, game: int, action: int) -> IllegalActionError:
+def illegal_error(variant: Variant, state: Any, game: int, action: int) -> IllegalActionError:
     """The error that says why the action cannot be played at a state, in the game of that number."""
     return IllegalActionError(f"game {game}: {explain_illegal(variant, state, action)}")
 

@@ -20,7 +20,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from dice_envs.agent import Agent, AgentError, ask, check_plays, fault_of, fresh_memory, name_of, resolve
-from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, illegal_action, play_checked
+from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, illegal_error, play_checked
 from dice_envs.dice import STREAM, mix, uniform
 from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
 from dice_envs.kernel import kernel
@@ -408,7 +408,7 @@ class SeatGames:
         if row != NO_FAULT:
             game = int(index[row])
             if player == LEARNER:
-                raise illegal_action(variant, self.states[game], game, action)
+                raise illegal_error(variant, self.states[game], game, action)
             raise fault_of(self.agents[player], variant, self.states[game], game, action)
         if show and out.again.any():
             again = index[out.again]
