@@ -20,7 +20,7 @@ from pettingzoo.utils import wrappers
 
 from dice_envs.batch import IllegalActionError, explain_illegal
 from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure, load, shown
-from dice_envs.render import RENDER_MODES, check_mode, render
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
 
@@ -41,7 +41,7 @@ class _Table:
         self.metadata = {
             "name": f"{self.variant.game.name}_v0",
             "render_modes": RENDER_MODES,
-            "render_fps": 2,
+            "render_fps": RENDER_FPS,
             "is_parallelizable": facts.simultaneous,
         }
         self.possible_agents = [f"player_{seat}" for seat in range(facts.num_seats)]
@@ -87,7 +87,7 @@ class _Table:
         if self.render_mode is None:
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
-        return render(self.variant.picture(self._states[0]), self.render_mode)
+        return render(self.variant, self._states[0], None, self.render_mode)
 
     def close(self) -> None:
         """Nothing to release."""

@@ -161,6 +161,7 @@ class Game:
     reroll_hidden: RerollHidden
     describe_action: Callable[[Any, int], str]  # (options, action) → words
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
+    full_picture: Callable[[Any], Picture]  # options → a picture that needs as much room as any; images are of its size
     random_action: RandomAction | None = None  # for games that can draw it faster than from a mask
     reset_options: tuple[str, ...] = ()  # names that `reset(options=...)` of every environment takes
     arrange: Arrange | None = None  # deals the position that they describe
@@ -223,6 +224,10 @@ class Variant:
     def picture(self, state: Any, viewer: int | None = None) -> Picture:
         """What `viewer` sees of one state record; None sees everything."""
         return self.game.picture(self.options, state, viewer)
+
+    def full_picture(self) -> Picture:
+        """A picture that needs as much room as any of this variant, at least."""
+        return self.game.full_picture(self.options)
 
     def changed_options(self) -> dict[str, Any]:
         """The options that differ from their defaults, as plain values."""

@@ -8,11 +8,14 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from stable_baselines3.common.vec_env import VecEnv
 
+from dice_envs.extras import needs
 from dice_envs.game import Game, Variant, single_seat
-from dice_envs.render import render
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
 from dice_envs.seat import Opponents, SeatGames, check_arrays, seat_spaces
+
+with needs("sb3", "dice_envs.sb3"):
+    from stable_baselines3.common.vec_env import VecEnv
 
 __all__ = ["SeatVecEnv", "make_vec_env"]
 
@@ -42,10 +45,11 @@ class SeatVecEnv(VecEnv):
         self_play: float = 0.0,
         **options: Any,
     ) -> None:
+        check_mode(render_mode)
         self.variant = single_seat(game, **options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat, self_play)
         self.render_mode = render_mode
-        self.metadata = {"render_modes": ["ansi", "rgb_array"]}
+        self.metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
         super().__init__(num_envs, *seat_spaces(self.variant))
         self._all = np.arange(num_envs)
         self._masks: np.ndarray | None = None
@@ -171,7 +175,7 @@ class SeatVecEnv(VecEnv):
         return [False for _ in self._get_indices(indices)]
 
     def _draw(self, i: int) -> Any:
-        return render(self.variant.picture(self.games.states[i], int(self.games.learners[i])), self.render_mode)
+        return render(self.variant, self.games.states[i], int(self.games.learners[i]), self.render_mode)
 
     def get_images(self) -> Sequence[np.ndarray | None]:
         return [self._draw(int(i)) for i in self._all] if self.render_mode == "rgb_array" else [None] * self.num_envs

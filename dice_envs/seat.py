@@ -23,7 +23,7 @@ from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_che
 from dice_envs.dice import STREAM, below, choose_weighted, mix, uniform
 from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
 from dice_envs.kernel import kernel
-from dice_envs.render import RENDER_MODES, check_mode, render
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
 
 __all__ = ["Opponents", "Pool", "SeatEnv", "SeatGames", "SeatVectorEnv"]
 
@@ -419,7 +419,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         options: the game's options.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 2}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -500,7 +500,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         if self.render_mode is None:
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
-        return render(self.variant.picture(self.games.states[0], int(self.games.learners[0])), self.render_mode)
+        return render(self.variant, self.games.states[0], int(self.games.learners[0]), self.render_mode)
 
 
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
@@ -517,7 +517,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         others: as for `SeatEnv`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}  # noqa: RUF012 - as VectorEnv has it
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012 - as VectorEnv has it
 
     def __init__(
         self,
@@ -642,5 +642,5 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Each game as its learner sees it; None without a render_mode."""
         if self.render_mode is None:
             return None
-        pictures = (self.variant.picture(self.games.states[i], int(self.games.learners[i])) for i in self._all)
-        return tuple(render(picture, self.render_mode) for picture in pictures)
+        games, learners = self.games.states, self.games.learners
+        return tuple(render(self.variant, games[i], int(learners[i]), self.render_mode) for i in self._all)
