@@ -31,6 +31,7 @@ __all__ = [
     "Game",
     "Picture",
     "Row",
+    "UnknownOptionError",
     "Variant",
     "check_choice",
     "check_faces",
@@ -139,6 +140,18 @@ class Arrange(Protocol):
     def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
 
 
+class UnknownOptionError(ValueError, TypeError):
+    """A game has no such option. A TypeError too, which Python raises for unknown keyword arguments.
+
+    Attributes:
+        option: its name.
+    """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Game:
     """One game: its options, its state and its rules as kernels. See CONTRIBUTING for how to write one.
@@ -180,7 +193,8 @@ class Game:
         known = [field.name for field in dataclasses.fields(self.options)]
         for name in options:
             if name not in known:
-                raise ValueError(f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}")
+                message = f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}"
+                raise UnknownOptionError(message, name)
         return Variant(self, self.options(**{name: _python_value(value) for name, value in options.items()}))
 
 
@@ -240,6 +254,9 @@ class Variant:
         ours, theirs = dataclasses.asdict(self.options), dataclasses.asdict(other.options)
         differ = [name for name in ours if ours[name] != theirs[name]]
         return options_text({name: ours[name] for name in differ}), options_text({name: theirs[name] for name in differ})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variant:
+        return self  # nothing in it changes
 
     def __reduce__(self) -> Any:
         return configure, (self.game.name,), {"options": self.options}

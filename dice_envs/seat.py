@@ -10,7 +10,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -19,9 +19,30 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from dice_envs.agent import Agent, AgentError, ask, check_plays, fresh_memory, name_of, resolve
-from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
+from dice_envs.batch import (
+    ILLEGAL_ACTIONS,
+    MOST_GAMES,
+    IllegalAction,
+    IllegalActionError,
+    as_actions,
+    explain_illegal,
+    forfeit,
+    play_checked,
+    warn_forfeit,
+)
 from dice_envs.dice import STREAM, below, choose_weighted, mix, uniform
-from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
+from dice_envs.game import (
+    OVER,
+    Game,
+    UnknownOptionError,
+    Variant,
+    check_choice,
+    check_range,
+    check_reset_options,
+    check_seed,
+    shown,
+    single_seat,
+)
 from dice_envs.kernel import kernel
 from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
 
@@ -131,8 +152,13 @@ class SeatGames:
             the learner's; or a Pool.
         seat: the learner's seat, or "random" to draw it for each game.
         self_play: the share of games in which the learner has every seat, 0 to 1. Each game is drawn when it starts.
+        illegal_action: "raise": an action of the learner's that is not legal raises IllegalActionError; "lose": it ends its
+            game with the least possible return, so that learners without masks can be used. The first one in a
+            process is warned of.
 
     Attributes:
+        returns: (n, seats) float64, what each seat has been paid since its game began.
+        illegal: why the last `play` has ended games with illegal actions: game → reason.
         exploration: the share of self-play games that start with random moves: one, two, three … with chance 1/2, 1/4, 1/8 …
             Positions that the learner would not come to are then seen too. 0 at first; may be changed between games.
         learners: (n,) int64, the seat that the learner has; where it has all, the one that is to move or moved last.
@@ -148,8 +174,10 @@ class SeatGames:
         opponents: Opponents = "random",
         seat: int | str = "random",
         self_play: float = 0.0,
+        illegal_action: IllegalAction = "raise",
     ) -> None:
         facts = variant.facts
+        check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         check_range("num_envs", num_games, 1, MOST_GAMES)
         check_range("self_play", self_play, 0, 1, whole=False)
         if seat != "random":
@@ -160,6 +188,8 @@ class SeatGames:
         self.num_games = num_games
         self.fixed_seat = -1 if seat == "random" else int(seat)
         self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
+        self.illegal_action = illegal_action
+        self.illegal: dict[int, str] = {}
         self.exploration = 0.0
         self.pool: Pool | None = None
         if isinstance(opponents, Pool):
@@ -181,11 +211,12 @@ class SeatGames:
         self.streams = np.zeros(num_games, STREAM)
         self._shared = np.zeros(num_games, bool)  # where the learner has every seat
         self._earned = np.zeros((num_games, facts.num_seats))  # each seat's rewards since the learner's last turn
+        self.returns = np.zeros((num_games, facts.num_seats))
         # What the opponent at each place after the learner's remembers, as bytes of its own data type.
         remembered = [memory.itemsize for agent in self.agents if (memory := fresh_memory(agent, 0)) is not None]
         self.memories = np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8)
         self.unchanged_on_error = _UnchangedOnError(
-            self.states, self.learners, self.players, self.streams, self._shared, self._earned, self.memories
+            self.states, self.learners, self.players, self.streams, self._shared, self._earned, self.returns, self.memories
         )
         self.seed_games(np.arange(num_games), [None] * num_games)
 
@@ -235,6 +266,7 @@ class SeatGames:
                 for i in index:
                     variant.game.arrange(variant.options, self.states[i], arrange)  # type: ignore[misc]
             self._earned[index] = 0
+            self.returns[index] = 0
             if self.self_play and self.exploration:
                 chosen = np.empty(len(index), bool)
                 _choose_games(self.states, index, self.exploration, chosen)
@@ -327,15 +359,33 @@ class SeatGames:
             ended, (m,) bool.
 
         Raises:
-            IllegalActionError: an action of the learner's is malformed or not legal.
-            AgentError: an opponent's is.
+            IllegalActionError: an action of the learner's is malformed; or it is not legal, and `illegal_action` is "raise".
+            AgentError: an opponent's is malformed or not legal.
         """
-        play_checked(self.variant, self.states, index, actions)
+        if self.illegal_action == "lose":
+            self._play_or_lose(index, as_actions(actions, len(index)))
+        else:
+            play_checked(self.variant, self.states, index, actions)
         self._earned[index] += self.states["rewards"][index, : self.variant.facts.num_seats]
         self._answer(index)
         earned = self._earned[index]
         self._earned[index] = 0
+        self.returns[index] += earned
         return earned, self.ended(index)
+
+    def _play_or_lose(self, index: np.ndarray, actions: np.ndarray) -> None:
+        """Play the legal actions; the games with the others end."""
+        variant = self.variant
+        masks = np.empty((len(index), variant.facts.num_actions), np.int8)
+        variant.kernels.legal(variant.params, self.states, index, masks)
+        exists = (actions >= 0) & (actions < variant.facts.num_actions)
+        legal = exists & (masks[np.arange(len(index)), np.where(exists, actions, 0)] != 0)
+        variant.kernels.play(variant.params, self.states, index[legal], actions[legal])
+        self.illegal = {}
+        for i, action in zip(index[~legal], actions[~legal]):
+            self.illegal[int(i)] = explain_illegal(variant, self.states[i], int(action))
+            forfeit(variant, self.states[i], [self.learners[i]], self.returns[i] + self._earned[i])
+            warn_forfeit()
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of all that determines how started games continue, except the agents themselves."""
@@ -347,6 +397,7 @@ class SeatGames:
             "players": self.players.copy(),
             "streams": self.streams.copy(),
             "earned": self._earned.copy(),
+            "returns": self.returns.copy(),
         }
         return {**kept, "memories": self.memories.copy()} if self.memories.size else kept
 
@@ -375,6 +426,7 @@ class SeatGames:
         self._shared[:] = shared
         self.streams[:] = snapshot["streams"]
         self._earned[:] = snapshot["earned"]
+        self.returns[:] = snapshot["returns"]
         if self.memories.size:
             self.memories[:] = snapshot["memories"]
 
@@ -397,6 +449,20 @@ def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> No
             raise ValueError(f"the snapshot's {name} are not all finite")
 
 
+def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
+    """The variant that an environment of one seat plays.
+
+    Raises:
+        UnknownOptionError: the game has no such option. The words are also Python's for an unknown keyword argument: TorchRL
+            tries the argument `frameskip` and leaves it out when they tell it to.
+        ValueError: an option's value is not allowed.
+    """
+    try:
+        return single_seat(game, **options)
+    except UnknownOptionError as problem:
+        raise UnknownOptionError(f"unexpected keyword argument {problem.option!r}: {problem}", problem.option) from None
+
+
 def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
     """Observation and action space of one seat."""
     facts = variant.facts
@@ -413,9 +479,10 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         opponents: see `SeatGames`.
         seat: the learner's seat, or "random" to draw it for each game.
         render_mode: "human", "ansi", "rgb_array" or None.
-        illegal_action: "lose": an illegal action of the learner ends the game with the least possible return and a
-            warning, so that learners without masks can be used; "raise": it raises IllegalActionError and changes
-            nothing. An opponent's illegal action always raises AgentError and changes nothing.
+        illegal_action: "lose": an action of the learner's that is not legal ends the game with the least possible return, and
+            `info["illegal_action"]` says why, so that learners without masks can be used; the first one in a process is
+            warned of. "raise": it raises IllegalActionError and changes nothing. What is not a whole number always raises
+            that, an opponent's illegal action AgentError.
         options: the game's options.
     """
 
@@ -427,19 +494,16 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
-        illegal_action: Literal["lose", "raise"] = "lose",
+        illegal_action: IllegalAction = "lose",
         **options: Any,
     ) -> None:
         check_mode(render_mode)
-        check_choice("illegal_action", illegal_action, ("lose", "raise"))
-        self.variant = single_seat(game, **options)
-        self.games = SeatGames(self.variant, 1, opponents, seat)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, 1, opponents, seat, illegal_action=illegal_action)
         self.render_mode = render_mode
-        self.illegal_action = illegal_action
         self.observation_space, self.action_space = seat_spaces(self.variant)
         self._index = np.zeros(1, np.int64)
         self._playing = False
-        self._returned = 0.0
         self._mask: np.ndarray | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -456,7 +520,6 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             self.games.start(self._index, options)
             super().reset(seed=seed)
         self._playing = True
-        self._returned = 0.0
         return self._show()
 
     def _show(self) -> tuple[np.ndarray, dict[str, Any]]:
@@ -473,21 +536,12 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             with self.games.unchanged_on_error:
                 rewards, ended = self.games.step(self._index, np.asarray(action).reshape(-1))
         except IllegalActionError as problem:
-            if self.illegal_action == "raise":
-                raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
-            return self._lose(str(problem).removeprefix("game 0: "))
-        self._returned += float(rewards[0])
+            raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
         self._playing = not ended[0]
         observation, info = self._show()
+        if self.games.illegal:
+            info["illegal_action"] = self.games.illegal[0]
         return observation, float(rewards[0]), bool(ended[0]), False, info
-
-    def _lose(self, reason: str) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        warnings.warn(f"the game is lost by an illegal action: {reason}", stacklevel=3)
-        self.games.states["seat"][0] = OVER
-        self._playing = False
-        observation, info = self._show()
-        reward = self.variant.facts.min_return - self._returned
-        return observation, reward, True, False, {**info, "illegal_action": reason}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions as MaskablePPO asks for them, (actions,) bool."""
@@ -506,14 +560,15 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many games of one seat each, stepped together. Game i seeded with s + i runs as `SeatEnv` seeded with s + i.
 
-    `infos["action_mask"]` is (num_envs, actions) int8. An illegal action raises IllegalActionError, an opponent's
-    AgentError, and no game moves.
+    `infos["action_mask"]` is (num_envs, actions) int8. Where an illegal action raises IllegalActionError, and where an
+    opponent's raises AgentError, no game moves. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
 
     Args:
         num_envs: how many games.
         autoreset_mode: "NextStep" (the step after an end deals again and ignores the action), "SameStep" (an ended
             game is dealt again at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
             `options={"reset_mask": ...}`).
+        illegal_action: as for `SeatEnv`, but "raise" unless "lose" is asked for.
         others: as for `SeatEnv`.
     """
 
@@ -527,14 +582,15 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         seat: int | str = "random",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
+        illegal_action: IllegalAction = "raise",
         **options: Any,
     ) -> None:
         check_mode(render_mode)
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
             raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
-        self.variant = single_seat(game, **options)
-        self.games = SeatGames(self.variant, num_envs, opponents, seat)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, illegal_action=illegal_action)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -613,24 +669,37 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 infos = self._final(ended)
                 self.games.start(self._all[ended])
         self._ended = np.zeros(self.num_envs, bool) if same_step else ended.copy()
+        if not same_step and len(playing):
+            infos = self._reasons()
         observations, infos = self._show(infos)
         return observations, rewards, ended, np.zeros(self.num_envs, bool), infos
+
+    def _reasons(self) -> dict[str, Any]:
+        """What `infos` says about illegal actions in the last step."""
+        if not self.games.illegal:
+            return {}
+        reasons = np.full(self.num_envs, None, object)
+        for i, reason in self.games.illegal.items():
+            reasons[i] = reason
+        return {"illegal_action": reasons, "_illegal_action": reasons != None}  # noqa: E711 - entry by entry
 
     def _final(self, ended: np.ndarray) -> dict[str, Any]:
         """What `infos` says about the games that have ended, before they are dealt again."""
         index = self._all[ended]
-        final, masks = self.games.view(index)
+        observations, masks = self.games.view(index)
         final_obs = np.full(self.num_envs, None, object)
-        final_masks = np.zeros((self.num_envs, masks.shape[1]), np.int8)
         for row, i in enumerate(index):
-            final_obs[i] = final[row]
+            final_obs[i] = observations[row]
+        final_masks = np.zeros((self.num_envs, masks.shape[1]), np.int8)
         final_masks[index] = masks
-        return {
-            "final_obs": final_obs,
-            "_final_obs": ended.copy(),
-            "final_info": {"action_mask": final_masks, "_action_mask": ended.copy()},
-            "_final_info": ended.copy(),
+        final_info = {
+            "action_mask": final_masks,
+            "_action_mask": ended.copy(),
+            "seat": np.where(ended, self.games.learners, 0),
+            "_seat": ended.copy(),
+            **self._reasons(),
         }
+        return {"final_obs": final_obs, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, (num_envs, actions) bool."""
