@@ -11,7 +11,7 @@ import numpy as np
 from dice_envs.extras import check_extra
 from dice_envs.game import Picture, Row, Variant, shown
 
-__all__ = ["RENDER_FPS", "RENDER_MODES", "ansi", "check_mode", "frame_size", "render", "rgb_array"]
+__all__ = ["RENDER_FPS", "RENDER_MODES", "ansi", "check_mode", "frame_size", "picture_height", "render", "rgb_array"]
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
 RENDER_FPS = 2  # frames a second in a video: a person reads each of them
@@ -34,7 +34,7 @@ _MOST_DICE = 12  # in a line
 _WIDTH = 816  # pixels: such a line and a gap on each side, as a multiple of 16
 _LINE = 112  # characters: a line of text is 7 pixels a character wide, or less
 _LONGEST_WORD = 12
-_MOST_HEIGHT = 1024  # pixels: pictures that need more, such as 200 dice, are drawn smaller
+MOST_HEIGHT = 1024  # pixels: pictures that need more, such as 200 dice, are drawn smaller
 _FELT = (24, 92, 60)
 
 
@@ -74,11 +74,16 @@ def _height(picture: Picture, lines: Callable[[str], int]) -> int:
     return _TITLE + rows + _NOTE * sum(map(lines, picture.notes)) + _GAP
 
 
+def picture_height(picture: Picture) -> int:
+    """Pixels that a picture needs at its natural size."""
+    return _height(picture, lambda text: len(_wrapped(text)))
+
+
 def frame_size(variant: Variant) -> tuple[int, int]:
     """Height and width in pixels of every image of the variant: multiples of 16, as video encoders want them."""
     # A line that is broken between words holds more than _LINE - _LONGEST_WORD characters.
     height = _height(variant.full_picture(), lambda text: max(1, -(-len(text) // (_LINE - _LONGEST_WORD))))
-    return min(-(-height // 16) * 16, _MOST_HEIGHT), _WIDTH
+    return min(-(-height // 16) * 16, MOST_HEIGHT), _WIDTH
 
 
 def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarray:
@@ -94,7 +99,7 @@ def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarr
     check_pillow()
     from PIL import Image, ImageDraw
 
-    needed = _height(picture, lambda text: len(_wrapped(text)))
+    needed = picture_height(picture)
     height, width = size or (needed, _WIDTH)
     image = Image.new("RGB", (_WIDTH, max(needed, height)), _FELT)
     draw = ImageDraw.Draw(image)
