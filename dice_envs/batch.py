@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dice_envs.dice import choose_from_mask, new_streams, next_u64, uniform
 from dice_envs.game import OVER, Game, Variant, check_range, check_seed, configure
 from dice_envs.kernel import kernel
+from dice_envs.state import clear_rewards, end_game
 
-__all__ = ["Batch", "IllegalActionError", "Kernels", "compile_check", "compile_kernels"]
+__all__ = [
+    "Batch",
+    "IllegalAction",
+    "IllegalActionError",
+    "Kernels",
+    "compile_check",
+    "compile_kernels",
+    "forfeit",
+    "warn_forfeit",
+]
 
 MOST_GAMES = 2**31  # in one batch
 
 
 class IllegalActionError(ValueError):
     """An action that is malformed or not legal now. Nothing has changed."""
+
+
+# What an action that is not legal now does, in every environment. "raise": it raises IllegalActionError and changes nothing.
+# "lose": it ends the game with the least possible return, so that learners without masks can be used. What is not a whole
+# number raises in both.
+IllegalAction: TypeAlias = Literal["lose", "raise"]
+ILLEGAL_ACTIONS = ("lose", "raise")
 
 
 class Kernels(NamedTuple):
@@ -281,6 +299,38 @@ def as_actions(actions: Any, count: int) -> np.ndarray:
             f"actions must be {count} integers, one for each game, not {array.dtype} of shape {array.shape}"
         )
     return array.astype(np.int64)
+
+
+def forfeit(variant: Variant, state: Any, seats: Sequence[int], returns: Sequence[float] | np.ndarray) -> None:
+    """End a game in which these seats have acted against the rules. `state` is modified in place.
+
+    They earn what leaves them with the least possible return; the other seats earn nothing more.
+
+    Args:
+        variant: the game.
+        state: one record.
+        seats: those who lose.
+        returns: what each seat of the game has earned so far.
+    """
+    clear_rewards(state)
+    for seat in seats:
+        state["rewards"][seat] = variant.facts.min_return - returns[seat]
+    end_game(state, variant.facts.num_seats)
+
+
+_warned = False
+
+
+def warn_forfeit() -> None:
+    """Warn that an illegal action has ended a game, once per process: a learner without masks ends many."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "an illegal action has ended a game with the least possible return, as illegal_action='lose' says; "
+            "info['action_mask'] tells what is legal, info['illegal_action'] what was wrong (this is said once)",
+            stacklevel=2,
+        )
 
 
 def explain_illegal(variant: Variant, state: Any, action: int) -> str:

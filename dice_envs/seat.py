@@ -11,7 +11,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -20,11 +20,33 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from dice_envs.agent import Agent, AgentError, ask, check_plays, fault_of, fresh_memory, name_of, resolve
-from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, illegal_error, play_checked
+from dice_envs.batch import (
+    ILLEGAL_ACTIONS,
+    MOST_GAMES,
+    IllegalAction,
+    IllegalActionError,
+    as_actions,
+    explain_illegal,
+    forfeit,
+    illegal_error,
+    play_checked,
+    warn_forfeit,
+)
 from dice_envs.dice import STREAM, mix, uniform
-from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
+from dice_envs.game import (
+    OVER,
+    Game,
+    UnknownOptionError,
+    Variant,
+    check_choice,
+    check_range,
+    check_reset_options,
+    check_seed,
+    shown,
+    single_seat,
+)
 from dice_envs.kernel import kernel
-from dice_envs.render import RENDER_MODES, check_mode, render
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
 from dice_envs.table import (
     LEARNER,
     NO_FAULT,
@@ -148,8 +170,13 @@ class SeatGames:
             the learner's; or a Pool.
         seat: the learner's seat, or "random" to draw it for each game.
         self_play: the share of games in which the learner has every seat, 0 to 1. Each game is drawn when it starts.
+        illegal_action: "raise": an action of the learner's that is not legal raises IllegalActionError; "lose": it ends its
+            game with the least possible return, so that learners without masks can be used. The first one in a
+            process is warned of.
 
     Attributes:
+        returns: (n, seats) float64, what each seat has been paid since its game began.
+        illegal: why the last `play` has ended games with illegal actions: game → reason.
         exploration: the share of self-play games that start with random moves: one, two, three … with chance 1/2, 1/4, 1/8 …
             Positions that the learner would not come to are then seen too. 0 at first; may be changed between games.
         learners: (n,) int64, the seat that the learner has; where it has all, the one that is to move or moved last.
@@ -165,8 +192,10 @@ class SeatGames:
         opponents: Opponents = "random",
         seat: int | str = "random",
         self_play: float = 0.0,
+        illegal_action: IllegalAction = "raise",
     ) -> None:
         facts = variant.facts
+        check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         check_range("num_envs", num_games, 1, MOST_GAMES)
         check_range("self_play", self_play, 0, 1, whole=False)
         if seat != "random":
@@ -177,6 +206,8 @@ class SeatGames:
         self.num_games = num_games
         self.fixed_seat = -1 if seat == "random" else int(seat)
         self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
+        self.illegal_action = illegal_action
+        self.illegal: dict[int, str] = {}
         self.exploration = 0.0
         self.pool: Pool | None = None
         if isinstance(opponents, Pool):
@@ -199,11 +230,12 @@ class SeatGames:
         self._shared = np.zeros(num_games, bool)  # where the learner has every seat
         self._earned = np.zeros((num_games, facts.num_seats))  # each seat's rewards since the learner's last turn
         self._seats = Seats(self.learners, self.players, self._shared, self._earned)
+        self.returns = np.zeros((num_games, facts.num_seats))
         # What the opponent at each place after the learner's remembers, as bytes of its own data type.
         remembered = [memory.itemsize for agent in self.agents if (memory := fresh_memory(agent, 0)) is not None]
         self.memories = np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8)
         self.unchanged_on_error = _UnchangedOnError(
-            self.states, self.learners, self.players, self.streams, self._shared, self._earned, self.memories
+            self.states, self.learners, self.players, self.streams, self._shared, self._earned, self.returns, self.memories
         )
         self.seed_games(np.arange(num_games), [None] * num_games)
 
@@ -244,6 +276,7 @@ class SeatGames:
         team = None if arranged else self._team()
         start = self._start
         while len(index):
+            self.returns[index] = 0
             if team is not None:
                 index = index[self._run(team, index, None, np.ones(len(index), bool)).again]
                 continue
@@ -348,12 +381,32 @@ class SeatGames:
         everything = np.arange(self.num_games)
         actions = as_actions(actions, self.num_games)
         team = self._team()
-        # A fault of the learner's is found before anything changes, and `random` makes none: then nothing needs a copy.
-        with self.unchanged_on_error if team is None or team.may_fail else contextlib.nullcontext():
-            if team is None:
+        reasons = self.illegal
+        self.illegal = {}
+        try:
+            if team is not None:
+                try:
+                    return self._advance_compiled(team, everything, actions, begins, restart)
+                except IllegalActionError:  # nothing has changed
+                    if self.illegal_action == "raise":
+                        raise
+            with self.unchanged_on_error:
                 return self._advance_by_asking(everything, actions, begins, restart)
+        except BaseException:
+            self.illegal = reasons
+            raise
+
+    def _advance_compiled(
+        self, team: Team, everything: np.ndarray, actions: np.ndarray, begins: np.ndarray, restart: bool
+    ) -> Step:
+        # A fault of the learner's is found before anything changes, and `random` makes none: then nothing needs a copy.
+        with self.unchanged_on_error if team.may_fail else contextlib.nullcontext():
             out = self._run(team, everything, actions, begins, restart, show=True)
-            return Step(out.earned, out.ended, out.shown, out.finals)
+        self.returns += out.earned
+        finals = out.finals._replace(returns=self.returns[out.finals.games])
+        self.returns[out.finals.games] = 0
+        self.returns[begins] = 0
+        return Step(out.earned, out.ended, out.shown, finals)
 
     def _advance_by_asking(self, everything: np.ndarray, actions: np.ndarray, begins: np.ndarray, restart: bool) -> Step:
         earned, ended = np.zeros(self._earned.shape), np.zeros(self.num_games, bool)
@@ -362,7 +415,7 @@ class SeatGames:
             earned[playing], ended[playing] = self.play(playing, actions[playing])
         self.start(everything[begins])
         over = everything[ended] if restart else everything[:0]
-        finals = Finals(over, self.learners[over], self.players[over], self.view(over))
+        finals = Finals(over, self.learners[over], self.players[over], self.returns[over], self.view(over))
         self.start(over)
         return Step(earned, ended, self.view(everything), finals)
 
@@ -395,6 +448,7 @@ class SeatGames:
                 np.empty(ends, np.int64),
                 np.empty(ends, np.int64),
                 np.empty((ends, facts.num_seats), np.int64),
+                np.empty((ends, facts.num_seats)),
                 self._room(ends),
             ),
         )
@@ -428,15 +482,33 @@ class SeatGames:
             ended, (m,) bool.
 
         Raises:
-            IllegalActionError: an action of the learner's is malformed or not legal.
-            AgentError: an opponent's is.
+            IllegalActionError: an action of the learner's is malformed; or it is not legal, and `illegal_action` is "raise".
+            AgentError: an opponent's is malformed or not legal.
         """
-        play_checked(self.variant, self.states, index, actions)
+        if self.illegal_action == "lose":
+            self._play_or_lose(index, as_actions(actions, len(index)))
+        else:
+            play_checked(self.variant, self.states, index, actions)
         self._earned[index] += self.states["rewards"][index, : self.variant.facts.num_seats]
         self._answer(index)
         earned = self._earned[index]
         self._earned[index] = 0
+        self.returns[index] += earned
         return earned, self.ended(index)
+
+    def _play_or_lose(self, index: np.ndarray, actions: np.ndarray) -> None:
+        """Play the legal actions; the games with the others end."""
+        variant = self.variant
+        masks = np.empty((len(index), variant.facts.num_actions), np.int8)
+        variant.kernels.legal(variant.params, self.states, index, masks)
+        exists = (actions >= 0) & (actions < variant.facts.num_actions)
+        legal = exists & (masks[np.arange(len(index)), np.where(exists, actions, 0)] != 0)
+        variant.kernels.play(variant.params, self.states, index[legal], actions[legal])
+        self.illegal = {}
+        for i, action in zip(index[~legal], actions[~legal]):
+            self.illegal[int(i)] = explain_illegal(variant, self.states[i], int(action))
+            forfeit(variant, self.states[i], [self.learners[i]], self.returns[i] + self._earned[i])
+            warn_forfeit()
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of all that determines how started games continue, except the agents themselves."""
@@ -448,6 +520,7 @@ class SeatGames:
             "players": self.players.copy(),
             "streams": self.streams.copy(),
             "earned": self._earned.copy(),
+            "returns": self.returns.copy(),
         }
         return {**kept, "memories": self.memories.copy()} if self.memories.size else kept
 
@@ -476,6 +549,7 @@ class SeatGames:
         self._shared[:] = shared
         self.streams[:] = snapshot["streams"]
         self._earned[:] = snapshot["earned"]
+        self.returns[:] = snapshot["returns"]
         if self.memories.size:
             self.memories[:] = snapshot["memories"]
 
@@ -488,9 +562,8 @@ class SeatGames:
 
 def _rows(finals: Finals, count: int) -> Finals:
     """The first rows, as copies that do not hold on to the rest."""
-    games, learners, players, shown = finals
-    first = Shown(*(array[:count].copy() for array in shown))
-    return Finals(games[:count].copy(), learners[:count].copy(), players[:count].copy(), first)
+    games, learners, players, returns = (array[:count].copy() for array in finals[:-1])
+    return Finals(games, learners, players, returns, Shown(*(array[:count].copy() for array in finals.shown)))
 
 
 def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:
@@ -501,6 +574,20 @@ def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> No
             raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
         if given.dtype.kind == "f" and not np.isfinite(given).all():
             raise ValueError(f"the snapshot's {name} are not all finite")
+
+
+def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
+    """The variant that an environment of one seat plays.
+
+    Raises:
+        UnknownOptionError: the game has no such option. The words are also Python's for an unknown keyword argument: TorchRL
+            tries the argument `frameskip` and leaves it out when they tell it to.
+        ValueError: an option's value is not allowed.
+    """
+    try:
+        return single_seat(game, **options)
+    except UnknownOptionError as problem:
+        raise UnknownOptionError(f"unexpected keyword argument {problem.option!r}: {problem}", problem.option) from None
 
 
 def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
@@ -519,13 +606,14 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         opponents: see `SeatGames`.
         seat: the learner's seat, or "random" to draw it for each game.
         render_mode: "human", "ansi", "rgb_array" or None.
-        illegal_action: "lose": an illegal action of the learner ends the game with the least possible return and a
-            warning, so that learners without masks can be used; "raise": it raises IllegalActionError and changes
-            nothing. An opponent's illegal action always raises AgentError and changes nothing.
+        illegal_action: "lose": an action of the learner's that is not legal ends the game with the least possible return, and
+            `info["illegal_action"]` says why, so that learners without masks can be used; the first one in a process is
+            warned of. "raise": it raises IllegalActionError and changes nothing. What is not a whole number always raises
+            that, an opponent's illegal action AgentError.
         options: the game's options.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 2}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -533,19 +621,16 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
-        illegal_action: Literal["lose", "raise"] = "lose",
+        illegal_action: IllegalAction = "lose",
         **options: Any,
     ) -> None:
         check_mode(render_mode)
-        check_choice("illegal_action", illegal_action, ("lose", "raise"))
-        self.variant = single_seat(game, **options)
-        self.games = SeatGames(self.variant, 1, opponents, seat)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, 1, opponents, seat, illegal_action=illegal_action)
         self.render_mode = render_mode
-        self.illegal_action = illegal_action
         self.observation_space, self.action_space = seat_spaces(self.variant)
         self._index = np.zeros(1, np.int64)
         self._playing = False
-        self._returned = 0.0
         self._mask: np.ndarray | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -562,7 +647,6 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             self.games.start(self._index, options)
             super().reset(seed=seed)
         self._playing = True
-        self._returned = 0.0
         return self._show(self.games.view(self._index))
 
     def _show(self, shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
@@ -578,22 +662,13 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         try:
             done = self.games.advance(np.asarray(action).reshape(-1), np.zeros(1, bool), restart=False)
         except IllegalActionError as problem:
-            if self.illegal_action == "raise":
-                raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
-            return self._lose(str(problem).removeprefix("game 0: "))
-        reward = float(done.earned[0, self.games.learners[0]])
-        self._returned += reward
+            raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
         self._playing = not done.ended[0]
         observation, info = self._show(done.shown)
+        if self.games.illegal:
+            info["illegal_action"] = self.games.illegal[0]
+        reward = float(done.earned[0, self.games.learners[0]])
         return observation, reward, bool(done.ended[0]), False, info
-
-    def _lose(self, reason: str) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        warnings.warn(f"the game is lost by an illegal action: {reason}", stacklevel=3)
-        self.games.states["seat"][0] = OVER
-        self._playing = False
-        observation, info = self._show(self.games.view(self._index))
-        reward = self.variant.facts.min_return - self._returned
-        return observation, reward, True, False, {**info, "illegal_action": reason}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions as MaskablePPO asks for them, (actions,) bool."""
@@ -606,24 +681,25 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         if self.render_mode is None:
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
-        return render(self.variant.picture(self.games.states[0], int(self.games.learners[0])), self.render_mode)
+        return render(self.variant, self.games.states[0], int(self.games.learners[0]), self.render_mode)
 
 
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many games of one seat each, stepped together. Game i seeded with s + i runs as `SeatEnv` seeded with s + i.
 
-    `infos["action_mask"]` is (num_envs, actions) int8. An illegal action raises IllegalActionError, an opponent's
-    AgentError, and no game moves.
+    `infos["action_mask"]` is (num_envs, actions) int8. Where an illegal action raises IllegalActionError, and where an
+    opponent's raises AgentError, no game moves. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
 
     Args:
         num_envs: how many games.
         autoreset_mode: "NextStep" (the step after an end deals again and ignores the action), "SameStep" (an ended
             game is dealt again at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
             `options={"reset_mask": ...}`).
+        illegal_action: as for `SeatEnv`, but "raise" unless "lose" is asked for.
         others: as for `SeatEnv`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}  # noqa: RUF012 - as VectorEnv has it
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012 - as VectorEnv has it
 
     def __init__(
         self,
@@ -633,14 +709,15 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         seat: int | str = "random",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
+        illegal_action: IllegalAction = "raise",
         **options: Any,
     ) -> None:
         check_mode(render_mode)
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
             raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
-        self.variant = single_seat(game, **options)
-        self.games = SeatGames(self.variant, num_envs, opponents, seat)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, illegal_action=illegal_action)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -710,22 +787,37 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         done = self.games.advance(actions, self._ended, same_step)  # with next-step reset ended games begin now
         infos = self._final(done.ended, done.finals) if same_step and done.ended.any() else {}
         self._ended = np.zeros(self.num_envs, bool) if same_step else done.ended.copy()
+        if not same_step:
+            infos = self._reasons()
         observations, infos = self._show(infos, done.shown)
         return observations, done.earned[self._all, seats], done.ended, np.zeros(self.num_envs, bool), infos
+
+    def _reasons(self) -> dict[str, Any]:
+        """What `infos` says about illegal actions in the last step."""
+        if not self.games.illegal:
+            return {}
+        reasons = np.full(self.num_envs, None, object)
+        for i, reason in self.games.illegal.items():
+            reasons[i] = reason
+        return {"illegal_action": reasons, "_illegal_action": reasons != None}  # noqa: E711 - entry by entry
 
     def _final(self, ended: np.ndarray, finals: Finals) -> dict[str, Any]:
         """What `infos` says about the games that have ended, as they stood before they were dealt again."""
         final_obs = np.full(self.num_envs, None, object)
-        final_masks = np.zeros((self.num_envs, finals.shown.masks.shape[1]), np.int8)
         for row, i in enumerate(finals.games):
             final_obs[i] = finals.shown.observations[row]
+        final_masks = np.zeros((self.num_envs, finals.shown.masks.shape[1]), np.int8)
         final_masks[finals.games] = finals.shown.masks
-        return {
-            "final_obs": final_obs,
-            "_final_obs": ended.copy(),
-            "final_info": {"action_mask": final_masks, "_action_mask": ended.copy()},
-            "_final_info": ended.copy(),
+        final_seats = np.zeros(self.num_envs, np.int64)
+        final_seats[finals.games] = finals.learners
+        final_info = {
+            "action_mask": final_masks,
+            "_action_mask": ended.copy(),
+            "seat": final_seats,
+            "_seat": ended.copy(),
+            **self._reasons(),
         }
+        return {"final_obs": final_obs, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, (num_envs, actions) bool."""
@@ -737,5 +829,5 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Each game as its learner sees it; None without a render_mode."""
         if self.render_mode is None:
             return None
-        pictures = (self.variant.picture(self.games.states[i], int(self.games.learners[i])) for i in self._all)
-        return tuple(render(picture, self.render_mode) for picture in pictures)
+        games, learners = self.games.states, self.games.learners
+        return tuple(render(self.variant, games[i], int(learners[i]), self.render_mode) for i in self._all)

@@ -174,12 +174,14 @@ class Finals(NamedTuple):
         games: (m,) int64, which of the games they are.
         learners: (m,) int64.
         players: (m, seats) int64.
+        returns: (m, seats) float64, what each seat has been paid in all; for who runs the loop to write.
         shown: a row for each of them.
     """
 
     games: np.ndarray
     learners: np.ndarray
     players: np.ndarray
+    returns: np.ndarray
     shown: Shown
 
 

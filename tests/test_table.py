@@ -79,6 +79,7 @@ def history(variant, opponents, seed=3, **arguments):
             done.finals.games,
             done.finals.learners,
             done.finals.players,
+            done.finals.returns,
             *done.finals.shown,
         ]
         seen += [*games.snapshot().values()]

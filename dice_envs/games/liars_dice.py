@@ -604,6 +604,23 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     return Picture("Liar's Dice", tuple(rows), tuple(notes))
 
 
+def _full_picture(options: Options) -> Picture:
+    """Every seat has all its dice and has bid as often as a seat can: its share of the bids when only few seats are left."""
+    n, dice = options.num_players, options.dice_per_seat
+    each = 1 if options.raise_rule == "quantity" else options.num_faces
+    in_play = np.cumsum(sorted(dice, reverse=True))
+    most_bids = max(-(-int(in_play[seats - 1]) * each // seats) for seats in range(2, n + 1))
+    last_bid = sum(dice) * options.num_faces - 1
+    state = np.zeros((), STATE)
+    state["in_round"][:n] = 1
+    state["counts"][:n, options.num_faces - 1] = dice
+    state["shown"][:] = state["counts"]
+    state["num_bids"] = n * most_bids  # at most MAX_BIDS: a seat has at most MAX_DICE dice, so its share is that of one seat
+    state["bids"] = last_bid
+    state["bid"] = state["shown_bid"] = last_bid
+    return _picture(options, state, None)
+
+
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     """`{"dice": [[faces of seat 0], ...]}` sets the first round's dice."""
     hands = wanted["dice"]
@@ -629,6 +646,7 @@ GAME = Game(
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
     picture=_picture,
+    full_picture=_full_picture,
     random_action=random_action,
     is_legal=is_legal,
     reset_options=("dice",),
