@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dice_envs.agent_kernel import AgentKernel, compile_choices, random_choice
+from dice_envs.agent_kernel import AgentKernel, Chooser, compile_choices, random_choice
 from dice_envs.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.dice import choose_weighted
 from dice_envs.game import Game, Variant, shown
@@ -113,8 +113,8 @@ class Turn:
         return np.random.default_rng(seeds)
 
     def choose(self, offered: AgentKernel) -> np.ndarray:
-        """What a kernel chooses, (n,) int64. It draws from `streams` in place, and is shown nothing that is hidden."""
-        choose_all = compile_choices(self.game, offered.choose)
+        """What a kernel chooses, (n,) int64. It draws from `streams` in place."""
+        choose_all = compile_choices(self.game, Chooser(offered.choose, bool(offered.reads_hidden)))
         sample, actions = np.empty(1, self.game.state), np.empty(len(self), np.int64)
         options = np.atleast_1d(offered.options)
         choose_all(self.params, options, self._true_states, self._index, self.streams, sample, actions)

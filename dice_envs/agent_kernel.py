@@ -84,14 +84,14 @@ def compile_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable
 
     if len(choosers) == 1:
 
-        @decorate
+        @decorate(merge=True)
         def only(number, row, params, options, state, stream, sample):
             return first(params, options[0][row], state, stream, sample)
 
         return only, decorate
     rest, _ = compile_chooser(game, choosers[1:])
 
-    @decorate
+    @decorate(merge=True)
     def either(number, row, params, options, state, stream, sample):
         if number == 0:
             return first(params, options[0][row], state, stream, sample)
@@ -101,12 +101,9 @@ def compile_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable
 
 
 @functools.cache
-def compile_choices(game: Game, choose: Callable[..., int]) -> Callable[..., None]:
-    """The loop behind `Turn.choose`: `(params, options, states, index, streams, sample, out)`.
-
-    It always chooses on samples: a kernel that breaks its promise plays otherwise here than in the loops that trust it.
-    """
-    one, decorate = compile_chooser(game, (Chooser(choose, reads_hidden=True),))
+def compile_choices(game: Game, chooser: Chooser) -> Callable[..., None]:
+    """The loop behind `Turn.choose`: `(params, options, states, index, streams, sample, out)`."""
+    one, decorate = compile_chooser(game, (chooser,))
 
     @decorate
     def choose_all(params, options, states, index, streams, sample, out):

@@ -227,6 +227,8 @@ def kernel(
             when small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
         inline: True to copy the kernel's code into every caller, which saves passing its many parameters in a loop.
             (numba's own option `forceinline`; ignored where it is unknown.)
+        merge: True for a kernel with one caller, of which it is then compiled as a part. (numba's `inline="always"`.)
+            Every kernel that stands for itself is optimised once more in each of its callers, which takes long.
 
     Returns:
         A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. Type checkers see the function's own type, so

@@ -44,13 +44,14 @@ ALONE = {
 
 
 class Asked:
-    """An agent without its kernel, so that Python asks it."""
+    """An agent that does not offer its kernel, so that Python asks it; and that is shown samples, whatever it promises."""
 
     def __init__(self, agent):
-        self.agent = agents.make(agent) if isinstance(agent, str) else agent
+        self.agent = agent
 
     def act(self, turn):
-        return self.agent.act(turn)
+        offered = self.agent.kernel(turn.variant)
+        return turn.choose(offered._replace(reads_hidden=True))
 
 
 def copies(opponents):
