@@ -1,4 +1,4 @@
-"""Many games at once. The only place that loops over states; every environment is built on it."""
+"""Many games at once: the loops over states that every environment is built on. `dice_envs.table` has those with agents."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _generate(pool, words):
 def new_streams(seed: int | np.random.SeedSequence | None, n: int) -> np.ndarray:
     """n independent streams, as a (n,) array of `STREAM`, from one seed (None: fresh entropy).
 
-    They are `SeedSequence.generate_state(n, np.uint64)`, which NumPy itself takes 80 times as long to compute.
+    They are `SeedSequence.generate_state(n, np.uint64)`, computed by a kernel, many times as fast.
     """
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     words = np.empty(2 * n, np.uint32)

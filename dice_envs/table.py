@@ -14,6 +14,7 @@ from dice_envs.batch import compile_check
 from dice_envs.dice import STREAM, below, choose_weighted, uniform
 from dice_envs.game import OVER, Game, Variant, shown
 from dice_envs.kernel import identity, kernel
+from dice_envs.state import relative_seat
 
 __all__ = [
     "LEARNER",
@@ -334,7 +335,7 @@ def _compile_games(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., N
                 deal(params, state)
                 shift = (shifts[i] + place) % seats
                 while state["seat"] != OVER:
-                    agent = (np.int64(state["seat"]) - shift) % seats
+                    agent = relative_seat(np.int64(state["seat"]), shift, seats)
                     action = choose(numbers[agent, 0], numbers[agent, 1], params, options, state, streams[agent, i], sample)
                     if careful and not may_play(params, state, action, mask):
                         fault[0] = i
@@ -343,7 +344,7 @@ def _compile_games(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., N
                         return
                     play(params, state, action)
                     for each in range(seats):
-                        returns[i, place, (each - shift) % seats] += state["rewards"][each]
+                        returns[i, place, relative_seat(each, shift, seats)] += state["rewards"][each]
 
     loop: Callable[..., None] = play_all
     return loop

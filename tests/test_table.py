@@ -9,15 +9,17 @@ import pytest
 
 import agents
 from agents.liars_dice import Numbers
+from agents.thirties import named
 from dice_envs import AgentError, IllegalActionError, Pool, Uniform, configure, names
 from dice_envs.agent import KernelAgent, Turn
 from dice_envs.agent_kernel import AgentKernel
 from dice_envs.batch import Batch, compile_check
-from dice_envs.dice import below, new_streams
+from dice_envs.dice import below, faces_of, new_streams
+from dice_envs.exact.thirties import Rules
 from dice_envs.game import OVER
 from dice_envs.kernel import kernel
 from dice_envs.seat import SeatGames
-from dice_envs.table import team_of
+from dice_envs.table import compile_advance, team_of
 from experiments.arena import play_table
 from tests.conftest import ROOT, scaled
 from tests.variants import IDS, VARIANTS
@@ -306,11 +308,11 @@ def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
     variant = configure("thirties", num_players=2)
     made = [cautious(0.0), cautious(0.5), cautious(1.0)]
     same(history(variant, Pool(made)), history(variant, copies(Pool(made))))
-    (chooser,) = team_of(made, variant).choosers
+    loop = compile_advance(variant.game, team_of(made, variant).choosers)
     games = scaled(400, 4)
-    tables = [play_table(variant, [agent, made[2]], games, 1).mean() for agent in made[:2]]
+    tables = [play_table(variant, [agent, made[2]], games, 1)[:, 0].mean() for agent in made[:2]]
     assert tables[0] != tables[1] or games < 400
-    assert numba.config.DISABLE_JIT or len(chooser.choose.signatures) == 1
+    assert numba.config.DISABLE_JIT or len(loop.signatures) == 1
 
 
 @pytest.mark.slow
@@ -335,3 +337,32 @@ def test_kernels_of_one_name_that_are_not_cached_are_not_mixed_up():
         games.advance(np.zeros(50, np.int64), np.zeros(50, bool), restart=False)
         seen = games.states["choices"][games.states["shown_left"] == 3, 1]
         assert set(seen.tolist()) == {die}
+
+
+@pytest.mark.parametrize("strategy", ["sixes", "fives_and_sixes", "beginner", "heuristic"])
+@pytest.mark.parametrize("options", [{}, {"num_dice": 3, "num_faces": 8}], ids=["six dice", "three of eight faces"])
+def test_a_strategy_plays_by_its_kernel_as_it_says(strategy, options):
+    """In positions along a random game, with any number of dice on the table."""
+    variant = configure("thirties", num_players=1, **options)
+    agent, states = agents.make(f"thirties:{strategy}"), Batch(variant, scaled(60, 4), seed=1).states
+    says, streams, seen = named(Rules.of(variant.options), strategy), new_streams(2, len(states)), set()
+    for _ in range(variant.options.num_dice):
+        everything = np.flatnonzero(states["seat"] != OVER)
+        turn = Turn(variant, states, everything, streams[everything])
+        throws = [faces_of(state["counts"]) for state in states[everything]]
+        assert agent.act(turn).tolist() == [says(throw) for throw in throws]
+        seen |= {len(throw) for throw in throws}
+        variant.kernels.play(
+            variant.params, states, everything, np.maximum(states["thrown"][everything].astype(np.int64) - 1, 0)
+        )
+    assert seen == set(range(1, variant.options.num_dice + 1))
+
+
+@pytest.mark.parametrize(
+    "spec", ["greedy", "ucb", "thompson", "argument", "dogmatic", "strongest", "highest", "shuffled", "numbers"]
+)
+def test_an_agent_with_a_kernel_refuses_other_games(spec):
+    variant = configure("thirties")
+    turn = Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
+    with pytest.raises(ValueError, match=f"{spec} plays .* only, not thirties"):
+        agents.make(spec).act(turn)
