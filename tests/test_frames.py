@@ -136,7 +136,6 @@ def test_videos(name, tmp_path, monkeypatch):
     """Gymnasium's and SB3's recorders, each of a game or a few."""
     pytest.importorskip("moviepy")
     from gymnasium.wrappers import HumanRendering, RecordVideo
-    from gymnasium.wrappers.vector import RecordVideo as RecordVectorVideo
     from stable_baselines3.common.vec_env import VecVideoRecorder
 
     identifier = f"dice_envs/{load(name).env_name}-v0"
@@ -156,15 +155,18 @@ def test_videos(name, tmp_path, monkeypatch):
     assert shape[0] >= 29
     assert change > 0
 
-    vector = gymnasium.make_vec(identifier, num_envs=3, render_mode="rgb_array")
-    vector = RecordVectorVideo(vector, str(tmp_path / "many"), step_trigger=lambda step: step == 0, video_length=10)
-    _, infos = vector.reset(seed=1)
-    for _ in range(15):
-        *_, infos = vector.step(infos["action_mask"].argmax(axis=1))
-    vector.close()
-    shape, change = video(tmp_path / "many")
-    assert min(shape[1:]) >= min(size)
-    assert change > 0
+    if hasattr(gymnasium.wrappers.vector, "RecordVideo"):  # Gymnasium 1.2 or later
+        vector = gymnasium.make_vec(identifier, num_envs=3, render_mode="rgb_array")
+        vector = gymnasium.wrappers.vector.RecordVideo(
+            vector, str(tmp_path / "many"), step_trigger=lambda step: step == 0, video_length=10
+        )
+        _, infos = vector.reset(seed=1)
+        for _ in range(15):
+            *_, infos = vector.step(infos["action_mask"].argmax(axis=1))
+        vector.close()
+        shape, change = video(tmp_path / "many")
+        assert min(shape[1:]) >= min(size)
+        assert change > 0
 
     venv = dice_envs.sb3.make_vec_env(name, 2, render_mode="rgb_array", seed=1)
     venv = VecVideoRecorder(venv, str(tmp_path / "sb3"), record_video_trigger=lambda step: step == 0, video_length=10)
