@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train test test-slow test-bounds test-interpreted test-rllib lint format types golden stubs clean
+.PHONY: train test test-slow test-bounds test-interpreted test-rllib test-lowest test-newest lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,24 @@ $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable . "ray[rllib]" torch pytest
 	touch $@
 
+# What other people's code sees of the package, with the oldest versions that pyproject.toml allows and with the newest ones.
+INTERFACES = conformance extras frames illegal_action seat
+INSTALL_INTERFACES = install --quiet --editable ".[experiments]" pytest pytest-xdist hypothesis
+test-lowest: $(VENV)-lowest/.installed
+	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow" $(INTERFACES:%=tests/test_%.py)
+
+$(VENV)-lowest/.installed: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --constraint constraints-lowest.txt
+	touch $@
+
+# Asks for the newest versions each time. Only torch is held, to the build of constraints.txt.
+test-newest:
+	test -x $(VENV)-newest/bin/python || $(PYTHON) -m venv $(VENV)-newest
+	grep "^torch==" constraints.txt > $(VENV)-newest/torch.txt
+	$(VENV)-newest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
+	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow" $(INTERFACES:%=tests/test_%.py)
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,4 +79,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.stubs
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-rllib $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache

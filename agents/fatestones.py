@@ -1,4 +1,4 @@
-"""Players of FateStones: an optimal mixed strategy, and the best response to an opponent."""
+"""Players of FateStones: an optimal mixed strategy, the best response to an opponent, and a rule of thumb."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import itertools
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, check_plays, draw_actions, resolve
+from dice_envs.agent import Agent, KernelAgent, Turn, check_plays, draw_actions, resolve
+from dice_envs.agent_kernel import AgentKernel
 from dice_envs.exact.fatestones import nash_strategies, replies
 from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import MAX_HAND, duel
@@ -15,7 +16,7 @@ from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
-__all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash"]
+__all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash", "Strongest"]
 
 MOST_NESTED = 8  # levels of best responses to best responses
 
@@ -84,10 +85,10 @@ class BestResponse(OfOneGame, Deterministic):
         return self.gains(turn).argmax(axis=1)
 
 
-@kernel
-def _roll_out_strongest(params, state, mask):
-    """FateStones: the mover's die with the most wins minus losses against the opponent's dice."""
-    seat = state["seat"]
+@kernel(allocates=False)
+def _strongest(state):
+    """The mover's die with the most wins minus losses against the opponent's dice, the first of equal ones."""
+    seat = np.int64(state["seat"])
     own, other = state["hands"][seat], state["hands"][1 - seat]
     best = 0
     best_margin = -1_000_000
@@ -102,5 +103,30 @@ def _roll_out_strongest(params, state, mask):
     return best
 
 
-AGENTS = {"best_response": BestResponse}
+@kernel(allocates=False)
+def _choose_strongest(params, options, state, stream):
+    return _strongest(state)
+
+
+@kernel
+def _roll_out_strongest(params, state, mask):
+    """FateStones: as the agent `strongest`."""
+    return _strongest(state)
+
+
+@dataclasses.dataclass(frozen=True)
+class Strongest(OfOneGame, KernelAgent, Deterministic):
+    """FateStones: the die that wins most, less losses, against one of the opponent's dice drawn at random.
+
+    Against random play that is the best for the roll at hand; `best_response` also weighs what comes after a tie.
+    """
+
+    plays = "fatestones"
+    memoryless = True
+
+    def kernel(self, variant: Variant) -> AgentKernel:
+        return AgentKernel(_choose_strongest, reads_hidden=False)
+
+
+AGENTS = {"best_response": BestResponse, "strongest": Strongest}
 ROLLOUTS = {"strongest": _roll_out_strongest}

@@ -6,12 +6,13 @@ import dataclasses
 import functools
 import sys
 from math import comb
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-from dice_envs.agent import Turn, draw_actions
-from dice_envs.dice import below, choose_weighted, uniform
+from dice_envs.agent import KernelAgent, Turn, draw_actions
+from dice_envs.agent_kernel import AgentKernel
+from dice_envs.dice import below, uniform
 from dice_envs.exact.liars_dice_solution import (
     LEAST_PRECISION,
     ActionValues,
@@ -31,8 +32,10 @@ from dice_envs.games.liars_dice import (
     bidder_after,
     chance_at_least,
     chance_bid_holds,
+    count_lowest,
     count_raises,
     face_of,
+    lowest_raise,
     matching,
     nth_raise,
     quantity_of,
@@ -43,88 +46,128 @@ from .base import Deterministic, OfOneGame
 
 __all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most"]
 
-NO_THRESHOLD = -1.0  # value of `_Style.threshold`: call with the chance that the bid fails
+NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
 
 
-class _Style(NamedTuple):
-    """What the kernels receive."""
+_STYLE = np.dtype(
+    [
+        ("bluff", np.float64),
+        ("threshold", np.float64),  # or NO_THRESHOLD
+        ("more", np.int64),  # 1: the chance of one more than the bid, as the article's program has it
+        ("own_faces", np.int64),  # 1: bluffs are drawn in proportion to the bidder's dice, as the article's program has it
+    ]
+)
 
-    bluff: float
-    threshold: float
-    more: int  # 1: the chance of one more than the bid, as the article's program has it
-    own_faces: bool  # bluffs are drawn in proportion to the bidder's dice, as the article's program has it
 
-
-@kernel
-def _options(params, state, style, actions, chances):
-    """Write the moves considered and their chances into rows of MAX_FACES + 1; returns how many. In place."""
-    seat = state["seat"]
-    counts = state["counts"][seat]
-    faces = params.num_faces
-    bid = state["bid"]
-    if bid == NO_BID:
-        best = 0
-        for face in range(1, faces):
-            if matching(params, counts, face) > matching(params, counts, best):
-                best = face
-        # One more than it holds. That cannot exceed the dice in play, since somebody else has a die.
-        actions[0] = matching(params, counts, best) * faces + best
-        chances[0] = 1.0
-        return 1
-    raises = 0  # the first legal bids, until a face repeats, are the lowest bid on each legal face
-    for k in range(min(count_raises(params, state), faces)):
-        actions[k] = nth_raise(params, state, k)
-        if k > 0 and face_of(params, actions[k]) == face_of(params, actions[0]):
-            break
-        raises += 1
-    actions[raises] = params.call
-    if raises == 0:
-        chances[0] = 1.0
-        return 1
-    face = face_of(params, bid)
-    unseen = state["in_play"] - state["dice"][seat]
-    holds = chance_at_least(params, quantity_of(params, bid) + 1 + style.more, matching(params, counts, face), unseen, face)
-    call = 1.0 - holds
-    if style.threshold != NO_THRESHOLD:
-        call = 1.0 if holds < style.threshold else 0.0
-    chances[raises] = call
+@kernel(allocates=False)
+def _opening(params, counts):
+    """The first bid: one more than it holds of the face it holds most of. Somebody else has a die, so that can be bid."""
     best = 0
-    total = 0.0
-    for k in range(raises):
-        face = face_of(params, actions[k])
+    for face in range(1, params.num_faces):
+        if matching(params, counts, face) > matching(params, counts, best):
+            best = face
+    return matching(params, counts, best) * params.num_faces + best
+
+
+@kernel(allocates=False)
+def _call_chance(params, state, style):
+    """How likely it calls the last bid."""
+    seat = state["seat"]
+    face = face_of(params, state["bid"])
+    quantity = quantity_of(params, state["bid"]) + 1 + style["more"]
+    unseen = state["in_play"] - state["dice"][seat]
+    holds = chance_at_least(params, quantity, matching(params, state["counts"][seat], face), unseen, face)
+    if style["threshold"] != NO_THRESHOLD:
+        return 1.0 if holds < style["threshold"] else 0.0
+    return 1.0 - holds
+
+
+@kernel(allocates=False)
+def _best_raise(params, state, counts):
+    """The lowest raise on the face that it holds most of; of equal ones on the lowest face."""
+    best = np.int64(NO_BID)
+    most = np.int64(-1)
+    for face in range(params.num_faces):
         held = matching(params, counts, face)
-        most = matching(params, counts, face_of(params, actions[best]))
-        if held > most or (held == most and face < face_of(params, actions[best])):
-            best = k
-        chances[k] = held + _FAINT if style.own_faces else 1.0
-        total += chances[k]
-    for k in range(raises):
-        chances[k] *= (1.0 - call) * style.bluff / total
-    chances[best] += (1.0 - call) * (1.0 - style.bluff)
-    return raises + 1
+        if held > most:
+            action = lowest_raise(params, state, face)
+            if action != NO_BID:
+                best = action
+                most = held
+    return best
+
+
+@kernel(allocates=False)
+def _bluff_weight(params, state, style, counts, face):
+    """How likely a bluff names the face, but for a factor; 0 where it cannot be raised to."""
+    if lowest_raise(params, state, face) == NO_BID:
+        return 0.0
+    return matching(params, counts, face) + _FAINT if style["own_faces"] else 1.0
+
+
+@kernel(allocates=False)
+def _total_weight(params, state, style, counts):
+    total = 0.0
+    for face in range(params.num_faces):
+        total += _bluff_weight(params, state, style, counts, face)
+    return total
+
+
+@kernel(allocates=False)
+def _bluff(params, state, style, counts, stream):
+    """A lowest raise on a random face."""
+    if not style["own_faces"]:
+        return nth_raise(params, state, below(stream, count_lowest(params, state)))
+    at = uniform(stream) * _total_weight(params, state, style, counts)
+    chosen = 0
+    for face in range(params.num_faces):
+        weight = _bluff_weight(params, state, style, counts, face)
+        if weight > 0.0:  # rounding must not choose a face of weight 0
+            chosen = face
+            at -= weight
+            if at < 0.0:
+                break
+    return lowest_raise(params, state, chosen)
+
+
+@kernel(allocates=False)
+def _choose_by_numbers(params, style, state, stream):
+    counts = state["counts"][state["seat"]]
+    if state["bid"] == NO_BID:
+        return _opening(params, counts)
+    if count_raises(params, state) == 0 or uniform(stream) < _call_chance(params, state, style):
+        return np.int64(params.call)
+    if uniform(stream) < style["bluff"]:
+        return _bluff(params, state, style, counts, stream)
+    return _best_raise(params, state, counts)
 
 
 @kernel
-def _act(params, states, style, out):
-    actions = np.empty(MAX_FACES + 1, np.int64)
-    chances = np.empty(MAX_FACES + 1)
+def _probabilities(params, states, styles, out):
+    """Write how likely `_choose_by_numbers` takes each action. In place."""
+    style = styles[0]
     for i in range(len(states)):
-        count = _options(params, states[i], style, actions, chances)
-        out[i] = actions[choose_weighted(states[i], chances, count)]
-
-
-@kernel
-def _probabilities(params, states, style, out):
-    actions = np.empty(MAX_FACES + 1, np.int64)
-    chances = np.empty(MAX_FACES + 1)
-    for i in range(len(states)):
-        for k in range(_options(params, states[i], style, actions, chances)):
-            out[i, actions[k]] += chances[k]
+        state = states[i]
+        counts = state["counts"][state["seat"]]
+        if state["bid"] == NO_BID:
+            out[i, _opening(params, counts)] = 1.0
+            continue
+        if count_raises(params, state) == 0:
+            out[i, params.call] = 1.0
+            continue
+        call = _call_chance(params, state, style)
+        out[i, params.call] = call
+        total = _total_weight(params, state, style, counts)
+        for face in range(params.num_faces):
+            weight = _bluff_weight(params, state, style, counts, face)
+            if weight > 0.0:
+                out[i, lowest_raise(params, state, face)] = (1.0 - call) * style["bluff"] * weight / total
+        out[i, _best_raise(params, state, counts)] += (1.0 - call) * (1.0 - style["bluff"])
 
 
 @dataclasses.dataclass(frozen=True)
-class Numbers(OfOneGame):
+class Numbers(OfOneGame, KernelAgent):
     """Calls by the binomial chance that the bid holds, given its own dice; otherwise raises as little as it can.
 
     It opens with the face it holds most of and one more than it holds. Ties go to the lower face.
@@ -157,27 +200,20 @@ class Numbers(OfOneGame):
         check_choice("bluff_faces", self.bluff_faces, (None, "uniform", "own"))
 
     @property
-    def _style(self) -> _Style:
+    def _style(self) -> np.ndarray:
         article = self.preset == "article"
-        return _Style(
-            bluff=float(self.bluff),
-            threshold=NO_THRESHOLD if self.threshold is None else float(self.threshold),
-            more=int((self.chance or ("more" if article else "at_least")) == "more"),
-            own_faces=(self.bluff_faces or ("own" if article else "uniform")) == "own",
-        )
+        more = (self.chance or ("more" if article else "at_least")) == "more"
+        own_faces = (self.bluff_faces or ("own" if article else "uniform")) == "own"
+        return np.array((self.bluff, NO_THRESHOLD if self.threshold is None else self.threshold, more, own_faces), _STYLE)
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
-        self.check(turn)
-        out = np.empty(len(turn), np.int64)
-        _act(turn.params, turn.states, self._style, out)
-        return out
+    def kernel(self, variant: Variant) -> AgentKernel:
+        return AgentKernel(_choose_by_numbers, self._style, reads_hidden=False)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
         self.check(turn)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
-        _probabilities(turn.params, turn.states, self._style, out)
+        _probabilities(turn.params, turn.states, self._style[None], out)
         return out
 
 
@@ -277,43 +313,51 @@ def _at_least(row, need):
     return tail
 
 
+_READING = np.dtype(
+    [
+        ("learn", np.int64),
+        ("nerve", np.float64),
+        ("blind", np.float64),  # see `chance_blind`
+        ("most", np.float64, (MAX_DICE + 1, MAX_DICE + 1)),  # see `chance_most`
+    ]
+)
+
+
 @kernel
-def _act_reader(params, states, learn, nerve, most, blind, out):
+def _choose_by_reading(params, reading, state, stream):
     named = np.empty(MAX_SEATS, np.int64)
     total = np.empty((MAX_FACES, MAX_SEATS * MAX_DICE + 1))
-    for i in range(len(states)):
-        state = states[i]
-        seat = np.int64(state["seat"])
-        faces = params.num_faces
-        counts = state["counts"][seat]
-        believe(params, state, seat, learn, most, blind, named, total)
-        bid = np.int64(state["bid"])
-        best = np.int64(params.call)
-        if bid == NO_BID:
-            highest = 0.0
-            for face in range(faces):  # the greatest quantity that holds with chance `nerve`; of equal ones the surest face
-                own = matching(params, counts, face)
-                for quantity in range(1, np.int64(state["in_play"]) + 1):
-                    holds = _at_least(total[face], quantity - own)
-                    if holds >= nerve and quantity + holds > highest:
-                        highest = quantity + holds
-                        best = (quantity - 1) * faces + face
-            out[i] = best if best != params.call else 0
-            continue
-        face = face_of(params, bid)
-        surest = 1.0 - _at_least(total[face], quantity_of(params, bid) + 1 - matching(params, counts, face))
-        for k in range(min(count_raises(params, state), faces)):
-            action = nth_raise(params, state, k)
-            face = face_of(params, action)
-            holds = _at_least(total[face], quantity_of(params, action) + 1 - matching(params, counts, face))
-            if holds > surest:
-                surest = holds
-                best = action
-        out[i] = best
+    seat = np.int64(state["seat"])
+    faces = params.num_faces
+    counts = state["counts"][seat]
+    believe(params, state, seat, reading["learn"] != 0, reading["most"], reading["blind"], named, total)
+    bid = np.int64(state["bid"])
+    if bid == NO_BID:
+        best = np.int64(0)
+        highest = 0.0
+        for face in range(faces):  # the greatest quantity that holds with chance `nerve`; of equal ones the surest face
+            own = matching(params, counts, face)
+            for quantity in range(1, np.int64(state["in_play"]) + 1):
+                holds = _at_least(total[face], quantity - own)
+                if holds >= reading["nerve"] and quantity + holds > highest:
+                    highest = quantity + holds
+                    best = (quantity - 1) * faces + face
+        return best
+    best = np.int64(params.call)
+    face = face_of(params, bid)
+    surest = 1.0 - _at_least(total[face], quantity_of(params, bid) + 1 - matching(params, counts, face))
+    for k in range(min(count_raises(params, state), faces)):
+        action = nth_raise(params, state, k)
+        face = face_of(params, action)
+        holds = _at_least(total[face], quantity_of(params, action) + 1 - matching(params, counts, face))
+        if holds > surest:
+            surest = holds
+            best = action
+    return best
 
 
 @dataclasses.dataclass(frozen=True)
-class Reader(OfOneGame, Deterministic):
+class Reader(OfOneGame, KernelAgent, Deterministic):
     """Learns how often each opponent bluffs from the dice that calls have shown, and infers dice from its bids.
 
     In its model an opponent names the face it holds most of with some probability, and otherwise any face. The agent
@@ -336,14 +380,10 @@ class Reader(OfOneGame, Deterministic):
         check_choice("learn", self.learn, (True, False))
         check_range("nerve", self.nerve, 0, 1, whole=False)
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
-        self.check(turn)
-        out = np.empty(len(turn), np.int64)
-        most = chance_most(turn.params.num_faces)
-        blind = chance_blind(turn.params.num_faces, turn.params.most_dice)
-        _act_reader(turn.params, turn.states, self.learn, float(self.nerve), most, blind, out)
-        return out
+    def kernel(self, variant: Variant) -> AgentKernel:
+        faces = variant.params.num_faces
+        known = chance_blind(faces, variant.params.most_dice), chance_most(faces)
+        return AgentKernel(_choose_by_reading, np.array((self.learn, self.nerve, *known), _READING), reads_hidden=False)
 
 
 # --- optimal play ------------------------------------------------------------------------------------------------------
@@ -422,11 +462,7 @@ def _roll_out_numbers(params, state, mask):
     bid = state["bid"]
     if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, state["seat"])):
         return params.call
-    least = 1  # number of lowest raises, one on each legal face: until a face repeats
-    first = face_of(params, nth_raise(params, state, 0))
-    while least < raises and face_of(params, nth_raise(params, state, least)) != first:
-        least += 1
-    return nth_raise(params, state, below(state, least))
+    return nth_raise(params, state, below(state, count_lowest(params, state)))
 
 
 AGENTS = {"numbers": Numbers, "reader": Reader}

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dice_envs.agent import Turn, Uniform, draw_actions
+from dice_envs.agent import KernelAgent, Turn, Uniform, draw_actions
+from dice_envs.agent_kernel import AgentKernel
 from dice_envs.exact.score_dice import response_to_highest
 from dice_envs.exact.score_dice_equilibrium import Equilibrium
 from dice_envs.exact.score_dice_hands import NONE_TIED, Die, Tied, known_ranges
@@ -21,24 +22,19 @@ from .base import Deterministic, OfOneGame
 __all__ = ["AGENTS", "Highest", "Nash", "Response", "Shuffled"]
 
 
-@kernel
-def _highest_all(params, states, seats, out):
-    for i in range(len(states)):
-        out[i] = highest_held(params, states[i], seats[i])
+@kernel(allocates=False)
+def _choose_highest(params, options, state, stream):
+    return highest_held(params, state, np.int64(state["seat"]))
 
 
 @dataclasses.dataclass(frozen=True)
-class Highest(OfOneGame, Deterministic):
+class Highest(OfOneGame, KernelAgent, Deterministic):
     """Score dice: always the highest die in hand. Against itself this is the paper's sorted game."""
 
     plays = "score_dice"
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
-        self.check(turn)
-        out = np.empty(len(turn), np.int64)
-        _highest_all(turn.params, turn.states, turn.seats, out)
-        return out
+    def kernel(self, variant: Variant) -> AgentKernel:
+        return AgentKernel(_choose_highest, reads_hidden=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,11 +46,6 @@ class Shuffled(OfOneGame, Uniform):
     """
 
     plays = "score_dice"
-
-    def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
-        self.check(turn)
-        return super().act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Equal chances of all dice in hand, (n, num_actions) float64."""

@@ -9,13 +9,17 @@ who argue.
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
-from dice_envs.agent import Turn, draw_actions
-from dice_envs.dice import uniform
+from dice_envs.agent import KernelAgent, Turn, draw_actions
+from dice_envs.agent_kernel import NO_OPTIONS, AgentKernel
+from dice_envs.dice import below, next_u64, uniform
 from dice_envs.exact.shakes import (
+    TIE,
     Problem,
     Solution,
     argument_chances,
@@ -26,7 +30,7 @@ from dice_envs.exact.shakes import (
     success_chances,
 )
 from dice_envs.game import Variant, check_choice, check_range
-from dice_envs.games.shakes import ARGUE, Options, argue_all
+from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
 from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
@@ -34,32 +38,100 @@ from .base import Deterministic, OfOneGame
 __all__ = ["AGENTS", "UCB", "Argument", "Bayes", "Dogmatic", "Greedy", "TallyPolicy", "Thompson"]
 
 
-@kernel
-def _argue_all(params, states, out):
-    for i in range(len(states)):
-        out[i] = argue_all(params, states[i])
+_ARGUES = np.int64(ARGUE)
 
 
-@kernel
-def _sample_highest(params, states, out):
-    """Sample each treatment's Beta(saved + 1, failed + 1) variable and write whose is highest. Both modified in place."""
-    for i in range(len(states)):
-        highest = -1.0
+@kernel(allocates=False)
+def _choose_by_argument(params, options, state, stream):
+    """The treatment that wins when all argue. `state` is a sample, on which they may throw dice."""
+    state["rng"] = next_u64(stream)
+    return np.int64(argue_all(params, state))
+
+
+@kernel(allocates=False)
+def _choose_to_argue(params, options, state, stream):
+    return _ARGUES
+
+
+@kernel(allocates=False)
+def _choose_by_sample(params, options, state, stream):
+    """The treatment whose Beta(saved + 1, failed + 1) variable is highest, when each is drawn."""
+    highest = -1.0
+    best = np.int64(0)
+    for one in range(params.num_players):
+        good = 0.0  # a gamma variable with a whole shape is a sum of exponential ones
+        bad = 0.0
+        for k in range(state["treated"][one] + 2):
+            wait = -np.log(1.0 - uniform(stream))
+            if k <= state["saved"][one]:
+                good += wait
+            else:
+                bad += wait
+        if good > highest * (good + bad):
+            highest = good / (good + bad)
+            best = np.int64(one)
+    return best
+
+
+@kernel(allocates=False)
+def _success(options, treated, saved, patients):
+    """The chance to save the next patient, with a Beta(1, 1) prior."""
+    return (saved + 1.0) / (treated + 2.0)
+
+
+@kernel(allocates=False)
+def _bound(options, treated, saved, patients):
+    """The upper confidence bound, for a treatment and all patients so far; infinite for one not tried yet."""
+    if treated == 0:
+        return np.inf
+    return saved / treated + np.sqrt(options["exploration"] * np.log(patients) / treated)
+
+
+def _by_score(score: Callable[..., float]) -> tuple[Callable[..., int], Callable[..., None]]:
+    """The kernels of a policy that takes the highest score, ties at random: one chooses, the other scores many tallies."""
+    compiled = functools.partial(kernel, tag=score.__name__, allocates=False)
+
+    @compiled
+    def score_at(options, state, one):
+        return score(options, np.int64(state["treated"][one]), np.int64(state["saved"][one]), np.int64(state["patients"]))
+
+    @compiled
+    def choose(params, options, state, stream):
+        best = -np.inf
         for one in range(params.num_players):
-            good = 0.0  # a gamma variable with a whole shape is a sum of exponential ones
-            bad = 0.0
-            for k in range(states[i]["treated"][one] + 2):
-                wait = -np.log(1.0 - uniform(states[i]))
-                if k <= states[i]["saved"][one]:
-                    good += wait
-                else:
-                    bad += wait
-            if good > highest * (good + bad):
-                highest = good / (good + bad)
-                out[i] = one
+            best = max(best, score_at(options, state, one))
+        if not params.physician:  # a maester argues if its own treatment is among the best
+            among = score_at(options, state, np.int64(state["seat"])) >= best - TIE
+            return _ARGUES if among or must_argue(params, state) else np.int64(YIELD)
+        equal = 0
+        for one in range(params.num_players):
+            equal += score_at(options, state, one) >= best - TIE
+        left = below(stream, equal)
+        for one in range(params.num_players):
+            if score_at(options, state, one) >= best - TIE:
+                if left == 0:
+                    return np.int64(one)
+                left -= 1
+        return np.int64(-1)  # never: one of them was drawn
+
+    @compiled
+    def score_all(options, treated, saved, out):
+        for i in range(len(out)):
+            patients = np.int64(0)
+            for one in range(out.shape[1]):
+                patients += treated[i, one]
+            for one in range(out.shape[1]):
+                out[i, one] = score(options[0], np.int64(treated[i, one]), np.int64(saved[i, one]), patients)
+
+    return choose, score_all
 
 
-class TallyPolicy(OfOneGame):
+_choose_by_success, _score_success = _by_score(_success)
+_choose_by_bound, _score_bounds = _by_score(_bound)
+_EXPLORATION = np.dtype([("exploration", np.float64)])
+
+
+class TallyPolicy(OfOneGame, KernelAgent):
     """A policy that looks at the tally only: patients treated and saved with each treatment."""
 
     plays = "shakes"
@@ -85,9 +157,16 @@ class TallyPolicy(OfOneGame):
         argues[turn.legal.sum(axis=1) == 1] = 1.0
         return np.hstack([1.0 - argues, argues])
 
+    def kernel(self, variant: Variant) -> AgentKernel | None:
+        """How it chooses; None: by drawing from its probabilities."""
+        return None
+
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        return draw_actions(turn.streams, self.probabilities(turn))
+        self.check(turn)
+        if self.kernel(turn.variant) is None:
+            return draw_actions(turn.streams, self.probabilities(turn))
+        return super().act(turn)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,10 +183,20 @@ class Greedy(TallyPolicy):
     def __post_init__(self) -> None:
         check_choice("posterior", self.posterior, ("beta", "permutations"))
 
+    def _independent(self, options: Options) -> bool:
+        """Whether each treatment is judged by itself. Nothing is known of the order of equal efficacies."""
+        return self.posterior == "beta" or options.competitive
+
+    def kernel(self, variant: Variant) -> AgentKernel | None:
+        """See `TallyPolicy`."""
+        return AgentKernel(_choose_by_success, reads_hidden=False) if self._independent(variant.options) else None
+
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """See `TallyPolicy`."""
-        if self.posterior == "beta" or options.competitive:  # equal efficacies: nothing is known of their order
-            return best_of((saved + 1.0) / (treated + 2.0))
+        if self._independent(options):
+            scores = np.empty(treated.shape)
+            _score_success(NO_OPTIONS[None], treated, saved, scores)
+            return best_of(scores)
         return best_of(success_chances(Problem.of(options), treated, saved))
 
 
@@ -127,12 +216,19 @@ class UCB(TallyPolicy):
     def __post_init__(self) -> None:
         check_range("exploration", self.exploration, 0, 1e6, whole=False)
 
+    @property
+    def _options(self) -> np.ndarray:
+        return np.array((self.exploration,), _EXPLORATION)
+
+    def kernel(self, variant: Variant) -> AgentKernel:
+        """See `TallyPolicy`."""
+        return AgentKernel(_choose_by_bound, self._options, reads_hidden=False)
+
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """See `TallyPolicy`."""
-        tried = np.maximum(treated, 1)
-        patients = np.maximum(treated.sum(axis=1, keepdims=True), 1)
-        bounds = saved / tried + np.sqrt(self.exploration * np.log(patients) / tried)
-        return best_of(np.where(treated == 0, np.inf, bounds))
+        scores = np.empty(treated.shape)
+        _score_bounds(self._options[None], treated, saved, scores)
+        return best_of(scores)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,16 +254,17 @@ class Thompson(TallyPolicy):
         best = efficacy_chances(Problem.of(options), treated, saved)[:, :, 0]
         return best / best.sum(axis=1, keepdims=True)
 
+    def kernel(self, variant: Variant) -> AgentKernel | None:
+        """See `TallyPolicy`. A physician samples a world from the posterior and acts on it."""
+        physician = variant.options.mode == "physician"
+        return AgentKernel(_choose_by_sample, reads_hidden=False) if physician and self.posterior == "beta" else None
+
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64. A physician samples a world from the posterior and acts on it."""
+        """One legal action for each game, (n,) int64."""
         self.check(turn)
-        if turn.variant.options.mode != "physician":
-            return super().act(turn)
-        if self.posterior == "permutations":  # the states' hidden efficacies are such a sample already
-            return turn.states["efficacy"].argmax(axis=1)
-        out = np.empty(len(turn), np.int64)
-        _sample_highest(turn.params, turn.states, out)
-        return out
+        if turn.variant.options.mode == "physician" and self.posterior == "permutations":
+            return turn.states["efficacy"].argmax(axis=1)  # the states' hidden efficacies are a sample from the posterior
+        return super().act(turn)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,18 +286,15 @@ class Argument(TallyPolicy):
             return Dogmatic().probabilities(turn)
         return super().probabilities(turn)
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64. A physician throws the dice."""
-        self.check(turn)
-        if turn.variant.options.mode == "maesters":
-            return Dogmatic().act(turn)
-        out = np.empty(len(turn), np.int64)
-        _argue_all(turn.params, turn.states, out)
-        return out
+    def kernel(self, variant: Variant) -> AgentKernel:
+        """See `TallyPolicy`. A physician throws the dice."""
+        if variant.options.mode == "maesters":
+            return Dogmatic().kernel(variant)
+        return AgentKernel(_choose_by_argument)
 
 
 @dataclasses.dataclass(frozen=True)
-class Dogmatic(OfOneGame, Deterministic):
+class Dogmatic(OfOneGame, KernelAgent, Deterministic):
     """The maester of the rules: always argues. Plays mode=maesters only."""
 
     plays = "shakes"
@@ -215,10 +309,8 @@ class Dogmatic(OfOneGame, Deterministic):
                 f"a physician who decides as dogmatic maesters do is argument"
             )
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
-        self.check(turn)
-        return np.full(len(turn), ARGUE, np.int64)
+    def kernel(self, variant: Variant) -> AgentKernel:
+        return AgentKernel(_choose_to_argue, reads_hidden=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,15 +10,19 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Turn
+from dice_envs.agent import KernelAgent, Turn
+from dice_envs.agent_kernel import AgentKernel
 from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
 from dice_envs.game import Variant, shown
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
+from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
@@ -155,8 +159,54 @@ def _table(rules: Rules, strategy: str | Strategy | Callable[..., int]) -> _Tabl
     return _Table(strategy if isinstance(strategy, Strategy) else custom(strategy))
 
 
+# C(n, k) at [n, k], 0 where k > n.
+_WAYS = np.array([[math.comb(n, k) for k in range(MAX_FACES + 1)] for n in range(MAX_DICE + MAX_FACES + 1)])
+
+
+@kernel(allocates=False)
+def _place_of(counts, num_dice, num_faces):
+    """The number of a throw of up to `num_dice` dice, given by its counts: all such throws are numbered from 0 on."""
+    place = np.int64(0)
+    left = np.int64(num_dice)
+    for face in range(num_faces):
+        others = num_faces - face  # the faces that follow, and dice that are not thrown
+        place += _WAYS[left + others, others] - _WAYS[left - counts[face] + others, others]
+        left -= counts[face]
+    return place
+
+
+@kernel(allocates=False)
+def _choose_by_throw(params, options, state, stream):
+    return np.int64(options["again"][_place_of(state["counts"], options["num_dice"], options["num_faces"])])
+
+
+@kernel
+def _places_of(counts, num_dice, num_faces, out):
+    for i in range(len(counts)):
+        out[i] = _place_of(counts[i], num_dice, num_faces)
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
+    """The kernel of a strategy with a name, which looks up each throw; None for one that looks at the dice aside as well."""
+    strategy = named(rules, name)
+    if not strategy.simple:
+        return None
+    faces = range(1, rules.num_faces + 1)
+    throws = [
+        throw for count in range(1, rules.num_dice + 1) for throw in itertools.combinations_with_replacement(faces, count)
+    ]
+    counts = np.array([np.bincount(throw, minlength=MAX_FACES + 1)[1:] for throw in throws])
+    places = np.empty(len(throws), np.int64)
+    _places_of(counts, rules.num_dice, rules.num_faces, places)
+    again = np.zeros(len(throws) + 1, np.int8)  # and no dice at all
+    again[places] = [strategy(throw) for throw in throws]
+    kind = np.dtype([("num_dice", np.int64), ("num_faces", np.int64), ("again", np.int8, again.shape)])
+    return AgentKernel(_choose_by_throw, np.array((rules.num_dice, rules.num_faces, again), kind), reads_hidden=False)
+
+
 @dataclasses.dataclass(frozen=True)
-class Thirties(OfOneGame, Deterministic):
+class Thirties(OfOneGame, KernelAgent, Deterministic):
     """Plays the game of 30s by a strategy: how many of the lowest dice to throw again.
 
     Attributes:
@@ -184,15 +234,25 @@ class Thirties(OfOneGame, Deterministic):
         super().check_variant(variant)
         self._table(variant.options)
 
+    def _strategy(self, options: Options) -> str | Strategy | Callable[..., int]:
+        if self.strategy == "goal":
+            return options.goal if options.num_players == 1 else "optimal"
+        return self.strategy
+
     def _table(self, options: Options) -> _Table:
-        strategy = self.strategy
-        if strategy == "goal":
-            strategy = options.goal if options.num_players == 1 else "optimal"
-        return _table(Rules.of(options), strategy)
+        return _table(Rules.of(options), self._strategy(options))
+
+    def kernel(self, variant: Variant) -> AgentKernel | None:
+        """How it chooses, by a strategy with a name that looks at the throw alone; others are asked in Python."""
+        strategy = self._strategy(variant.options)
+        known = isinstance(strategy, str) and strategy in NAMES
+        return _kernel_of(Rules.of(variant.options), str(strategy)) if known else None
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
         self.check(turn)
+        if self.kernel(turn.variant) is not None:
+            return super().act(turn)
         return self._table(turn.variant.options).choose(turn.states)
 
 

@@ -7,41 +7,57 @@ import dataclasses
 import inspect
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any, Literal, TypeAlias, get_type_hints
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from gymnasium.utils import EzPickle, seeding
+from gymnasium.utils import seeding
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils import wrappers
 
-from dice_envs.batch import IllegalActionError, explain_illegal
-from dice_envs.game import OVER, Game, Variant, check_reset_options, check_seed, configure, load, shown
-from dice_envs.render import RENDER_MODES, check_mode, render
+from dice_envs.batch import ILLEGAL_ACTIONS, IllegalAction, IllegalActionError, explain_illegal, forfeit, warn_forfeit
+from dice_envs.game import OVER, Game, Variant, check_choice, check_reset_options, check_seed, configure, load, shown
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
 
 _SEED_BOUND = 2**63
+Observation: TypeAlias = Literal["dict", "box"]
 
 
 class _Table:
-    """One game in progress: what the two PettingZoo environments share."""
+    """One game in progress: what the two PettingZoo environments share.
 
-    def __init__(self, game: str | Game | Variant, render_mode: str | None, max_cycles: int | None, options: dict[str, Any]):
+    A copy, and what comes out of a pickle, goes on where the game was.
+    """
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        render_mode: str | None,
+        max_cycles: int | None,
+        illegal_action: IllegalAction,
+        observation: Observation,
+        options: dict[str, Any],
+    ) -> None:
         check_mode(render_mode)
+        check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        check_choice("observation", observation, ("dict", "box"))
         if max_cycles is not None and (not isinstance(max_cycles, int) or max_cycles < 1):
             raise ValueError(f"max_cycles must be a positive whole number or None, not {shown(max_cycles)}")
         self.variant = configure(game, **options)
         facts = self.variant.facts
         self.render_mode = render_mode
         self.max_cycles = max_cycles
+        self.illegal_action = illegal_action
+        self._boxed = observation == "box"
         self.metadata = {
             "name": f"{self.variant.game.name}_v0",
             "render_modes": RENDER_MODES,
-            "render_fps": 2,
+            "render_fps": RENDER_FPS,
             "is_parallelizable": facts.simultaneous,
         }
         self.possible_agents = [f"player_{seat}" for seat in range(facts.num_seats)]
@@ -51,28 +67,41 @@ class _Table:
         self.action_spaces = {agent: spaces.Discrete(facts.num_actions) for agent in self.possible_agents}
         shape = (facts.num_seats, facts.observation_size)
         self.state_space = spaces.Box(0.0, 1.0, shape, np.float32)
+        self._states = np.zeros(1, self.variant.game.state)
+        self._returns = [0.0] * facts.num_seats  # what each seat has earned in this game
+        self._num_steps = 0
+        self._np_random: np.random.Generator | None = None
+        self._bind()
+
+    def _bind(self) -> None:
+        """Set what belongs to the state and to the variant, and is not copied with them."""
         self._kernels = self.variant.kernels
         self._params = self.variant.params
-        self._states = np.zeros(1, self.variant.game.state)
         self._index = np.zeros(1, np.int64)
         self._action = np.zeros(1, np.int64)
         # Views into the state: reading them is much cheaper than reading fields of a record.
         self._mover = self._states["seat"]
-        self._rewards = self._states["rewards"][0, : facts.num_seats]
-        self._out = self._states["out"][0, : facts.num_seats]
-        self._num_steps = 0
-        self._np_random: np.random.Generator | None = None
+        self._rewards = self._states["rewards"][0, : self.variant.facts.num_seats]
+        self._out = self._states["out"][0, : self.variant.facts.num_seats]
 
-    def _observation_space(self) -> spaces.Dict:
+    def __getstate__(self) -> dict[str, Any]:
+        bound = ("_kernels", "_params", "_index", "_action", "_mover", "_rewards", "_out")
+        return {name: value for name, value in vars(self).items() if name not in bound}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind()
+
+    def _observation_space(self) -> spaces.Space[Any]:
         facts = self.variant.facts
-        return spaces.Dict(
-            {
-                "observation": spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32),
-                "action_mask": spaces.Box(0, 1, (facts.num_actions,), np.int8),
-            }
-        )
+        seen = spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32)
+        mask = spaces.Box(0, 1, (facts.num_actions,), np.int8)
+        return seen if self._boxed else spaces.Dict({"observation": seen, "action_mask": mask})
 
-    def observation_space(self, agent: str) -> spaces.Dict:
+    def _observed(self, observation: np.ndarray, mask: np.ndarray) -> Any:
+        return observation if self._boxed else {"observation": observation, "action_mask": mask}
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete:
@@ -87,7 +116,7 @@ class _Table:
         if self.render_mode is None:
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
-        return render(self.variant.picture(self._states[0]), self.render_mode)
+        return render(self.variant, self._states[0], None, self.render_mode)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -107,6 +136,7 @@ class _Table:
             self.variant.game.arrange(self.variant.options, fresh[0], options)
         self._np_random = rng
         self._states[:] = fresh
+        self._returns = [0.0] * len(self._returns)
         self._num_steps = 0
 
     def _view(self, seat: int) -> tuple[np.ndarray, np.ndarray]:
@@ -117,34 +147,56 @@ class _Table:
         self._kernels.view(self._params, self._states, self._index, self._action, observation, mask)
         return observation[0], mask[0]
 
-    def _play(self, states: np.ndarray, agent: str, action: Any) -> None:
+    def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
+        """Play the action. Returns why it is not legal, or "" if it has been played.
+
+        Raises:
+            IllegalActionError: it is malformed; or it is not legal, and `illegal_action` is "raise".
+        """
         try:
             number = operator.index(action)
         except TypeError:
             raise IllegalActionError(f"the action of {agent} must be an integer, not {shown(action)}") from None
         self._action[0] = number if abs(number) < _SEED_BOUND else -1
-        if self._kernels.checked_play(self._params, states, self._index, self._action) >= 0:
-            raise IllegalActionError(f"{agent}: {explain_illegal(self.variant, states[0], number)}")
+        if self._kernels.checked_play(self._params, states, self._index, self._action) < 0:
+            return ""
+        reason = f"{agent}: {explain_illegal(self.variant, states[0], number)}"
+        if self.illegal_action == "raise":
+            raise IllegalActionError(reason)
+        return reason
+
+    def _forfeit(self, agents: Collection[str]) -> None:
+        warn_forfeit()
+        forfeit(self.variant, self._states[0], [self._seat_of[agent] for agent in agents], self._returns)
 
 
-class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
+class DiceAECEnv(_Table, AECEnv[str, Any, int]):
     """A game in which seats act one at a time. In a simultaneous game too, but there no seat sees another's choice.
 
-    Observations are `{"observation": float32, "action_mask": int8}`; the mask is 0 for agents not to move.
-    `infos[agent]["action_mask"]` holds the same mask.
+    `infos[agent]["action_mask"]`, (actions,) int8, tells what is legal; it is 0 for agents not to move.
 
     Args:
         game: name, Game or Variant.
         render_mode: "human", "ansi", "rgb_array" or None.
         max_cycles: truncate after this many actions; None: never.
+        illegal_action: "raise": an action that is not legal raises IllegalActionError and changes nothing; "lose": it ends
+            the game for all, the agent is left with the least possible return, and `infos[agent]["illegal_action"]` says
+            why. The first one in a process is warned of.
+        observation: "dict": `{"observation": (size,) float32, "action_mask": (actions,) int8}`; "box": (size,) float32
+            alone, for learners that take no dictionaries.
         options: the game's options.
     """
 
     def __init__(
-        self, game: str | Game | Variant, render_mode: str | None = None, max_cycles: int | None = None, **options: Any
+        self,
+        game: str | Game | Variant,
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+        illegal_action: IllegalAction = "raise",
+        observation: Observation = "dict",
+        **options: Any,
     ) -> None:
-        EzPickle.__init__(self, game, render_mode, max_cycles, **options)
-        _Table.__init__(self, game, render_mode, max_cycles, options)
+        _Table.__init__(self, game, render_mode, max_cycles, illegal_action, observation, options)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Deal a new game. A seed fixes it; without one the random stream continues. `options` are the game's own (see its
@@ -161,24 +213,24 @@ class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
     def _find_mover(self) -> None:
         seat = int(self._mover[0])
         zeros = self.variant.facts.num_actions
-        self.infos = {agent: {"action_mask": np.zeros(zeros, np.int8)} for agent in self.agents}
+        self.infos: dict[str, dict[str, Any]] = {agent: {"action_mask": np.zeros(zeros, np.int8)} for agent in self.agents}
         if seat != OVER:
             self.agent_selection = self.possible_agents[seat]
             self._observation, self._mask = self._view(seat)
             self.infos[self.agent_selection] = {"action_mask": self._mask.copy()}
 
-    def observe(self, agent: str) -> dict[str, np.ndarray]:
+    def observe(self, agent: str) -> Any:
         seat = self._seat_of[agent]
         if seat == self._mover[0] and not self.truncations.get(agent, False):
-            return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
+            return self._observed(self._observation.copy(), self._mask.copy())
         observation, mask = self._view(seat)
-        return {"observation": observation, "action_mask": mask if seat != self._mover[0] else np.zeros_like(mask)}
+        return self._observed(observation, mask if seat != self._mover[0] else np.zeros_like(mask))
 
     def step(self, action: int | None) -> None:
         """Play the action of `agent_selection`; None for an agent whose game has ended.
 
         Raises:
-            IllegalActionError: the action is malformed or not legal; nothing has changed.
+            IllegalActionError: the action is malformed, or not legal and `illegal_action` is "raise"; nothing has changed.
             ResetNeeded: no game has been dealt, or it is over for all.
         """
         if not self.agents:
@@ -187,7 +239,9 @@ class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)  # type: ignore[arg-type]
             return
-        self._play(self._states, agent, action)
+        reason = self._play(self._states, agent, action)
+        if reason:
+            self._forfeit([agent])
         self._cumulative_rewards[agent] = 0.0
         self._num_steps += 1
         rewards, out = self._rewards.tolist(), self._out.tolist()
@@ -198,11 +252,14 @@ class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
             seat = self._seat_of[other]
             self.rewards[other] = rewards[seat]
             self._cumulative_rewards[other] += rewards[seat]
+            self._returns[seat] += rewards[seat]
             if over or out[seat]:
                 self.terminations[other] = ended = True
             elif capped:
                 self.truncations[other] = True
         self._find_mover()
+        if reason:
+            self.infos[agent]["illegal_action"] = reason
         if ended:
             for other in self.agents:
                 if self.truncations[other]:
@@ -212,21 +269,26 @@ class DiceAECEnv(_Table, AECEnv[str, dict[str, np.ndarray], int], EzPickle):
             self.render()
 
 
-class DiceParallelEnv(_Table, ParallelEnv[str, dict[str, np.ndarray], int], EzPickle):
+class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
     """A simultaneous game in which all seats commit at once. Arguments as for `DiceAECEnv`; `max_cycles` counts
-    steps of all seats together."""
+    steps of all seats together, and all who act illegally lose."""
 
     def __init__(
-        self, game: str | Game | Variant, render_mode: str | None = None, max_cycles: int | None = None, **options: Any
+        self,
+        game: str | Game | Variant,
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+        illegal_action: IllegalAction = "raise",
+        observation: Observation = "dict",
+        **options: Any,
     ) -> None:
-        EzPickle.__init__(self, game, render_mode, max_cycles, **options)
-        _Table.__init__(self, game, render_mode, max_cycles, options)
+        _Table.__init__(self, game, render_mode, max_cycles, illegal_action, observation, options)
         if not self.variant.facts.simultaneous:
             raise ValueError(f"{self.variant.game.name} is not simultaneous: use its env or raw_env")
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         self._deal(seed, options)
         self.agents = self.possible_agents[:]
         return self._views()
@@ -244,10 +306,10 @@ class DiceParallelEnv(_Table, ParallelEnv[str, dict[str, np.ndarray], int], EzPi
             self._kernels.play(self._params, scratch, self._index, self._action)
         return masks
 
-    def _views(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+    def _views(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         masks = self._masks()
         observations = {
-            agent: {"observation": self._view(seat)[0], "action_mask": masks[seat].copy()}
+            agent: self._observed(self._view(seat)[0], masks[seat].copy())
             for agent, seat in self._seat_of.items()
             if agent in self.agents
         }
@@ -257,7 +319,8 @@ class DiceParallelEnv(_Table, ParallelEnv[str, dict[str, np.ndarray], int], EzPi
         """All seats' actions at once.
 
         Raises:
-            IllegalActionError: an action is missing, malformed or not legal; nothing has changed.
+            IllegalActionError: an action is missing or malformed, or not legal and `illegal_action` is "raise"; nothing has
+                changed.
         """
         if not self.agents:
             return {}, {}, {}, {}, {}
@@ -268,15 +331,26 @@ class DiceParallelEnv(_Table, ParallelEnv[str, dict[str, np.ndarray], int], EzPi
             raise IllegalActionError(f"no action for {', '.join(missing)}")
         after = self._states.copy()
         rewards = np.zeros(len(self.agents))
+        reasons = {}
         for _ in self.agents:
             agent = self.possible_agents[after["seat"][0]]
-            self._play(after, agent, actions[agent])
+            reason = self._play(after, agent, actions[agent])
+            if reason:  # the others' actions are checked too, which do not depend on this one
+                reasons[agent] = reason
+                self._play(after, agent, self._masks()[self._seat_of[agent]].argmax())
             rewards += after["rewards"][0, : len(rewards)]
-        self._states[:] = after
+        if reasons:
+            self._forfeit(reasons)
+            rewards[:] = self._rewards
+        else:
+            self._states[:] = after
+        self._returns = [earned + reward for earned, reward in zip(self._returns, rewards.tolist(), strict=True)]
         self._num_steps += 1
         over = bool(after["seat"][0] == OVER)
         capped = not over and self.max_cycles is not None and self._num_steps >= self.max_cycles
         observations, infos = self._views()
+        for agent, reason in reasons.items():
+            infos[agent]["illegal_action"] = reason
         result = (
             observations,
             {agent: float(rewards[seat]) for agent, seat in self._seat_of.items()},
@@ -296,9 +370,13 @@ def raw_env(game: str | Game | Variant, **kwargs: Any) -> DiceAECEnv:
     return DiceAECEnv(game, **kwargs)
 
 
-def env(game: str | Game | Variant, **kwargs: Any) -> AECEnv[Any, Any, Any]:
-    """The AEC environment in PettingZoo's usual wrappers: an illegal action ends the game with reward −1."""
-    wrapped: AECEnv[Any, Any, Any] = wrappers.TerminateIllegalWrapper(raw_env(game, **kwargs), illegal_reward=-1)
+def env(game: str | Game | Variant, illegal_action: IllegalAction = "lose", **kwargs: Any) -> AECEnv[Any, Any, Any]:
+    """The AEC environment in PettingZoo's usual wrappers; an illegal action loses the game.
+
+    The environment itself sees to that (`DiceAECEnv`), so PettingZoo's TerminateIllegalWrapper is not among them: it warns at
+    every illegal action and knows neither what the agent has earned nor the game's least return.
+    """
+    wrapped: AECEnv[Any, Any, Any] = raw_env(game, illegal_action=illegal_action, **kwargs)
     return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
 
 
@@ -324,6 +402,7 @@ def _signature(name: str, make: Callable[..., Any]) -> inspect.Signature:
     hints = get_type_hints(options)
     known = [(field.name, field.default, hints[field.name]) for field in dataclasses.fields(options)]
     known += [("render_mode", None, str | None), ("max_cycles", None, int | None)]
+    known += [("illegal_action", "lose" if make is env else "raise", IllegalAction), ("observation", "dict", Observation)]
     parameters = [
         inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
         for option, default, hint in known

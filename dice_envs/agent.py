@@ -11,20 +11,23 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from dice_envs.agent_kernel import AgentKernel, Chooser, compile_choices, random_choice
 from dice_envs.batch import IllegalActionError, as_actions, explain_illegal
-from dice_envs.dice import choose_from_mask, choose_weighted
+from dice_envs.dice import choose_weighted
 from dice_envs.game import Game, Variant, shown
 from dice_envs.kernel import kernel
 
 __all__ = [
     "Agent",
     "AgentError",
+    "KernelAgent",
     "Turn",
     "Uniform",
     "ask",
     "ask_probabilities",
     "check_plays",
     "draw_actions",
+    "fault_of",
     "fresh_memory",
     "name_of",
     "players",
@@ -109,6 +112,14 @@ class Turn:
         self.streams["rng"] += np.uint64(0x9E3779B97F4A7C15)
         return np.random.default_rng(seeds)
 
+    def choose(self, offered: AgentKernel) -> np.ndarray:
+        """What a kernel chooses, (n,) int64. It draws from `streams` in place."""
+        choose_all = compile_choices(self.game, Chooser(offered.choose, bool(offered.reads_hidden)))
+        sample, actions = np.empty(1, self.game.state), np.empty(len(self), np.int64)
+        options = np.atleast_1d(offered.options)
+        choose_all(self.params, options, self._true_states, self._index, self.streams, sample, actions)
+        return actions
+
 
 @runtime_checkable
 class Agent(Protocol):
@@ -124,6 +135,10 @@ class Agent(Protocol):
     wrote at earlier turns of this match. A match is any number of games that the same players play one after another.
     Its records are kept from game to game, so it knows only what its own turns have shown it. `probabilities` reads the
     records and changes nothing; `act` updates them. Exact measures ask the agent as it plays when a match begins.
+
+    `kernel(variant)` may give the `dice_envs.agent_kernel.AgentKernel` by which the agent chooses in a variant, or None. Games
+    between such agents are played in one compiled loop, without `act`, and end exactly as with it: `act` must be
+    `turn.choose(self.kernel(turn.variant))`. `KernelAgent` has it. It cannot have a memory.
 
     `for_variant(variant)` may give the agent that stands for it in a variant, where that depends on the variant; exact
     measures then ask that one.
@@ -190,13 +205,17 @@ def ask(
         raise AgentError(f"{name_of(agent)} in {variant.game.name}: {problem}") from None
     row = variant.kernels.first_illegal(variant.params, states, index, actions)
     if row >= 0:
-        game = index[row]
-        reason = explain_illegal(variant, states[game], int(actions[row]))
-        raise AgentError(f"{name_of(agent)} in {variant.game.name}, seat {states['seat'][game]} of game {game}: {reason}")
+        raise fault_of(agent, variant, states[index[row]], int(index[row]), int(actions[row]))
     streams[index] = own
     if memory is not None:
         memory[index] = remembered
     return actions
+
+
+def fault_of(agent: Agent, variant: Variant, state: Any, game: int, action: int) -> AgentError:
+    """The error that says which agent has chosen an illegal action at a state, the one of that number."""
+    reason = explain_illegal(variant, state, action)
+    return AgentError(f"{name_of(agent)} in {variant.game.name}, seat {state['seat']} of game {game}: {reason}")
 
 
 def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
@@ -253,21 +272,29 @@ def draw_actions(streams: np.ndarray, policies: np.ndarray) -> np.ndarray:
     return out
 
 
-@kernel
-def _choose_all(streams, masks, actions):
-    for k in range(len(masks)):
-        actions[k] = choose_from_mask(streams[k], masks[k])
+class KernelAgent:
+    """An agent that chooses by a kernel: what is left to write is that and `kernel(variant)`."""
+
+    def kernel(self, variant: Variant) -> AgentKernel | None:
+        """How it chooses in the variant; None where it has another `act` for that."""
+        raise NotImplementedError
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        check_plays(self, turn.variant)
+        offered = self.kernel(turn.variant)
+        if offered is None:
+            raise NotImplementedError(f"{name_of(self)} chooses by no kernel in {turn.variant}, and by nothing else")
+        return turn.choose(offered)
 
 
-class Uniform:
+class Uniform(KernelAgent):
     """Plays a uniformly random legal action. Named `random` on the command line."""
 
     memoryless = True
 
-    def act(self, turn: Turn) -> np.ndarray:
-        actions = np.empty(len(turn), np.int64)
-        _choose_all(turn.streams, turn.legal, actions)
-        return actions
+    def kernel(self, variant: Variant) -> AgentKernel | None:
+        return AgentKernel(random_choice(variant.game), reads_hidden=False)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         legal = turn.legal.astype(np.float64)

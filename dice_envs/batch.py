@@ -1,24 +1,42 @@
-"""Many games at once. The only place that loops over states; every environment is built on it."""
+"""Many games at once: the loops over states that every environment is built on. `dice_envs.table` has those with agents."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dice_envs.dice import choose_from_mask, new_streams, next_u64, uniform
 from dice_envs.game import OVER, Game, Variant, check_range, check_seed, configure
 from dice_envs.kernel import kernel
+from dice_envs.state import clear_rewards, end_game
 
-__all__ = ["Batch", "IllegalActionError", "Kernels", "compile_kernels"]
+__all__ = [
+    "Batch",
+    "IllegalAction",
+    "IllegalActionError",
+    "Kernels",
+    "compile_check",
+    "compile_kernels",
+    "forfeit",
+    "warn_forfeit",
+]
 
 MOST_GAMES = 2**31  # in one batch
 
 
 class IllegalActionError(ValueError):
     """An action that is malformed or not legal now. Nothing has changed."""
+
+
+# What an action that is not legal now does, in every environment. "raise": it raises IllegalActionError and changes nothing.
+# "lose": it ends the game with the least possible return, so that learners without masks can be used. What is not a whole
+# number raises in both.
+IllegalAction: TypeAlias = Literal["lose", "raise"]
+ILLEGAL_ACTIONS = ("lose", "raise")
 
 
 class Kernels(NamedTuple):
@@ -33,8 +51,34 @@ class Kernels(NamedTuple):
     observe: Callable[..., None]  # (params, states, index, seats (m,), out (m, size) float32)
     reroll: Callable[..., None]  # (params, states, index, seats, streams (m,), out (m,) states)
     view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal where the seat is to move
-    wander: Callable[..., None]  # (params, states, index): 1, 2, 3 … random moves with chance 1/2, 1/4, 1/8 …, up to the end
+    wander: Callable[
+        ..., None
+    ]  # (params, states, index, mask (actions,) int8): 1, 2, 3 … random moves with chance 1/2, 1/4, 1/8 …
     playouts: Callable[..., int]  # (params, states, steps): random play, dealing again after each end; returns games ended
+
+
+@functools.cache
+def compile_check(game: Game) -> Callable[..., bool]:
+    """The kernel `(params, state, action, mask) → bool`: whether any integer is a legal action now. `mask` (actions,) int8 is
+    overwritten."""
+    legal, is_legal = game.legal, game.is_legal
+    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}", allocates=False)
+
+    @compiled
+    def look_up(params, state, action, mask):
+        if state["seat"] == OVER or action < 0 or action >= len(mask):
+            return False
+        for a in range(len(mask)):
+            mask[a] = 0
+        legal(params, state, mask)
+        return mask[action] != 0
+
+    @compiled
+    def check_directly(params, state, action, mask):
+        return state["seat"] != OVER and action >= 0 and action < len(mask) and is_legal(params, state, action)
+
+    chosen: Callable[..., bool] = look_up if is_legal is None else check_directly
+    return chosen
 
 
 @functools.cache
@@ -42,6 +86,7 @@ def compile_kernels(game: Game) -> Kernels:
     """The loops over states for one game, compiled on first use and cached on disk."""
     deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
     random_action = game.random_action
+    may_play = compile_check(game)
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 
     @compiled
@@ -62,13 +107,7 @@ def compile_kernels(game: Game) -> Kernels:
     def first_illegal(params, states, index, actions):
         mask = np.zeros(params.num_actions, np.int8)
         for k in range(len(index)):
-            state = states[index[k]]
-            action = actions[k]
-            if state["seat"] == OVER or action < 0 or action >= len(mask):
-                return k
-            mask[:] = 0
-            legal(params, state, mask)
-            if mask[action] == 0:
+            if not may_play(params, states[index[k]], actions[k], mask):
                 return k
         return -1
 
@@ -112,21 +151,21 @@ def compile_kernels(game: Game) -> Kernels:
 
     if random_action is None:
 
-        @compiled
+        @compiled(allocates=False)
         def random_action(params, state, mask):
-            mask[:] = 0
+            for a in range(len(mask)):
+                mask[a] = 0
             legal(params, state, mask)
             return choose_from_mask(state, mask)
     else:
         direct_action = random_action
 
-        @compiled
+        @compiled(allocates=False)
         def random_action(params, state, mask):
             return direct_action(params, state)
 
-    @compiled
-    def wander(params, states, index):
-        mask = np.zeros(params.num_actions, np.int8)
+    @compiled(allocates=False)
+    def wander(params, states, index, mask):
         for i in index:
             state = states[i]
             while state["seat"] != OVER:
@@ -241,7 +280,12 @@ def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, action
     array = as_actions(actions, len(index))
     row = variant.kernels.checked_play(variant.params, states, index, array)
     if row >= 0:
-        raise IllegalActionError(f"game {index[row]}: {explain_illegal(variant, states[index[row]], int(array[row]))}")
+        raise illegal_error(variant, states[index[row]], int(index[row]), int(array[row]))
+
+
+def illegal_error(variant: Variant, state: Any, game: int, action: int) -> IllegalActionError:
+    """The error that says why the action cannot be played at a state, in the game of that number."""
+    return IllegalActionError(f"game {game}: {explain_illegal(variant, state, action)}")
 
 
 def as_actions(actions: Any, count: int) -> np.ndarray:
@@ -255,6 +299,38 @@ def as_actions(actions: Any, count: int) -> np.ndarray:
             f"actions must be {count} integers, one for each game, not {array.dtype} of shape {array.shape}"
         )
     return array.astype(np.int64)
+
+
+def forfeit(variant: Variant, state: Any, seats: Sequence[int], returns: Sequence[float] | np.ndarray) -> None:
+    """End a game in which these seats have acted against the rules. `state` is modified in place.
+
+    They earn what leaves them with the least possible return; the other seats earn nothing more.
+
+    Args:
+        variant: the game.
+        state: one record.
+        seats: those who lose.
+        returns: what each seat of the game has earned so far.
+    """
+    clear_rewards(state)
+    for seat in seats:
+        state["rewards"][seat] = variant.facts.min_return - returns[seat]
+    end_game(state, variant.facts.num_seats)
+
+
+_warned = False
+
+
+def warn_forfeit() -> None:
+    """Warn that an illegal action has ended a game, once per process: a learner without masks ends many."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "an illegal action has ended a game with the least possible return, as illegal_action='lose' says; "
+            "info['action_mask'] tells what is legal, info['illegal_action'] what was wrong (this is said once)",
+            stacklevel=2,
+        )
 
 
 def explain_illegal(variant: Variant, state: Any, action: int) -> str:

@@ -31,6 +31,7 @@ __all__ = [
     "Game",
     "Picture",
     "Row",
+    "UnknownOptionError",
     "Variant",
     "check_choice",
     "check_faces",
@@ -113,6 +114,12 @@ class RandomAction(Protocol):
     def __call__(self, params: Any, state: Any, /) -> int: ...
 
 
+class IsLegal(Protocol):
+    """Whether the seat to move may play the action, 0 … num_actions − 1: what `legal` marks, told faster than by a mask."""
+
+    def __call__(self, params: Any, state: Any, action: int, /) -> bool: ...
+
+
 class Retract(Protocol):
     """Undo the commitments that are not revealed yet: the first seat to commit moves again. Without any, do nothing."""
 
@@ -139,6 +146,18 @@ class Arrange(Protocol):
     def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
 
 
+class UnknownOptionError(ValueError, TypeError):
+    """A game has no such option. A TypeError too, which Python raises for unknown keyword arguments.
+
+    Attributes:
+        option: its name.
+    """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Game:
     """One game: its options, its state and its rules as kernels. See CONTRIBUTING for how to write one.
@@ -161,7 +180,9 @@ class Game:
     reroll_hidden: RerollHidden
     describe_action: Callable[[Any, int], str]  # (options, action) → words
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
+    full_picture: Callable[[Any], Picture]  # options → a picture that needs as much room as any; images are of its size
     random_action: RandomAction | None = None  # for games that can draw it faster than from a mask
+    is_legal: IsLegal | None = None  # for games that can tell it faster than from a mask
     reset_options: tuple[str, ...] = ()  # names that `reset(options=...)` of every environment takes
     arrange: Arrange | None = None  # deals the position that they describe
     gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
@@ -179,7 +200,8 @@ class Game:
         known = [field.name for field in dataclasses.fields(self.options)]
         for name in options:
             if name not in known:
-                raise ValueError(f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}")
+                message = f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}"
+                raise UnknownOptionError(message, name)
         return Variant(self, self.options(**{name: _python_value(value) for name, value in options.items()}))
 
 
@@ -224,6 +246,10 @@ class Variant:
         """What `viewer` sees of one state record; None sees everything."""
         return self.game.picture(self.options, state, viewer)
 
+    def full_picture(self) -> Picture:
+        """A picture that needs as much room as any of this variant, at least."""
+        return self.game.full_picture(self.options)
+
     def changed_options(self) -> dict[str, Any]:
         """The options that differ from their defaults, as plain values."""
         defaults = type(self.options)()
@@ -235,6 +261,9 @@ class Variant:
         ours, theirs = dataclasses.asdict(self.options), dataclasses.asdict(other.options)
         differ = [name for name in ours if ours[name] != theirs[name]]
         return options_text({name: ours[name] for name in differ}), options_text({name: theirs[name] for name in differ})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variant:
+        return self  # nothing in it changes
 
     def __reduce__(self) -> Any:
         return configure, (self.game.name,), {"options": self.options}

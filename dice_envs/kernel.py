@@ -3,7 +3,8 @@
 `numba.njit(cache=True)` notices a change only in the function's own file, and never reuses cached closures.
 Here the cache key holds a hash (the stamp) of every source file of `dice_envs`, of the package a kernel lives in and
 of the packages of the kernels that it calls (the rules of a game may be a user's own file), so any edit recompiles.
-A tag in the key, and the names of what a kernel closes over, tell apart kernels that are built by the same function.
+A tag in the key, and the names of what a kernel closes over (with their own), tell apart kernels that are built by the
+same function.
 
 Only this file relies on numba's internals. If they change, kernels still compile and run, but are not
 cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
@@ -25,7 +26,7 @@ from typing import Any, TypeVar, overload
 import numba
 import numpy as np
 
-__all__ = ["kernel", "package_stamp"]
+__all__ = ["identity", "is_kernel", "kernel", "makes_arrays", "package_stamp"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -105,11 +106,11 @@ class _KernelCache(_Cache):
         names, sources = [f"{function.__module__}.{function.__qualname__}", tag], {function.__code__.co_filename}
         for called in _called(function):
             plain = getattr(called, "py_func", called)
-            names.append(f"{plain.__module__}.{plain.__qualname__}")
+            names.append(identity(called) or f"{plain.__module__}.{plain.__qualname__}")
             sources |= getattr(getattr(called, "_cache", None), "sources", {plain.__code__.co_filename})
         self.sources = frozenset(sources)  # files of the kernel and of all that it calls
         # One hash of the names and the tag keeps the file name short.
-        self._prefix = f"{function.__name__}-{hashlib.sha256(':'.join(names).encode()).hexdigest()[:12]}"
+        self.prefix = f"{function.__name__}-{hashlib.sha256(':'.join(names).encode()).hexdigest()[:12]}"
         self._stamp = package_stamp(*sources)
         self._enabled = True
 
@@ -120,7 +121,7 @@ class _KernelCache(_Cache):
     def _file(self, signature: Any, codegen: Any) -> Path:
         settings = [getattr(numba.config, name, None) for name in _SETTINGS]
         key = (str(signature), codegen.magic_tuple(), settings, numba.__version__, sys.version, np.__version__)
-        return self._folder / f"{self._prefix}-{self._stamp}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+        return self._folder / f"{self.prefix}-{self._stamp}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
@@ -143,12 +144,12 @@ class _KernelCache(_Cache):
         try:
             payload = dumps(self._impl.reduce(data))
             self._folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=self._prefix, suffix=".tmp")
+            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=self.prefix, suffix=".tmp")
             with os.fdopen(handle, "wb") as stream:
                 stream.write(payload)
             os.replace(temporary, target)
-            for old in self._folder.glob(f"{self._prefix}-*.nbc"):
-                if not old.name.startswith(f"{self._prefix}-{self._stamp}-"):
+            for old in self._folder.glob(f"{self.prefix}-*.nbc"):
+                if not old.name.startswith(f"{self.prefix}-{self._stamp}-"):
                     old.unlink(missing_ok=True)
         except OSError:  # on a read-only or full disk kernels run without a cache
             self._enabled = False
@@ -160,8 +161,28 @@ class _KernelCache(_Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        for path in self._folder.glob(f"{self._prefix}-*.nbc"):
+        for path in self._folder.glob(f"{self.prefix}-*.nbc"):
             path.unlink(missing_ok=True)
+
+
+def identity(compiled: Any) -> str | None:
+    """What tells a kernel apart from others in the tags of kernels that are built around it; None if it is not cached."""
+    cache = getattr(compiled, "_cache", None)
+    return cache.prefix if isinstance(cache, _KernelCache) else None
+
+
+def is_kernel(function: Any) -> bool:
+    """Whether it can be called by kernels: a compiled function, or any where kernels run as plain Python."""
+    return callable(function) and (hasattr(function, "py_func") or kernel(_nothing) is _nothing)
+
+
+def _nothing() -> None:
+    pass
+
+
+def makes_arrays(compiled: Any) -> bool:
+    """Whether a kernel may make arrays. Then those that call it must be compiled with `allocates` too."""
+    return bool(getattr(compiled, "targetoptions", {}).get("_nrt", True))
 
 
 _warned = False
@@ -179,9 +200,13 @@ def _warn_uncached(reason: str) -> None:
 @overload
 def kernel(function: _F) -> _F: ...
 @overload
-def kernel(*, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False) -> Callable[[_F], _F]: ...
+def kernel(
+    *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False, merge: bool = False
+) -> Callable[[_F], _F]: ...
 @overload
-def kernel(function: _F, *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False) -> _F: ...
+def kernel(
+    function: _F, *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False, merge: bool = False
+) -> _F: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     *,
@@ -189,6 +214,7 @@ def kernel(
     cache: bool = True,
     allocates: bool = True,
     inline: bool = False,
+    merge: bool = False,
 ) -> Any:
     """Compile a function with numba in nopython mode, without the GIL, and cache it on disk.
 
@@ -201,18 +227,22 @@ def kernel(
             when small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
         inline: True to copy the kernel's code into every caller, which saves passing its many parameters in a loop.
             (numba's own option `forceinline`; ignored where it is unknown.)
+        merge: True for a kernel with one caller, of which it is then compiled as a part. (numba's `inline="always"`.)
+            Every kernel that stands for itself is optimised once more in each of its callers, which takes long.
 
     Returns:
         A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. Type checkers see the function's own type, so
         they report a kernel whose arguments differ from the contract's.
     """
     if function is None:
-        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline)
+        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline, merge=merge)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if not allocates and hasattr(_TARGET_OPTIONS, "_nrt"):
         options["_nrt"] = False
     if inline and hasattr(_TARGET_OPTIONS, "forceinline"):
         options["forceinline"] = True
+    if merge:
+        options["inline"] = "always"
     compiled: Any = numba.njit(**options)(function)
     if compiled is function or not cache:
         return compiled

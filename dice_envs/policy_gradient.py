@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from torch import nn
 
+from dice_envs.extras import needs
 from dice_envs.kernel import kernel
+
+with needs("sb3", "dice_envs.policy_gradient"):
+    import torch
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from torch import nn
 
 __all__ = [
     "Dense",

@@ -17,13 +17,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3.common.buffers import BaseBuffer
-from stable_baselines3.common.utils import explained_variance
-from torch import nn
 
+from dice_envs.extras import needs
 from dice_envs.policy_gradient import (
     Network,
     dense_layers,
@@ -33,6 +28,14 @@ from dice_envs.policy_gradient import (
     sample_actions,
 )
 from dice_envs.sb3 import SeatVecEnv
+
+with needs("sb3", "dice_envs.ppo"):
+    import torch
+    from sb3_contrib import MaskablePPO
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from stable_baselines3.common.buffers import BaseBuffer
+    from stable_baselines3.common.utils import explained_variance
+    from torch import nn
 
 __all__ = ["RegularisedPPO", "SeatBuffer", "dense_layers"]
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dice_envs.game import Picture, Row, shown
+from dice_envs.extras import check_extra
+from dice_envs.game import Picture, Row, Variant, shown
 
-__all__ = ["RENDER_MODES", "ansi", "render", "rgb_array"]
+__all__ = ["RENDER_FPS", "RENDER_MODES", "ansi", "check_mode", "frame_size", "picture_height", "render", "rgb_array"]
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
+RENDER_FPS = 2  # frames a second in a video: a person reads each of them
 MAX_PIPS = 8  # dice with larger faces show numbers
 
 # Where the pips of a face sit on a 3 x 3 grid, row by row.
@@ -25,6 +29,13 @@ _PIPS = {
     8: "111101111",
 }
 _CELL, _DIE, _GAP = 16, 56, 10  # pixels
+_TITLE, _CAPTION, _NOTE = 40, 24, 20  # pixels: heights of the title and of a line of text
+_MOST_DICE = 12  # in a line
+_WIDTH = 816  # pixels: such a line and a gap on each side, as a multiple of 16
+_LINE = 112  # characters: a line of text is 7 pixels a character wide, or less
+_LONGEST_WORD = 12
+MOST_HEIGHT = 1024  # pixels: pictures that need more, such as 200 dice, are drawn smaller
+_FELT = (24, 92, 60)
 
 
 def _die_lines(face: int | None) -> tuple[str, str, str]:
@@ -54,28 +65,63 @@ def ansi(picture: Picture) -> str:
     return "\n".join([*lines, *picture.notes]) + "\n"
 
 
-def rgb_array(picture: Picture) -> np.ndarray:
-    """The picture as an image, (height, width, 3) uint8. Needs Pillow: `pip install dice-envs[render]`."""
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError:
-        raise ImportError('rgb_array needs Pillow: pip install "dice-envs[render]"') from None
-    height = 40 + sum(24 + (_DIE + _GAP if row.dice else 0) for row in picture.rows) + 20 * len(picture.notes) + _GAP
-    longest = max((len(text) for text in (picture.title, *picture.notes, *(row.caption for row in picture.rows))), default=0)
-    width = max(320, 2 * _GAP + 7 * longest, *(2 * _GAP + len(row.dice) * (_DIE + _GAP) for row in picture.rows))
-    image = Image.new("RGB", (width, height), (24, 92, 60))
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _LINE) or [""]
+
+
+def _height(picture: Picture, lines: Callable[[str], int]) -> int:
+    rows = sum(_CAPTION * lines(row.caption) + (_DIE + _GAP) * -(-len(row.dice) // _MOST_DICE) for row in picture.rows)
+    return _TITLE + rows + _NOTE * sum(map(lines, picture.notes)) + _GAP
+
+
+def picture_height(picture: Picture) -> int:
+    """Pixels that a picture needs at its natural size."""
+    return _height(picture, lambda text: len(_wrapped(text)))
+
+
+def frame_size(variant: Variant) -> tuple[int, int]:
+    """Height and width in pixels of every image of the variant: multiples of 16, as video encoders want them."""
+    # A line that is broken between words holds more than _LINE - _LONGEST_WORD characters.
+    height = _height(variant.full_picture(), lambda text: max(1, -(-len(text) // (_LINE - _LONGEST_WORD))))
+    return min(-(-height // 16) * 16, MOST_HEIGHT), _WIDTH
+
+
+def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarray:
+    """The picture as an image, (height, width, 3) uint8. Needs Pillow: `pip install dice-envs[render]`.
+
+    Args:
+        picture: what is drawn.
+        size: height and width in pixels; a picture that needs more room is made smaller. None: as the picture needs it.
+
+    Raises:
+        ImportError: Pillow is not installed.
+    """
+    check_pillow()
+    from PIL import Image, ImageDraw
+
+    needed = picture_height(picture)
+    height, width = size or (needed, _WIDTH)
+    image = Image.new("RGB", (_WIDTH, max(needed, height)), _FELT)
     draw = ImageDraw.Draw(image)
     draw.text((_GAP, _GAP), picture.title, fill=(255, 215, 90), font_size=18)
-    y = 40
+    y = _TITLE
     for row in picture.rows:
-        draw.text((_GAP, y), row.caption, fill=(240, 240, 240), font_size=13)
-        y += 24
+        for line in _wrapped(row.caption):
+            draw.text((_GAP, y), line, fill=(240, 240, 240), font_size=13)
+            y += _CAPTION
         for i, face in enumerate(row.dice):
-            _draw_die(draw, _GAP + i * (_DIE + _GAP), y, face)
+            if i and i % _MOST_DICE == 0:
+                y += _DIE + _GAP
+            _draw_die(draw, _GAP + i % _MOST_DICE * (_DIE + _GAP), y, face)
         y += _DIE + _GAP if row.dice else 0
-    for note in picture.notes:
-        draw.text((_GAP, y), note, fill=(255, 235, 170), font_size=13)
-        y += 20
+    for line in (line for note in picture.notes for line in _wrapped(note)):
+        draw.text((_GAP, y), line, fill=(255, 235, 170), font_size=13)
+        y += _NOTE
+    if image.size != (width, height):
+        scale = min(width / image.width, height / image.height)
+        small = image.resize((round(image.width * scale), round(image.height * scale)))
+        image = Image.new("RGB", (width, height), _FELT)
+        image.paste(small)
     return np.asarray(image, dtype=np.uint8).copy()
 
 
@@ -93,18 +139,29 @@ def _draw_die(draw: Any, x: int, y: int, face: int | None) -> None:
             draw.ellipse((cx - 4, cy - 4, cx + 4, cy + 4), fill=(20, 20, 20))
 
 
-def render(picture: Picture, mode: str | None) -> str | np.ndarray | None:
-    """Draw in one of RENDER_MODES. `human` prints and returns None."""
+def render(variant: Variant, state: Any, viewer: int | None, mode: str | None) -> str | np.ndarray | None:
+    """Draw what `viewer` sees of a state (None: everything) in one of RENDER_MODES. `human` prints and returns None.
+
+    `rgb_array` gives images of one size for a variant, (height, width, 3) uint8.
+    """
+    picture = variant.picture(state, viewer)
     if mode == "ansi":
         return ansi(picture)
     if mode == "rgb_array":
-        return rgb_array(picture)
+        return rgb_array(picture, frame_size(variant))
     if mode == "human":
         print(ansi(picture))
     return None
 
 
 def check_mode(mode: str | None) -> None:
-    """Raise ValueError for a render mode that does not exist."""
+    """Raise ValueError for a render mode that does not exist, ImportError for `rgb_array` where Pillow is not installed."""
     if mode is not None and mode not in RENDER_MODES:
         raise ValueError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None, not {shown(mode)}")
+    if mode == "rgb_array":
+        check_pillow()
+
+
+def check_pillow() -> None:
+    """Raise ImportError, naming the extra, where Pillow is not installed."""
+    check_extra("render", "render_mode 'rgb_array'", "PIL")

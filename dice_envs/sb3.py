@@ -1,4 +1,4 @@
-"""Any game as a Stable-Baselines3 VecEnv with action masks, for MaskablePPO of SB3-contrib."""
+"""Any game as a Stable-Baselines3 VecEnv: with action masks for MaskablePPO of SB3-contrib, or for learners without masks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from stable_baselines3.common.vec_env import VecEnv
 
-from dice_envs.game import Game, Variant, single_seat
-from dice_envs.render import render
-from dice_envs.seat import Opponents, SeatGames, check_arrays, seat_spaces
+from dice_envs.batch import IllegalAction
+from dice_envs.extras import needs
+from dice_envs.game import Game, Variant
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
+from dice_envs.seat import Opponents, SeatGames, check_arrays, seat_spaces, seat_variant
+
+with needs("sb3", "dice_envs.sb3"):
+    from stable_baselines3.common.vec_env import VecEnv
 
 __all__ = ["SeatVecEnv", "make_vec_env"]
 
@@ -24,7 +28,8 @@ class SeatVecEnv(VecEnv):
     With `self_play` the learner has every seat of that share of the games: each observation is then that of the seat to
     move. SB3's own algorithms take a game's steps for those of one seat, so train with `dice_envs.ppo.RegularisedPPO`.
 
-    Arguments as for `dice_envs.seat.SeatVectorEnv`; `self_play` as for `dice_envs.seat.SeatGames`.
+    Arguments as for `dice_envs.seat.SeatVectorEnv`; `self_play` as for `dice_envs.seat.SeatGames`. Learners without masks
+    (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game has ended.
 
     Attributes:
         seats: (num_envs,) int64, the seat whose turn it is in each game.
@@ -40,17 +45,18 @@ class SeatVecEnv(VecEnv):
         seat: int | str = "random",
         render_mode: str | None = None,
         self_play: float = 0.0,
+        illegal_action: IllegalAction = "raise",
         **options: Any,
     ) -> None:
-        self.variant = single_seat(game, **options)
-        self.games = SeatGames(self.variant, num_envs, opponents, seat, self_play)
+        check_mode(render_mode)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, self_play, illegal_action)
         self.render_mode = render_mode
-        self.metadata = {"render_modes": ["ansi", "rgb_array"]}
+        self.metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
         super().__init__(num_envs, *seat_spaces(self.variant))
         self._all = np.arange(num_envs)
         self._masks: np.ndarray | None = None
         self.earned = np.zeros((num_envs, self.variant.facts.num_seats))
-        self._returns = np.zeros_like(self.earned)
         self._lengths = np.zeros(num_envs, np.int64)
         self._start_time = time.time()
 
@@ -69,7 +75,6 @@ class SeatVecEnv(VecEnv):
             self.games.start(self._all, self._options[0])
         self._reset_seeds()
         self._reset_options()
-        self._returns[:] = 0
         self._lengths[:] = 0
         observations, self._masks = self.games.view(self._all)
         self.reset_infos = [{} for _ in self._all]
@@ -82,34 +87,28 @@ class SeatVecEnv(VecEnv):
         if self._masks is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
         seats = self.games.learners.copy()
-        with self.games.unchanged_on_error:
-            earned, ended = self.games.play(self._all, self._actions)
-            index = self._all[ended]
-            if len(index):
-                final, _ = self.games.view(index)
-                last = self.games.learners[index]
-                players = self.games.players[index]
-                self.games.start(index)
-        self.earned = earned
-        self._returns += earned
+        done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
+        self.earned = done.earned
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in self._all]
         elapsed = time.time() - self._start_time
-        for row, i in enumerate(index):
+        final = done.finals
+        for row, i in enumerate(final.games):
             infos[i] = {
-                "terminal_observation": final[row],
+                "terminal_observation": final.shown.observations[row],
                 "TimeLimit.truncated": False,
-                "episode": {"r": float(self._returns[i, last[row]]), "l": int(self._lengths[i]), "t": elapsed},
-                "players": players[row],
+                "episode": {"r": float(final.returns[row, final.learners[row]]), "l": int(self._lengths[i]), "t": elapsed},
+                "players": final.players[row],
             }
-        self._returns[index] = 0
-        self._lengths[index] = 0
-        observations, self._masks = self.games.view(self._all)
-        return observations, earned[self._all, seats].astype(np.float32), ended, infos
+            if i in self.games.illegal:
+                infos[i]["illegal_action"] = self.games.illegal[i]
+        self._lengths[final.games] = 0
+        observations, self._masks = done.shown
+        return observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of all that determines how the environment continues after a reset, except the agents themselves."""
-        return {**self.games.snapshot(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
+        return {**self.games.snapshot(), "lengths": self._lengths.copy()}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> np.ndarray:
         """Go back to a snapshot of an environment made with the same arguments.
@@ -122,7 +121,6 @@ class SeatVecEnv(VecEnv):
         """
         check_arrays(snapshot, self.snapshot())
         self.games.restore(snapshot)
-        self._returns[:] = snapshot["returns"]
         self._lengths[:] = snapshot["lengths"]
         self._reset_seeds()
         self._reset_options()
@@ -183,7 +181,7 @@ class SeatVecEnv(VecEnv):
         return [False for _ in self._get_indices(indices)]
 
     def _draw(self, i: int) -> Any:
-        return render(self.variant.picture(self.games.states[i], int(self.games.learners[i])), self.render_mode)
+        return render(self.variant, self.games.states[i], int(self.games.learners[i]), self.render_mode)
 
     def get_images(self) -> Sequence[np.ndarray | None]:
         return [self._draw(int(i)) for i in self._all] if self.render_mode == "rgb_array" else [None] * self.num_envs
@@ -197,9 +195,10 @@ def make_vec_env(
     seed: int | None = None,
     render_mode: str | None = None,
     self_play: float = 0.0,
+    illegal_action: IllegalAction = "raise",
     **options: Any,
 ) -> SeatVecEnv:
     """A SeatVecEnv; game i is seeded with seed + i."""
-    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, **options)
+    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, illegal_action, **options)
     env.seed(seed)
     return env

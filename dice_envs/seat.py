@@ -6,11 +6,12 @@ what the learner earned up to its next turn or the end of its game.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -18,16 +19,50 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.agent import Agent, AgentError, ask, check_plays, fresh_memory, name_of, resolve
-from dice_envs.batch import MOST_GAMES, IllegalActionError, as_actions, play_checked
-from dice_envs.dice import STREAM, below, choose_weighted, mix, uniform
-from dice_envs.game import OVER, Game, Variant, check_choice, check_range, check_reset_options, check_seed, shown, single_seat
+from dice_envs.agent import Agent, AgentError, ask, check_plays, fault_of, fresh_memory, name_of, resolve
+from dice_envs.batch import (
+    ILLEGAL_ACTIONS,
+    MOST_GAMES,
+    IllegalAction,
+    IllegalActionError,
+    as_actions,
+    explain_illegal,
+    forfeit,
+    illegal_error,
+    play_checked,
+    warn_forfeit,
+)
+from dice_envs.dice import STREAM, mix, uniform
+from dice_envs.game import (
+    OVER,
+    Game,
+    UnknownOptionError,
+    Variant,
+    check_choice,
+    check_range,
+    check_reset_options,
+    check_seed,
+    shown,
+    single_seat,
+)
 from dice_envs.kernel import kernel
-from dice_envs.render import RENDER_MODES, check_mode, render
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
+from dice_envs.table import (
+    LEARNER,
+    NO_FAULT,
+    Advance,
+    Finals,
+    Seats,
+    Shown,
+    Start,
+    Team,
+    compile_advance,
+    seat_players,
+    team_of,
+)
 
 __all__ = ["Opponents", "Pool", "SeatEnv", "SeatGames", "SeatVectorEnv"]
 
-LEARNER = -1  # the learner's number in arrays that list the player of each seat
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # keeps the opponents' streams apart from the game's own
 
 
@@ -62,25 +97,9 @@ Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGa
 
 
 @kernel
-def _draw_seats(states, index, num_seats, fixed, learners):
+def _seat_all(states, index, start, seats):
     for i in index:
-        learners[i] = below(states[i], num_seats) if fixed < 0 else fixed
-
-
-@kernel
-def _draw_players(states, index, learners, weights, players):
-    for i in index:
-        for seat in range(players.shape[1]):
-            players[i, seat] = LEARNER
-            if seat != learners[i]:
-                players[i, seat] = choose_weighted(states[i], weights, len(weights))
-
-
-@kernel
-def _draw_shared(states, index, share, players):
-    for i in index:
-        if uniform(states[i]) < share:
-            players[i, :] = LEARNER
+        seat_players(states[i], start, seats, i)
 
 
 @kernel
@@ -96,11 +115,12 @@ def _mix_all(streams, aside):
 
 
 class _UnchangedOnError:
-    """A context manager that restores the arrays if its block raises."""
+    """A context manager that restores the arrays if its block raises. It cannot be nested in itself."""
 
     def __init__(self, *arrays: np.ndarray) -> None:
-        self._arrays = arrays
-        self._kept = tuple(np.empty_like(array) for array in arrays)
+        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
+        self._arrays = tuple(array.reshape(-1).view(np.uint8) for array in arrays if array.size)
+        self._kept = tuple(np.empty_like(array) for array in self._arrays)
 
     def __enter__(self) -> None:
         for kept, array in zip(self._kept, self._arrays):
@@ -112,6 +132,22 @@ class _UnchangedOnError:
                 array[...] = kept
 
 
+class Step(NamedTuple):
+    """What a learner's turn in n games has led to; see `SeatGames.advance`.
+
+    Attributes:
+        earned: (n, seats) float64, what each seat has earned up to the learner's next turn.
+        ended: (n,) bool, where the learner's game has ended.
+        shown: the games as the learners see them now.
+        finals: the games that have ended, as they stood before they began again; empty where they do not.
+    """
+
+    earned: np.ndarray
+    ended: np.ndarray
+    shown: Shown
+    finals: Finals
+
+
 class SeatGames:
     """n games, in each of which the learner has one seat, or all of them. The Gymnasium and SB3 environments are built on it.
 
@@ -121,8 +157,11 @@ class SeatGames:
     What an opponent remembers (see `dice_envs.Agent`) is kept from game to game at the same place after the learner's.
     Its match begins when the game is seeded, or when a Pool puts another agent in its place.
 
-    Call `step` and `start` inside `with games.unchanged_on_error:`. Wrong input or an opponent's illegal action then
-    changes nothing.
+    `advance` changes nothing if it fails, be it by wrong input or an opponent's illegal action. Call `start` and `play`
+    inside `with games.unchanged_on_error:`; then that is true of them too.
+
+    Where all opponents choose by kernels (see `dice_envs.Agent`), a whole `advance` is one compiled loop; otherwise Python
+    asks each of them, move by move. What comes out is the same.
 
     Args:
         variant: the game.
@@ -131,8 +170,13 @@ class SeatGames:
             the learner's; or a Pool.
         seat: the learner's seat, or "random" to draw it for each game.
         self_play: the share of games in which the learner has every seat, 0 to 1. Each game is drawn when it starts.
+        illegal_action: "raise": an action of the learner's that is not legal raises IllegalActionError; "lose": it ends its
+            game with the least possible return, so that learners without masks can be used. The first one in a
+            process is warned of.
 
     Attributes:
+        returns: (n, seats) float64, what each seat has been paid since its game began.
+        illegal: why the last `play` has ended games with illegal actions: game → reason.
         exploration: the share of self-play games that start with random moves: one, two, three … with chance 1/2, 1/4, 1/8 …
             Positions that the learner would not come to are then seen too. 0 at first; may be changed between games.
         learners: (n,) int64, the seat that the learner has; where it has all, the one that is to move or moved last.
@@ -148,8 +192,10 @@ class SeatGames:
         opponents: Opponents = "random",
         seat: int | str = "random",
         self_play: float = 0.0,
+        illegal_action: IllegalAction = "raise",
     ) -> None:
         facts = variant.facts
+        check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         check_range("num_envs", num_games, 1, MOST_GAMES)
         check_range("self_play", self_play, 0, 1, whole=False)
         if seat != "random":
@@ -160,6 +206,8 @@ class SeatGames:
         self.num_games = num_games
         self.fixed_seat = -1 if seat == "random" else int(seat)
         self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
+        self.illegal_action = illegal_action
+        self.illegal: dict[int, str] = {}
         self.exploration = 0.0
         self.pool: Pool | None = None
         if isinstance(opponents, Pool):
@@ -181,11 +229,13 @@ class SeatGames:
         self.streams = np.zeros(num_games, STREAM)
         self._shared = np.zeros(num_games, bool)  # where the learner has every seat
         self._earned = np.zeros((num_games, facts.num_seats))  # each seat's rewards since the learner's last turn
+        self._seats = Seats(self.learners, self.players, self._shared, self._earned)
+        self.returns = np.zeros((num_games, facts.num_seats))
         # What the opponent at each place after the learner's remembers, as bytes of its own data type.
         remembered = [memory.itemsize for agent in self.agents if (memory := fresh_memory(agent, 0)) is not None]
         self.memories = np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8)
         self.unchanged_on_error = _UnchangedOnError(
-            self.states, self.learners, self.players, self.streams, self._shared, self._earned, self.memories
+            self.states, self.learners, self.players, self.streams, self._shared, self._earned, self.returns, self.memories
         )
         self.seed_games(np.arange(num_games), [None] * num_games)
 
@@ -223,10 +273,15 @@ class SeatGames:
         variant, index = self.variant, np.asarray(index, np.int64)
         check_reset_options(arrange)
         arranged = bool(arrange) and variant.game.arrange is not None
+        team = None if arranged else self._team()
+        start = self._start
         while len(index):
+            self.returns[index] = 0
+            if team is not None:
+                index = index[self._run(team, index, None, np.ones(len(index), bool)).again]
+                continue
             before = self._at_places(index) if self.pool and self.memories.size else None
-            _draw_seats(self.states, index, variant.facts.num_seats, self.fixed_seat, self.learners)
-            self._seat_players(index)
+            _seat_all(self.states, index, start, self._seats)
             if before is not None:
                 rows, places = np.nonzero(before != self._at_places(index))
                 self.memories[index[rows], places] = 0
@@ -238,28 +293,26 @@ class SeatGames:
             if self.self_play and self.exploration:
                 chosen = np.empty(len(index), bool)
                 _choose_games(self.states, index, self.exploration, chosen)
-                variant.kernels.wander(variant.params, self.states, index[chosen & self._shared[index]])
+                mask = np.empty(variant.facts.num_actions, np.int8)
+                variant.kernels.wander(variant.params, self.states, index[chosen & self._shared[index]], mask)
             self._answer(index)
             index = index[self.ended(index)]
             if arranged and len(index):
                 raise ValueError("the arranged game ends before the learner's turn")
 
-    def _seat_players(self, index: np.ndarray) -> None:
-        self._seat_opponents(index)
-        if self.self_play:
-            _draw_shared(self.states, index, self.self_play, self.players)
-            self._shared[index] = (self.players[index] == LEARNER).all(axis=1)
+    def _team(self) -> Team | None:
+        """The opponents, if games can be played in one loop. Random moves at the start, for exploration, are not part of it."""
+        return None if self.self_play and self.exploration else team_of(self.agents, self.variant)
 
-    def _seat_opponents(self, index: np.ndarray) -> None:
-        if self.pool:
-            _draw_players(self.states, index, self.learners, self.pool.shares(), self.players)
-            return
-        seats = self.players.shape[1]
-        self.players[index] = 0
-        if len(self._agents) > 1:
-            offset = (np.arange(seats) - self.learners[index, None]) % seats
-            self.players[index] = offset - 1
-        self.players[index, self.learners[index]] = LEARNER
+    @property
+    def _start(self) -> Start:
+        return Start(
+            num_seats=self.variant.facts.num_seats,
+            fixed_seat=self.fixed_seat,
+            several=len(self.agents) > 1,
+            weights=self.pool.shares() if self.pool else np.zeros(0),
+            self_play=self.self_play,
+        )
 
     def _at_places(self, index: np.ndarray) -> np.ndarray:
         """The number of the agent at each place after the learner's, (m, seats) int64; LEARNER at place 0."""
@@ -313,11 +366,113 @@ class SeatGames:
                     variant.kernels.play(variant.params, self.states, mine, actions)
                     self._earned[mine] += self.states["rewards"][mine, : variant.facts.num_seats]
 
-    def step(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
-        """As `play`, with the rewards of the seat that the learner acted for only, (m,) float64."""
-        seats = self.learners[index]
-        earned, ended = self.play(index, actions)
-        return earned[np.arange(len(index)), seats], ended
+    def advance(self, actions: Any, begins: np.ndarray, restart: bool) -> Step:
+        """One turn of the learner in all games, up to its next one. If it fails, nothing has changed.
+
+        Args:
+            actions: (n,) integers; those of games that begin are ignored.
+            begins: (n,) bool, the games that begin now; the learner plays in the others.
+            restart: whether games that end begin again at once.
+
+        Raises:
+            IllegalActionError: an action of the learner's is malformed or not legal.
+            AgentError: an opponent's is.
+        """
+        everything = np.arange(self.num_games)
+        actions = as_actions(actions, self.num_games)
+        team = self._team()
+        reasons = self.illegal
+        self.illegal = {}
+        try:
+            if team is not None:
+                try:
+                    return self._advance_compiled(team, everything, actions, begins, restart)
+                except IllegalActionError:  # nothing has changed
+                    if self.illegal_action == "raise":
+                        raise
+            with self.unchanged_on_error:
+                return self._advance_by_asking(everything, actions, begins, restart)
+        except BaseException:
+            self.illegal = reasons
+            raise
+
+    def _advance_compiled(
+        self, team: Team, everything: np.ndarray, actions: np.ndarray, begins: np.ndarray, restart: bool
+    ) -> Step:
+        # A fault of the learner's is found before anything changes, and `random` makes none: then nothing needs a copy.
+        with self.unchanged_on_error if team.may_fail else contextlib.nullcontext():
+            out = self._run(team, everything, actions, begins, restart, show=True)
+        self.returns += out.earned
+        finals = out.finals._replace(returns=self.returns[out.finals.games])
+        self.returns[out.finals.games] = 0
+        self.returns[begins] = 0
+        return Step(out.earned, out.ended, out.shown, finals)
+
+    def _advance_by_asking(self, everything: np.ndarray, actions: np.ndarray, begins: np.ndarray, restart: bool) -> Step:
+        earned, ended = np.zeros(self._earned.shape), np.zeros(self.num_games, bool)
+        playing = everything[~begins]
+        if len(playing):
+            earned[playing], ended[playing] = self.play(playing, actions[playing])
+        self.start(everything[begins])
+        over = everything[ended] if restart else everything[:0]
+        finals = Finals(over, self.learners[over], self.players[over], self.returns[over], self.view(over))
+        self.start(over)
+        return Step(earned, ended, self.view(everything), finals)
+
+    def _run(
+        self,
+        team: Team,
+        index: np.ndarray,
+        actions: np.ndarray | None,
+        begins: np.ndarray,
+        restart: bool = False,
+        show: bool = False,
+    ) -> Advance:
+        """Run the compiled loop once.
+
+        Raises:
+            IllegalActionError: an action of the learner's is not legal; nothing has changed.
+            AgentError: an opponent's is; games have changed.
+            ValueError: the pool has lost an agent that still plays.
+        """
+        if self.players.max() >= len(team.numbers):
+            raise ValueError(f"a pool's agents that still play cannot be removed: it has only {len(team.numbers)} now")
+        variant, facts, count = self.variant, self.variant.facts, len(index)
+        ends = count if restart else 0
+        out = Advance(
+            np.empty((count, facts.num_seats)),
+            np.empty(count, bool),
+            np.empty(count, bool),
+            self._room(count if show else 0),
+            Finals(
+                np.empty(ends, np.int64),
+                np.empty(ends, np.int64),
+                np.empty((ends, facts.num_seats), np.int64),
+                np.empty((ends, facts.num_seats)),
+                self._room(ends),
+            ),
+        )
+        fault = np.empty(3, np.int64)
+        finals = compile_advance(variant.game, team.choosers)(
+            variant.params, team.options, team.numbers, self.states, self.streams, self._start, self._seats, index,
+            index if actions is None else actions, begins, restart, np.empty(1, variant.game.state),
+            np.empty(facts.num_actions, np.int8), out, fault,
+        )  # fmt: skip
+        row, player, action = fault.tolist()
+        if row != NO_FAULT:
+            game = int(index[row])
+            if player == LEARNER:
+                raise illegal_error(variant, self.states[game], game, action)
+            raise fault_of(self.agents[player], variant, self.states[game], game, action)
+        if show and out.again.any():
+            again = index[out.again]
+            self.start(again)
+            out.shown.observations[out.again], out.shown.masks[out.again] = self.view(again)
+        return out._replace(finals=_rows(out.finals, finals))
+
+    def _room(self, count: int) -> Shown:
+        facts = self.variant.facts
+        return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
     def play(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
         """The learner's actions in the games of `index`, and the opponents' answers.
@@ -327,15 +482,33 @@ class SeatGames:
             ended, (m,) bool.
 
         Raises:
-            IllegalActionError: an action of the learner's is malformed or not legal.
-            AgentError: an opponent's is.
+            IllegalActionError: an action of the learner's is malformed; or it is not legal, and `illegal_action` is "raise".
+            AgentError: an opponent's is malformed or not legal.
         """
-        play_checked(self.variant, self.states, index, actions)
+        if self.illegal_action == "lose":
+            self._play_or_lose(index, as_actions(actions, len(index)))
+        else:
+            play_checked(self.variant, self.states, index, actions)
         self._earned[index] += self.states["rewards"][index, : self.variant.facts.num_seats]
         self._answer(index)
         earned = self._earned[index]
         self._earned[index] = 0
+        self.returns[index] += earned
         return earned, self.ended(index)
+
+    def _play_or_lose(self, index: np.ndarray, actions: np.ndarray) -> None:
+        """Play the legal actions; the games with the others end."""
+        variant = self.variant
+        masks = np.empty((len(index), variant.facts.num_actions), np.int8)
+        variant.kernels.legal(variant.params, self.states, index, masks)
+        exists = (actions >= 0) & (actions < variant.facts.num_actions)
+        legal = exists & (masks[np.arange(len(index)), np.where(exists, actions, 0)] != 0)
+        variant.kernels.play(variant.params, self.states, index[legal], actions[legal])
+        self.illegal = {}
+        for i, action in zip(index[~legal], actions[~legal]):
+            self.illegal[int(i)] = explain_illegal(variant, self.states[i], int(action))
+            forfeit(variant, self.states[i], [self.learners[i]], self.returns[i] + self._earned[i])
+            warn_forfeit()
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of all that determines how started games continue, except the agents themselves."""
@@ -347,6 +520,7 @@ class SeatGames:
             "players": self.players.copy(),
             "streams": self.streams.copy(),
             "earned": self._earned.copy(),
+            "returns": self.returns.copy(),
         }
         return {**kept, "memories": self.memories.copy()} if self.memories.size else kept
 
@@ -375,16 +549,21 @@ class SeatGames:
         self._shared[:] = shared
         self.streams[:] = snapshot["streams"]
         self._earned[:] = snapshot["earned"]
+        self.returns[:] = snapshot["returns"]
         if self.memories.size:
             self.memories[:] = snapshot["memories"]
 
-    def view(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Fresh observations (m, size) float32 and masks (m, actions) int8 of the learners."""
-        facts = self.variant.facts
-        observations = np.empty((len(index), facts.observation_size), np.float32)
-        masks = np.empty((len(index), facts.num_actions), np.int8)
-        self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], observations, masks)
-        return observations, masks
+    def view(self, index: np.ndarray) -> Shown:
+        """The games as the learners see them now, in fresh arrays."""
+        shown = self._room(len(index))
+        self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], *shown)
+        return shown
+
+
+def _rows(finals: Finals, count: int) -> Finals:
+    """The first rows, as copies that do not hold on to the rest."""
+    games, learners, players, returns = (array[:count].copy() for array in finals[:-1])
+    return Finals(games, learners, players, returns, Shown(*(array[:count].copy() for array in finals.shown)))
 
 
 def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:
@@ -395,6 +574,20 @@ def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> No
             raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
         if given.dtype.kind == "f" and not np.isfinite(given).all():
             raise ValueError(f"the snapshot's {name} are not all finite")
+
+
+def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
+    """The variant that an environment of one seat plays.
+
+    Raises:
+        UnknownOptionError: the game has no such option. The words are also Python's for an unknown keyword argument: TorchRL
+            tries the argument `frameskip` and leaves it out when they tell it to.
+        ValueError: an option's value is not allowed.
+    """
+    try:
+        return single_seat(game, **options)
+    except UnknownOptionError as problem:
+        raise UnknownOptionError(f"unexpected keyword argument {problem.option!r}: {problem}", problem.option) from None
 
 
 def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
@@ -413,13 +606,14 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         opponents: see `SeatGames`.
         seat: the learner's seat, or "random" to draw it for each game.
         render_mode: "human", "ansi", "rgb_array" or None.
-        illegal_action: "lose": an illegal action of the learner ends the game with the least possible return and a
-            warning, so that learners without masks can be used; "raise": it raises IllegalActionError and changes
-            nothing. An opponent's illegal action always raises AgentError and changes nothing.
+        illegal_action: "lose": an action of the learner's that is not legal ends the game with the least possible return, and
+            `info["illegal_action"]` says why, so that learners without masks can be used; the first one in a process is
+            warned of. "raise": it raises IllegalActionError and changes nothing. What is not a whole number always raises
+            that, an opponent's illegal action AgentError.
         options: the game's options.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 2}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -427,19 +621,16 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
-        illegal_action: Literal["lose", "raise"] = "lose",
+        illegal_action: IllegalAction = "lose",
         **options: Any,
     ) -> None:
         check_mode(render_mode)
-        check_choice("illegal_action", illegal_action, ("lose", "raise"))
-        self.variant = single_seat(game, **options)
-        self.games = SeatGames(self.variant, 1, opponents, seat)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, 1, opponents, seat, illegal_action=illegal_action)
         self.render_mode = render_mode
-        self.illegal_action = illegal_action
         self.observation_space, self.action_space = seat_spaces(self.variant)
         self._index = np.zeros(1, np.int64)
         self._playing = False
-        self._returned = 0.0
         self._mask: np.ndarray | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -456,11 +647,10 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             self.games.start(self._index, options)
             super().reset(seed=seed)
         self._playing = True
-        self._returned = 0.0
-        return self._show()
+        return self._show(self.games.view(self._index))
 
-    def _show(self) -> tuple[np.ndarray, dict[str, Any]]:
-        observations, masks = self.games.view(self._index)
+    def _show(self, shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
+        observations, masks = shown
         self._mask = masks[0]
         if self.render_mode == "human":
             self.render()
@@ -470,24 +660,15 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         if not self._playing:
             raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
         try:
-            with self.games.unchanged_on_error:
-                rewards, ended = self.games.step(self._index, np.asarray(action).reshape(-1))
+            done = self.games.advance(np.asarray(action).reshape(-1), np.zeros(1, bool), restart=False)
         except IllegalActionError as problem:
-            if self.illegal_action == "raise":
-                raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
-            return self._lose(str(problem).removeprefix("game 0: "))
-        self._returned += float(rewards[0])
-        self._playing = not ended[0]
-        observation, info = self._show()
-        return observation, float(rewards[0]), bool(ended[0]), False, info
-
-    def _lose(self, reason: str) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        warnings.warn(f"the game is lost by an illegal action: {reason}", stacklevel=3)
-        self.games.states["seat"][0] = OVER
-        self._playing = False
-        observation, info = self._show()
-        reward = self.variant.facts.min_return - self._returned
-        return observation, reward, True, False, {**info, "illegal_action": reason}
+            raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
+        self._playing = not done.ended[0]
+        observation, info = self._show(done.shown)
+        if self.games.illegal:
+            info["illegal_action"] = self.games.illegal[0]
+        reward = float(done.earned[0, self.games.learners[0]])
+        return observation, reward, bool(done.ended[0]), False, info
 
     def action_masks(self) -> np.ndarray:
         """Legal actions as MaskablePPO asks for them, (actions,) bool."""
@@ -500,24 +681,25 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         if self.render_mode is None:
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
-        return render(self.variant.picture(self.games.states[0], int(self.games.learners[0])), self.render_mode)
+        return render(self.variant, self.games.states[0], int(self.games.learners[0]), self.render_mode)
 
 
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many games of one seat each, stepped together. Game i seeded with s + i runs as `SeatEnv` seeded with s + i.
 
-    `infos["action_mask"]` is (num_envs, actions) int8. An illegal action raises IllegalActionError, an opponent's
-    AgentError, and no game moves.
+    `infos["action_mask"]` is (num_envs, actions) int8. Where an illegal action raises IllegalActionError, and where an
+    opponent's raises AgentError, no game moves. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
 
     Args:
         num_envs: how many games.
         autoreset_mode: "NextStep" (the step after an end deals again and ignores the action), "SameStep" (an ended
             game is dealt again at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
             `options={"reset_mask": ...}`).
+        illegal_action: as for `SeatEnv`, but "raise" unless "lose" is asked for.
         others: as for `SeatEnv`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}  # noqa: RUF012 - as VectorEnv has it
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012 - as VectorEnv has it
 
     def __init__(
         self,
@@ -527,14 +709,15 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         seat: int | str = "random",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
+        illegal_action: IllegalAction = "raise",
         **options: Any,
     ) -> None:
         check_mode(render_mode)
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
             raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
-        self.variant = single_seat(game, **options)
-        self.games = SeatGames(self.variant, num_envs, opponents, seat)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, illegal_action=illegal_action)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -571,7 +754,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self.games.seed_games(np.asarray(given, np.int64), [seeds[i] for i in given])
             self.games.start(index, arrange)
         self._ended[index] = False
-        return self._show({})
+        return self._show({}, self.games.view(self._all))
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """One seed for each game."""
@@ -582,8 +765,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ValueError(f"seed must be a non-negative whole number, {self.num_envs} of them, or None, not {shown(seed)}")
         return list(seed)
 
-    def _show(self, infos: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
-        observations, self._masks = self.games.view(self._all)
+    def _show(self, infos: dict[str, Any], shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
+        observations, self._masks = shown
         everywhere = np.ones(self.num_envs, bool)
         infos.update(
             action_mask=self._masks.copy(),
@@ -599,38 +782,42 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         actions = as_actions(actions, self.num_envs)
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
-        rewards = np.zeros(self.num_envs)
-        ended = np.zeros(self.num_envs, bool)
-        infos: dict[str, Any] = {}
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        with self.games.unchanged_on_error:
-            playing = self._all[~self._ended] if self._ended.any() else self._all
-            if len(playing):
-                rewards[playing], ended[playing] = self.games.step(playing, actions[playing])
-            if self._ended.any():  # next-step reset: games that ended in the last step begin now
-                self.games.start(self._all[self._ended])
-            if same_step and ended.any():
-                infos = self._final(ended)
-                self.games.start(self._all[ended])
-        self._ended = np.zeros(self.num_envs, bool) if same_step else ended.copy()
-        observations, infos = self._show(infos)
-        return observations, rewards, ended, np.zeros(self.num_envs, bool), infos
+        seats = self.games.learners.copy()
+        done = self.games.advance(actions, self._ended, same_step)  # with next-step reset ended games begin now
+        infos = self._final(done.ended, done.finals) if same_step and done.ended.any() else {}
+        self._ended = np.zeros(self.num_envs, bool) if same_step else done.ended.copy()
+        if not same_step:
+            infos = self._reasons()
+        observations, infos = self._show(infos, done.shown)
+        return observations, done.earned[self._all, seats], done.ended, np.zeros(self.num_envs, bool), infos
 
-    def _final(self, ended: np.ndarray) -> dict[str, Any]:
-        """What `infos` says about the games that have ended, before they are dealt again."""
-        index = self._all[ended]
-        final, masks = self.games.view(index)
+    def _reasons(self) -> dict[str, Any]:
+        """What `infos` says about illegal actions in the last step."""
+        if not self.games.illegal:
+            return {}
+        reasons = np.full(self.num_envs, None, object)
+        for i, reason in self.games.illegal.items():
+            reasons[i] = reason
+        return {"illegal_action": reasons, "_illegal_action": reasons != None}  # noqa: E711 - entry by entry
+
+    def _final(self, ended: np.ndarray, finals: Finals) -> dict[str, Any]:
+        """What `infos` says about the games that have ended, as they stood before they were dealt again."""
         final_obs = np.full(self.num_envs, None, object)
-        final_masks = np.zeros((self.num_envs, masks.shape[1]), np.int8)
-        for row, i in enumerate(index):
-            final_obs[i] = final[row]
-        final_masks[index] = masks
-        return {
-            "final_obs": final_obs,
-            "_final_obs": ended.copy(),
-            "final_info": {"action_mask": final_masks, "_action_mask": ended.copy()},
-            "_final_info": ended.copy(),
+        for row, i in enumerate(finals.games):
+            final_obs[i] = finals.shown.observations[row]
+        final_masks = np.zeros((self.num_envs, finals.shown.masks.shape[1]), np.int8)
+        final_masks[finals.games] = finals.shown.masks
+        final_seats = np.zeros(self.num_envs, np.int64)
+        final_seats[finals.games] = finals.learners
+        final_info = {
+            "action_mask": final_masks,
+            "_action_mask": ended.copy(),
+            "seat": final_seats,
+            "_seat": ended.copy(),
+            **self._reasons(),
         }
+        return {"final_obs": final_obs, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, (num_envs, actions) bool."""
@@ -642,5 +829,5 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Each game as its learner sees it; None without a render_mode."""
         if self.render_mode is None:
             return None
-        pictures = (self.variant.picture(self.games.states[i], int(self.games.learners[i])) for i in self._all)
-        return tuple(render(picture, self.render_mode) for picture in pictures)
+        games, learners = self.games.states, self.games.learners
+        return tuple(render(self.variant, games[i], int(learners[i]), self.render_mode) for i in self._all)

@@ -16,6 +16,8 @@ class fatestones_v0:
         scratch: Literal["redraw", "draw"] = "redraw",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "lose",
+        observation: Literal["dict", "box"] = "dict",
     ) -> AECEnv[Any, Any, Any]: ...
     @staticmethod
     def raw_env(
@@ -25,6 +27,8 @@ class fatestones_v0:
         scratch: Literal["redraw", "draw"] = "redraw",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "raise",
+        observation: Literal["dict", "box"] = "dict",
     ) -> DiceAECEnv: ...
     @staticmethod
     def parallel_env(
@@ -34,6 +38,8 @@ class fatestones_v0:
         scratch: Literal["redraw", "draw"] = "redraw",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "raise",
+        observation: Literal["dict", "box"] = "dict",
     ) -> DiceParallelEnv: ...
 
 class liars_dice_v0:
@@ -52,6 +58,8 @@ class liars_dice_v0:
         rules: Literal["standard", "openspiel"] = "standard",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "lose",
+        observation: Literal["dict", "box"] = "dict",
     ) -> AECEnv[Any, Any, Any]: ...
     @staticmethod
     def raw_env(
@@ -68,6 +76,8 @@ class liars_dice_v0:
         rules: Literal["standard", "openspiel"] = "standard",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "raise",
+        observation: Literal["dict", "box"] = "dict",
     ) -> DiceAECEnv: ...
 
 class score_dice_v0:
@@ -81,6 +91,8 @@ class score_dice_v0:
         reward: Literal["win", "score"] = "win",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "lose",
+        observation: Literal["dict", "box"] = "dict",
     ) -> AECEnv[Any, Any, Any]: ...
     @staticmethod
     def raw_env(
@@ -92,6 +104,8 @@ class score_dice_v0:
         reward: Literal["win", "score"] = "win",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "raise",
+        observation: Literal["dict", "box"] = "dict",
     ) -> DiceAECEnv: ...
     @staticmethod
     def parallel_env(
@@ -103,6 +117,8 @@ class score_dice_v0:
         reward: Literal["win", "score"] = "win",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "raise",
+        observation: Literal["dict", "box"] = "dict",
     ) -> DiceParallelEnv: ...
 
 class shakes_v0:
@@ -119,6 +135,8 @@ class shakes_v0:
         goal: int | None = None,
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "lose",
+        observation: Literal["dict", "box"] = "dict",
     ) -> AECEnv[Any, Any, Any]: ...
     @staticmethod
     def raw_env(
@@ -133,6 +151,8 @@ class shakes_v0:
         goal: int | None = None,
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "raise",
+        observation: Literal["dict", "box"] = "dict",
     ) -> DiceAECEnv: ...
 
 class thirties_v0:
@@ -147,6 +167,8 @@ class thirties_v0:
         goal: Literal["maximize", "minimize_loss", "thirty_or_over", "optimal"] = "maximize",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "lose",
+        observation: Literal["dict", "box"] = "dict",
     ) -> AECEnv[Any, Any, Any]: ...
     @staticmethod
     def raw_env(
@@ -159,4 +181,6 @@ class thirties_v0:
         goal: Literal["maximize", "minimize_loss", "thirty_or_over", "optimal"] = "maximize",
         render_mode: str | None = None,
         max_cycles: int | None = None,
+        illegal_action: Literal["lose", "raise"] = "raise",
+        observation: Literal["dict", "box"] = "dict",
     ) -> DiceAECEnv: ...

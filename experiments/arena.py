@@ -17,6 +17,7 @@ from dice_envs.agent import Agent, ask, check_plays, fresh_memory, resolve
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.game import OVER, Variant, check_range, options_text
+from dice_envs.table import play_games, team_of
 from experiments.discovery import modules
 from experiments.output import Z95, console, saved_plot
 
@@ -86,6 +87,8 @@ def play_table(
 ) -> np.ndarray:
     """Play games with one agent a seat, seats rotating from game to game.
 
+    Agents that all choose by kernels (see `dice_envs.Agent`) play in one compiled loop, and end as they would without it.
+
     Args:
         variant: the game.
         agents: as many as there are seats; in game k of match m agent a sits at seat (a + m + k) mod seats.
@@ -108,14 +111,21 @@ def play_table(
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     seats = variant.facts.num_seats
     kernels, params = variant.kernels, variant.params
+    team = team_of(agents, variant) if after_move is None else None
     returns = np.zeros((games // match, match, seats))
     chunks = range(0, len(returns), GAMES_AT_ONCE)
+    room = np.zeros(min(GAMES_AT_ONCE, len(returns)), variant.game.state)
     for first, chunk_seed in zip(chunks, sequence.spawn(len(chunks)), strict=True):
         count = min(GAMES_AT_ONCE, len(returns) - first)
         game_seed, *agent_seeds = chunk_seed.spawn(1 + seats)
-        states = np.zeros(count, variant.game.state)
+        states = room[:count]
         states["rng"] = new_streams(game_seed, count)["rng"]
         streams = [new_streams(s, count) for s in agent_seeds]
+        if team is not None:
+            shifts = (first + np.arange(count)) % seats
+            returns[first : first + count] = play_games(variant, agents, team, states, streams, shifts, match)
+            done(count * match)
+            continue
         memories = [fresh_memory(agent, count) for agent in agents]
         for place in range(match):  # the tables' random streams go on from game to game
             index = np.arange(count)

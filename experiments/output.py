@@ -186,6 +186,8 @@ def verdict(agrees: bool | None) -> Text:
 def _in_one_line(problem: BaseException) -> str:
     if isinstance(problem, OSError) and problem.filename:
         text = f"{problem.filename}: {problem.strerror}"
+    elif isinstance(problem, ModuleNotFoundError):
+        text = f'{problem}: pip install "dice-envs[experiments]"'
     else:
         text = f"out of memory: {problem}" if isinstance(problem, MemoryError) else str(problem)
     line = " ".join(text.split()) or type(problem).__name__

@@ -1,6 +1,7 @@
 """Every game keeps every promise of the contract. A new game is tested here without a change to this file."""
 
 import contextlib
+import copy
 import itertools
 import json
 import os
@@ -26,6 +27,7 @@ from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.batch import Batch, IllegalActionError
 from dice_envs.dice import new_streams
 from dice_envs.game import OVER, configure, load, names
+from dice_envs.sb3 import make_vec_env
 from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
 from tests.conftest import ROOT, scaled
 from tests.variants import IDS, VARIANTS
@@ -434,8 +436,6 @@ def test_gymnasium_and_sb3_check_env(name, options):
 
 @every_variant
 def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
-    from dice_envs.sb3 import make_vec_env
-
     def make(seed):
         return make_vec_env(name, 6, Pool(["random", "random"]), seed=seed, **gym_options(name, options))
 
@@ -481,6 +481,34 @@ def test_torchrl_check_env_specs(name):
 
 
 @every_game
+def test_torchrl_gym_env(name):
+    """By id, which tries an argument that no game has; its masks come from the infos."""
+    pytest.importorskip("torchrl")
+    import torch
+    from torchrl.data import Binary
+    from torchrl.envs import ActionMask, GymEnv, TransformedEnv, default_info_dict_reader
+    from torchrl.envs.utils import check_env_specs
+
+    identifier = f"dice_envs/{load(name).env_name}-v0"
+    with quiet():
+        check_env_specs(GymEnv(identifier))
+        env = GymEnv(identifier, illegal_action="raise", categorical_action_encoding=True)
+        masks = Binary(env.action_spec.n, dtype=torch.int8)
+        env.set_info_dict_reader(default_info_dict_reader(["action_mask"], spec=[masks]))
+        played = TransformedEnv(env, ActionMask()).rollout(60, break_when_any_done=False)
+    assert played.batch_size == (60,)
+
+
+@every_game
+def test_an_option_that_is_not_there(name):
+    for make in (SeatEnv, SeatVectorEnv, make_vec_env):
+        with pytest.raises(TypeError, match=rf"unexpected keyword argument 'frameskip': {name} has no option 'frameskip'; its"):
+            make(name, frameskip=1)
+    with pytest.raises(ValueError, match=f"^{name} has no option 'frameskip'; its options are: "):
+        configure(name, frameskip=1)
+
+
+@every_game
 def test_registered_ids(name):
     game = load(name)
     env = gymnasium.make(f"dice_envs:dice_envs/{game.env_name}-v0")
@@ -495,10 +523,79 @@ def test_registered_ids(name):
         assert str(pettingzoo.make("aec", f"dice_envs/{name}-v0").unwrapped) == f"{name}_v0"
 
 
+def play_on(env, moves, seed=0):
+    """Up to so many random legal moves in a PettingZoo environment, beginning again where a game ends; all that it shows."""
+    rng = np.random.default_rng(seed)
+    seen = []
+    for _ in range(moves):
+        if not env.agents:
+            env.reset()
+        agent = env.agent_selection
+        observation, *rest, info = env.last()
+        mask = info["action_mask"]
+        seen.append((agent, observation["observation"].tobytes(), mask.tobytes(), rest, env.rewards.copy()))
+        env.step(int(rng.choice(np.flatnonzero(mask))) if not (rest[1] or rest[2]) else None)
+    return seen
+
+
 @every_game
-def test_environments_can_be_pickled(name):
-    env = pickle.loads(pickle.dumps(aec.raw_env(name, max_cycles=50)))
-    env.reset(seed=1)
-    assert env.max_cycles == 50
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deepcopy", "pickle"])
+def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
     variant = configure(name)
-    assert pickle.loads(pickle.dumps(variant)).options == variant.options
+    assert copied(variant).options == variant.options
+    for make in (aec.raw_env, aec.env):
+        for env in (make(name, max_cycles=50), copied(make(name, max_cycles=50))):  # before its first game too
+            env.reset(seed=5)
+            for moves in (0, 1, 2, 7):
+                play_on(env, moves, seed=moves)
+                other = copied(env)
+                assert other.unwrapped.max_cycles == 50
+                before = other.unwrapped._states.tobytes()
+                expected = play_on(env, 60)
+                assert other.unwrapped._states.tobytes() == before, "the copy shares its state with the first one"
+                assert play_on(other, 60) == expected
+    if variant.facts.simultaneous:
+        env = aec.parallel_env(name)
+        env.reset(seed=5)
+        other = copied(env)
+        actions = dict.fromkeys(env.agents, 0)
+        assert repr(env.step(actions)) == repr(other.step(actions))
+    single = SeatEnv(name)
+    _, info = single.reset(seed=5)
+    other = copied(single)
+    actions = [int(info["action_mask"].argmax())] * 2
+    for one, two in zip(single.step(actions[0]), other.step(actions[1]), strict=True):
+        assert repr(one) == repr(two)
+
+
+@every_game
+def test_plain_observations(name):
+    """`observation="box"`: no dictionary, and the mask in the infos, by which PettingZoo's tests choose actions."""
+    facts = configure(name).facts
+    kinds = [aec.raw_env, aec.env, *([aec.parallel_env] if facts.simultaneous else [])]
+    for make in kinds:
+        plain, usual = make(name, observation="box"), make(name)
+        assert plain.observation_space("player_0") == usual.observation_space("player_0")["observation"]
+        if make is aec.parallel_env:
+            for (one, infos), (other, theirs) in zip((plain.reset(seed=1),), (usual.reset(seed=1),), strict=True):
+                for agent in plain.agents:
+                    np.testing.assert_array_equal(one[agent], other[agent]["observation"])
+                    np.testing.assert_array_equal(infos[agent]["action_mask"], theirs[agent]["action_mask"])
+            continue
+        plain.reset(seed=1)
+        usual.reset(seed=1)
+        for _ in range(10):
+            if not plain.agents:
+                break
+            observation, *_, info = plain.last()
+            theirs = usual.last()[0]
+            np.testing.assert_array_equal(observation, theirs["observation"])
+            np.testing.assert_array_equal(info["action_mask"], theirs["action_mask"])
+            action = int(info["action_mask"].argmax()) if info["action_mask"].any() else None
+            plain.step(action)
+            usual.step(action)
+    if facts.num_seats > 1:
+        with quiet():
+            api_test(aec.env(name, observation="box"), num_cycles=50)
+    with pytest.raises(ValueError, match="observation must be"):
+        aec.raw_env(name, observation="image")

@@ -136,6 +136,7 @@ ROWS = {
     "best_response": Row(
         ("fatestones",), ("best_response", "best_response:nash", "best_response:opponent=nash", f"best_response:{SEARCH}")
     ),
+    "strongest": Row(("fatestones",), ("strongest",)),
     # Score dice
     "highest": Row(("score_dice",), ("highest",)),
     "shuffled": Row(("score_dice",), ("shuffled",)),

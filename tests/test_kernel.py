@@ -10,7 +10,7 @@ import pytest
 from dice_envs import load
 from dice_envs.batch import compile_kernels
 from dice_envs.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
-from dice_envs.kernel import kernel, package_stamp
+from dice_envs.kernel import identity, kernel, package_stamp
 from tests.conftest import ROOT
 
 FIRST_BID = """
@@ -92,11 +92,17 @@ def test_kernels_are_told_apart_by_what_they_close_over():
     def play(params, state, action):
         state["seat"] = -1
 
+    @kernel
+    def legal(params, state, mask):
+        mask[0] = 1
+
     game = load("thirties")
-    other = dataclasses.replace(game, play=play)
-    loops = [compile_kernels(one).play for one in (game, other, dataclasses.replace(game))]
-    prefixes = [loop._cache._prefix for loop in loops]
-    assert prefixes[0] == prefixes[2] != prefixes[1]
+    others = [dataclasses.replace(game, play=play), dataclasses.replace(game, legal=legal), dataclasses.replace(game)]
+    loops = [compile_kernels(one) for one in (game, *others)]
+    played = [identity(loop.play) for loop in loops]
+    assert played[0] == played[2] == played[3] != played[1]
+    checked = [identity(loop.first_illegal) for loop in loops]  # it calls `legal` by way of another kernel
+    assert checked[0] == checked[1] == checked[3] != checked[2]
 
 
 def test_kernels_of_main_compile_anew_and_run(tmp_path):
@@ -252,17 +258,17 @@ def test_roll_counts_is_multinomial(faces):
     total = np.zeros(8)
     pairs = np.zeros((8, 8))
     for _ in range(4000):
-        roll_counts(streams[0], 20, faces, counts)
-        assert counts.sum() == 20
+        roll_counts(streams[0], 21, faces, counts)  # dice are thrown in pairs, and the last one alone
+        assert counts.sum() == 21
         total += counts
         pairs += np.outer(counts, counts)
-    expected = 80_000 / faces
+    expected = 84_000 / faces
     chi2 = ((total[:faces] - expected) ** 2 / expected).sum()
     assert chi2 < 45
     assert not total[faces:].any()
     # Covariance of two faces' counts is -n/faces^2.
     covariance = pairs[0, 1] / 4000 - (total[0] / 4000) * (total[1] / 4000)
-    assert covariance == pytest.approx(-20 / faces**2, abs=0.35 + 2 / faces)
+    assert covariance == pytest.approx(-21 / faces**2, abs=0.35 + 2 / faces)
 
 
 def test_uniform_and_choice():
@@ -296,3 +302,11 @@ def test_a_kernel_with_other_arguments_than_the_contracts_is_a_type_error(tmp_pa
     assert len(wrong) == 2, report
     assert '"Play"' in wrong[0]
     assert '"Observe"' in wrong[1]
+
+
+def test_streams_are_those_of_numpys_seed_sequence():
+    sequences = [np.random.SeedSequence(0), np.random.SeedSequence(2**200 + 7), np.random.SeedSequence(5).spawn(3)[2]]
+    for sequence in sequences:
+        for count in (1, 2, 7, 100):
+            expected = sequence.generate_state(count, np.uint64)
+            np.testing.assert_array_equal(new_streams(sequence, count)["rng"], expected)

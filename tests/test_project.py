@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tomllib
 import zipfile
 
 import pytest
@@ -37,6 +39,15 @@ def test_the_wheel_holds_one_package(wheel):
     assert not [name for name in names if name.endswith((".nbc", ".nbi", ".pyc"))]
 
 
+BEFORE_IMPORT = """
+import sys
+import gymnasium
+assert "dice_envs" not in sys.modules
+env = gymnasium.make("dice_envs:dice_envs/LiarsDice-v0", num_dice=2)
+env.reset(seed=1)
+many = gymnasium.make_vec("dice_envs:dice_envs/LiarsDice-v0", num_envs=3)
+many.reset(seed=1)
+"""
 INSTALLED = """
 import gymnasium
 import dice_envs
@@ -74,10 +85,54 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     install = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    code = INSTALLED.format(folder=str(tmp_path / "fresh"))
+    code = BEFORE_IMPORT + INSTALLED.format(folder=str(tmp_path / "fresh"))
     done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "0.409\n"
+
+
+@pytest.mark.slow
+def test_the_source_distribution_holds_what_a_checkout_does(tmp_path):
+    """All but what git and CI need: from it, too, everything can be set up, tested and read."""
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert {path.name for path in ROOT.glob("constraints*.txt")} <= held
+    assert {"Makefile", "LICENSE", "README.md", "pyproject.toml", "docs/ppo.md", "tests/golden/thirties.txt"} <= held
+    for module, path in project_modules().items():
+        assert str(path.relative_to(ROOT)) in held, module
+    assert not [name for name in held if name.endswith((".nbc", ".nbi", ".pyc"))]
+
+
+def requirements(texts):
+    """Name → version, of requirements with one lower bound or one exact version."""
+    found = {}
+    for text in texts:
+        name, bound = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:>=|==)([0-9.]+)(?:,<[0-9.]+)?", text).groups()
+        found[name] = tuple(map(int, bound.split(".")))
+    return found
+
+
+EXTRAS = ("render", "sb3", "exact", "experiments")  # those for users
+
+
+def test_the_lowest_versions_are_those_of_pyproject():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        project = tomllib.load(file)["project"]
+    extras = project["optional-dependencies"]
+    required = [
+        *project["dependencies"],
+        *(text for name in ("render", "sb3", "exact", "experiments") for text in extras[name]),
+    ]
+    tools = [text for text in extras["test"] if re.match("pytest|hypothesis", text)]
+    listed = (ROOT / "constraints-lowest.txt").read_text().splitlines()
+    lowest = requirements(line for line in listed if not line.startswith("#"))
+    declared = requirements(text for text in (*required, *tools) if not text.startswith("dice-envs["))
+    pinned = requirements(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch=="))
+    assert lowest == {**declared, **pinned}
 
 
 PACKAGES = ("dice_envs", "agents", "experiments", "tests")
@@ -191,8 +246,8 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
         "print(tournament(dice_envs.configure('pig'), ['random', 'random'], 50, 1).win_rate)",
         tmp_path / "copy",
     )
-    files = [f"tests/test_{name}.py" for name in ("conformance", "every_agent", "mcts")]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", *files, "-k", "pig and not torchrl"]
+    files = [f"tests/test_{name}.py" for name in ("conformance", "every_agent", "frames", "mcts")]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", *files, "-k", "pig and not torchrl and not videos"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "copy")}
     done = subprocess.run(command, cwd=tmp_path / "copy", capture_output=True, text=True, timeout=500, env=environment)
     assert done.returncode == 0, done.stdout[-3000:]

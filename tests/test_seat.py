@@ -170,7 +170,7 @@ def test_an_illegal_action_in_a_batch_moves_no_game():
 def test_single_env_loses_by_an_illegal_action_or_raises():
     env = SeatEnv("liars_dice", seat=0, starter="first")
     env.reset(seed=1)
-    with pytest.warns(UserWarning, match="lost by an illegal action: action 60"):
+    with pytest.warns(UserWarning, match="an illegal action has ended a game"):
         _, reward, ended, _, info = env.step(60)
     assert (reward, ended) == (-1.0, True)
     assert "not legal" in info["illegal_action"]

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dice_envs.exact.liars_dice_tree import LEAF, Tree
+from dice_envs.extras import needs
 
 __all__ = ["MOST_NUMBERS", "solve_exactly"]
 
@@ -154,8 +155,9 @@ class _Programme:
         rows.add(variables, [value], -sum(flow.chance for flow in flows))
 
     def solve(self) -> np.ndarray:
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_matrix
+        with needs("exact", "an exact solution of a round of Liar's Dice"):
+            from scipy.optimize import linprog
+            from scipy.sparse import csr_matrix
 
         def matrix(rows: _Rows) -> csr_matrix:
             return csr_matrix((rows.coefficients, (rows.rows, rows.columns)), (len(rows.bounds), self.variables))

@@ -11,6 +11,7 @@ import numpy as np
 
 from dice_envs.exact import matrix_game
 from dice_envs.exact.score_dice_hands import NONE_TIED, WHOLE_GAME, Die, Range, Sizes, Tied, VariantRules, deals, hands, settle
+from dice_envs.extras import needs
 from dice_envs.games.score_dice import Options
 
 __all__ = ["Equilibrium"]
@@ -153,8 +154,9 @@ class Equilibrium(VariantRules):
         return self._solutions[key]
 
     def _solve(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
-        from scipy.optimize import linprog
-        from scipy.sparse import block_array, coo_array
+        with needs("exact", "an equilibrium of score dice"):
+            from scipy.optimize import linprog
+            from scipy.sparse import block_array, coo_array
 
         self._check_size(a, b)
         plans = _Plan(), _Plan()

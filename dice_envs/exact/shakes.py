@@ -28,6 +28,7 @@ from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 from dice_envs.kernel import kernel
 
 __all__ = [
+    "TIE",
     "Evaluation",
     "Policy",
     "Problem",

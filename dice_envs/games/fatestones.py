@@ -349,6 +349,15 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     return Picture("FateStones", tuple(rows), tuple(notes))
 
 
+def _full_picture(options: Options) -> Picture:
+    state = np.zeros((), STATE)
+    state["left"] = options.hand_size
+    state["shown_left"] = 1
+    state["results"] = 1  # a tie with the last dice takes two notes
+    state["committed"] = 0
+    return _picture(options, state, None)
+
+
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     """`{"dice": [[codes of seat 0], [codes of seat 1]]}` sets the first hands."""
     hands = wanted["dice"]
@@ -377,6 +386,7 @@ GAME = Game(
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
     picture=_picture,
+    full_picture=_full_picture,
     random_action=random_action,
     reset_options=("dice",),
     arrange=_arrange,

@@ -44,6 +44,11 @@ NO_BID = -1  # value of `bid` before a round's first bid, and of `shown_bid` bef
 NOBODY = -1  # value of `caller` and `loser` before the first call
 NO_WILD = -1  # value of `Params.wild` when no face is wild
 _RECIPROCALS = np.array([0] + [-(-65536 // divisor) for divisor in range(1, MAX_FACES + 1)])
+# For the binomial chance of a bid, without divisions or powers; the first two by how many faces of a die count, less one.
+_HITS = np.minimum(np.arange(1, 3)[:, None] / np.maximum(np.arange(MAX_FACES + 1), 1), 1.0)
+_ODDS = np.divide(_HITS, 1.0 - _HITS, out=np.zeros_like(_HITS), where=_HITS < 1.0)  # 0 where every die counts
+_NO_HIT = (1.0 - _HITS)[:, :, None] ** np.arange(MAX_SEATS * MAX_DICE + 1)  # that none of so many dice counts
+_INVERSES = 1.0 / np.maximum(np.arange(MAX_SEATS * MAX_DICE + 1), 1)
 MANY_BIDS = 8  # n past bids are shown as n / (n + 8), so 8 bids give 0.5
 
 
@@ -244,10 +249,12 @@ def _start_round(params, state):
     state["starter"] = state["seat"]
     state["num_bids"] = 0
     state["bid"] = NO_BID
-    state["in_play"] = 0
+    in_play = 0
     for seat in range(MAX_SEATS):
-        state["in_round"][seat] = state["dice"][seat] > 0
-        state["in_play"] += state["dice"][seat]
+        dice = np.int64(state["dice"][seat])
+        state["in_round"][seat] = dice > 0
+        in_play += dice
+    state["in_play"] = in_play
     for seat in range(params.num_players):
         _throw(params, state, seat)
 
@@ -284,6 +291,31 @@ def count_raises(params, state):
     if not params.quantity_rule or bid == NO_BID:
         return dice * faces - (bid + 1)
     return (dice - quantity_of(params, bid) - 1) * _width(params, bid)
+
+
+@kernel(allocates=False)
+def count_lowest(params, state):
+    """How many faces can be raised to: as many of the first legal bids name one each, with the least quantity for it."""
+    raises = count_raises(params, state)
+    bid = np.int64(state["bid"])
+    if not params.quantity_rule or bid == NO_BID:
+        return min(raises, params.num_faces)
+    return min(raises, _width(params, bid))
+
+
+@kernel(allocates=False)
+def lowest_raise(params, state, face):
+    """The lowest legal bid on the face index after a first bid, as an action; NO_BID if there is none."""
+    bid = np.int64(state["bid"])
+    last = face_of(params, bid)
+    quantity = quantity_of(params, bid)
+    if not params.quantity_rule:
+        quantity += face <= last
+    elif face >= last or (face == 0 and last == params.num_faces - 1):
+        quantity += 1
+    else:
+        return np.int64(NO_BID)
+    return quantity * params.num_faces + face if quantity < state["in_play"] else np.int64(NO_BID)
 
 
 @kernel(allocates=False)
@@ -329,6 +361,21 @@ def legal(params, state, mask):
             mask[quantity] = 1
 
 
+@kernel(allocates=False)
+def is_legal(params, state, action):
+    """Whether an action is legal, as `legal` marks it."""
+    bid = np.int64(state["bid"])
+    if action == params.call:
+        return bid != NO_BID
+    if action <= bid or action >= np.int64(state["in_play"]) * params.num_faces:
+        return False
+    if not params.quantity_rule or bid == NO_BID:
+        return True
+    face, last_face = face_of(params, action), face_of(params, bid)
+    after_highest = last_face == params.num_faces - 1 and face == 0
+    return quantity_of(params, action) > quantity_of(params, bid) and (face >= last_face or after_highest)
+
+
 @kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
@@ -353,17 +400,15 @@ def chance_at_least(params, quantity, own, unseen, face):
         return 1.0
     if need > unseen:
         return 0.0
-    chance = (1.0 if params.wild == NO_WILD or params.wild == face else 2.0) / params.num_faces
-    odds = chance / (1.0 - chance) if chance < 1.0 else 0.0
+    counted = 0 if params.wild == NO_WILD or params.wild == face else 1
+    odds = _ODDS[counted, params.num_faces]
     if odds == 0.0:
         return 1.0
     below_need = 0.0
-    mass = 1.0  # the chance of no hit at all; this product is faster than a power
-    for _ in range(unseen):
-        mass *= 1.0 - chance
+    mass = _NO_HIT[counted, params.num_faces, unseen]
     for hits in range(need):
         below_need += mass
-        mass *= odds * (unseen - hits) / (hits + 1)
+        mass *= odds * (unseen - hits) * _INVERSES[hits + 1]
     return max(0.0, 1.0 - below_need)
 
 
@@ -559,6 +604,23 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     return Picture("Liar's Dice", tuple(rows), tuple(notes))
 
 
+def _full_picture(options: Options) -> Picture:
+    """Every seat has all its dice and has bid as often as a seat can: its share of the bids when only few seats are left."""
+    n, dice = options.num_players, options.dice_per_seat
+    each = 1 if options.raise_rule == "quantity" else options.num_faces
+    in_play = np.cumsum(sorted(dice, reverse=True))
+    most_bids = max(-(-int(in_play[seats - 1]) * each // seats) for seats in range(2, n + 1))
+    last_bid = sum(dice) * options.num_faces - 1
+    state = np.zeros((), STATE)
+    state["in_round"][:n] = 1
+    state["counts"][:n, options.num_faces - 1] = dice
+    state["shown"][:] = state["counts"]
+    state["num_bids"] = n * most_bids  # at most MAX_BIDS: a seat has at most MAX_DICE dice, so its share is that of one seat
+    state["bids"] = last_bid
+    state["bid"] = state["shown_bid"] = last_bid
+    return _picture(options, state, None)
+
+
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     """`{"dice": [[faces of seat 0], ...]}` sets the first round's dice."""
     hands = wanted["dice"]
@@ -584,7 +646,9 @@ GAME = Game(
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
     picture=_picture,
+    full_picture=_full_picture,
     random_action=random_action,
+    is_legal=is_legal,
     reset_options=("dice",),
     arrange=_arrange,
 )

@@ -431,6 +431,20 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     return Picture("Score dice", tuple(rows), tuple(notes))
 
 
+def _full_picture(options: Options) -> Picture:
+    """All dice are in hand, but for one that is dropped where a pool has spares, and as many have been shown as can be."""
+    state = np.zeros((), STATE)
+    for seat, pool in enumerate(options.pools):
+        state["faces"][seat, : len(pool)] = pool
+        state["status"][seat, : len(pool)] = HELD
+        if len(pool) > options.num_columns:
+            state["status"][seat, len(pool) - 1] = DROPPED
+    state["column"] = options.num_columns
+    state["score"] = options.num_columns
+    state["rolls"] = MAX_ROLLS
+    return _picture(options, state, None)
+
+
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     """`{"dice": [[faces of A], [faces of B]]}` sets the first roll, largest dice first."""
     hands = wanted["dice"]
@@ -459,6 +473,7 @@ GAME = Game(
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
     picture=_picture,
+    full_picture=_full_picture,
     random_action=random_action,
     reset_options=("dice",),
     arrange=_arrange,

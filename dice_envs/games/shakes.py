@@ -334,12 +334,12 @@ def legal(params, state, mask):
             mask[treatment] = 1
         return
     mask[ARGUE] = 1
-    if not _must_argue(params, state):
+    if not must_argue(params, state):
         mask[YIELD] = 1
 
 
 @kernel(allocates=False)
-def _must_argue(params, state):
+def must_argue(params, state):
     """Whether the maester to speak is the last and all others have yielded."""
     if state["spoken"] < params.num_players - 1:
         return False
@@ -354,7 +354,9 @@ def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     if params.physician:
         return below(state, params.num_players)
-    return np.int64(ARGUE) if _must_argue(params, state) else below(state, 2)
+    must = must_argue(params, state)
+    drawn = below(state, 1 if must else 2)  # drawn in any case, as from a mask
+    return np.int64(ARGUE) if must else drawn
 
 
 @kernel(allocates=False, inline=True)
@@ -506,6 +508,25 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     return Picture("The Shakes", tuple(rows), tuple(notes))
 
 
+def _full_picture(options: Options) -> Picture:
+    """One maester throws a die more than there are patients, the others one die each.
+
+    A maester throws one die more than it has had patients, so in lines of k dice no other way to share out p patients takes
+    more lines: these are p // k and one for each maester.
+    """
+    state = np.zeros((), STATE)
+    state["seat"] = OVER
+    state["patients"] = options.patients
+    state["saved"] = state["treated"] = options.patients
+    state["efficacy"] = FACES - 1
+    if options.mode == "maesters":
+        state["argued"][: options.num_players] = 1
+        state["dice"][: options.num_players, 0] = 1
+        state["dice"][0, 0] = options.patients + 1
+    state["last_recovered"] = 1
+    return _picture(options, state, None)
+
+
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     """`{"efficacies": [1, 4, 1]}` deals the treatments' efficacies."""
     given = wanted["efficacies"]
@@ -533,6 +554,7 @@ GAME = Game(
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
     picture=_picture,
+    full_picture=_full_picture,
     random_action=random_action,
     reset_options=("efficacies",),
     arrange=_arrange,

@@ -401,6 +401,16 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     return Picture("Thirties", tuple(rows), tuple(notes))
 
 
+def _full_picture(options: Options) -> Picture:
+    """All dice lie on the table and aside."""
+    state = np.zeros((), STATE)
+    most = options.num_dice * options.num_faces
+    state["scores"] = state["score"] = most
+    state["points"] = state["given"] = np.iinfo(np.int32).max
+    state["counts"][0] = state["aside"][0] = options.num_dice
+    return _picture(options, state, None)
+
+
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     """`{"dice": [faces], "aside": [faces]}` sets the first turn's dice."""
     dice, aside = wanted.get("dice", ()), wanted.get("aside", ())
@@ -430,6 +440,7 @@ GAME = Game(
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
     picture=_picture,
+    full_picture=_full_picture,
     random_action=random_action,
     reset_options=("dice", "aside"),
     arrange=_arrange,

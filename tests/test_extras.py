@@ -1,0 +1,70 @@
+"""What happens where an optional dependency is not installed: an error that names the extra, and only when it is needed."""
+
+import re
+import sys
+import tomllib
+
+import pytest
+
+from dice_envs import configure
+from dice_envs.exact.liars_dice_programme import solve_exactly
+from dice_envs.exact.liars_dice_tree import Tree
+from dice_envs.extras import check_extra, needs
+from tests.conftest import ROOT
+
+WITHOUT = """
+import importlib, sys
+for name in ("torch", "stable_baselines3", "sb3_contrib", "PIL", "scipy", "typer", "rich", "matplotlib", "filelock"):
+    sys.modules[name] = None
+import dice_envs
+from dice_envs import liars_dice_v0
+env = dice_envs.SeatEnv("liars_dice", opponents="numbers", render_mode="ansi")
+env.reset(seed=1)
+env.render()
+liars_dice_v0.env().reset(seed=1)
+print(round(dice_envs.measure("liars_dice", "numbers", rules="openspiel", num_dice=1).score, 3))
+for module in ("dice_envs.sb3", "dice_envs.ppo", "dice_envs.policy_gradient", "experiments", "experiments.arena"):
+    try:
+        importlib.import_module(module)
+    except ImportError as problem:
+        print(problem)
+"""
+
+
+def test_without_any_extra(run_python):
+    assert run_python(WITHOUT).splitlines() == [
+        "0.409",
+        'dice_envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
+        'dice_envs.policy_gradient needs torch: pip install "dice-envs[sb3]"',
+        'dice_envs.policy_gradient needs torch: pip install "dice-envs[sb3]"',
+        'experiments needs typer: pip install "dice-envs[experiments]"',
+        'experiments needs typer: pip install "dice-envs[experiments]"',
+    ]
+
+
+def test_an_exact_solution_names_its_extra(monkeypatch):
+    tree = Tree(configure("liars_dice", rules="openspiel", num_dice=1, num_faces=2), (1, 1))
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(ImportError, match=r"needs scipy: pip install \"dice-envs\[exact\]\""):
+        solve_exactly(tree)
+
+
+def test_every_extra_that_is_named_is_there():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    sources = "".join(path.read_text() for folder in ("dice_envs", "experiments") for path in (ROOT / folder).rglob("*.py"))
+    named = set(re.findall(r"\b(?:needs|check_extra)\(\"(\w+)\"", sources))
+    assert {"render", "sb3", "exact", "experiments"} == named
+    assert named <= set(extras)
+
+
+def test_check_and_needs():
+    check_extra("render", "a picture", "json")
+    with pytest.raises(ImportError, match=r'^a picture needs nothing_like_it: pip install "dice-envs\[render\]"$') as caught:
+        check_extra("render", "a picture", "json", "nothing_like_it")
+    assert caught.value.name == "nothing_like_it"
+    words = r'^a game needs nothing_like_it: pip install "dice-envs\[sb3\]"$'
+    with pytest.raises(ImportError, match=words), needs("sb3", "a game"):
+        import nothing_like_it.inside
+    with pytest.raises(ImportError, match="cannot import name"), needs("sb3", "a game"):  # a fault of another kind
+        from json import nothing_like_it  # noqa: F401
