@@ -40,7 +40,8 @@ class Preset:
         floor: the saved policy never takes actions that are less likely than so many times the likeliest one, 0 to 0.99: it
             reaches fewer positions, so that it can be measured where there are many (see `agents.ppo.NetworkPolicy`).
         measure_every: iterations between two exact measurements where they are cheap; 0: none before the end.
-        keep: "last": the run's policy is the last one; "best": the best of those measured, averaged policies included.
+        keep: "last": the run's policy is the last one; "best": the best of those measured, averaged policies included;
+            the averaged one where none was measured.
         checkpoint_every: iterations between two checkpoints.
         threads: PyTorch's.
     """

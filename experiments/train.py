@@ -169,8 +169,13 @@ class Run:
         return means
 
     def offered(self) -> NetworkPolicy:
-        """What the run offers as its policy: the best of those measured, where it keeps that, else the last."""
-        return self.best if self.best is not None and self.preset.keep == "best" else self.policy()
+        """What the run offers as its policy: the last one, or, if it keeps the best, the best of those measured.
+
+        Where none was measured, that is the averaged one: in self-play it comes closer than the last as a rule.
+        """
+        if self.preset.keep == "last":
+            return self.policy()
+        return self.best or self.policy(averaged=self.model.average_policy is not None)
 
     def measure_gap(self) -> dict[str, float]:
         """The exact gap of the last and of the averaged policy, if it is not known yet and cheap to know; else nothing."""
