@@ -230,6 +230,8 @@ class RegularisedPPO(MaskablePPO):
                 nn.init.zeros_(layer.bias)
         self.policy.central_critic = critic.to(self.device)
         self.policy.optimizer.add_param_group({"params": list(critic.parameters())})
+        for unused in (self.policy.mlp_extractor.value_net, self.policy.value_net):
+            unused.requires_grad_(False)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "reference_policy", "average_policy", "_network"]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Agent, AgentError, fault_of
+from dice_envs.agent import Agent, AgentError, check_plays, fault_of
 from dice_envs.agent_kernel import Chooser, compile_chooser, random_choice
 from dice_envs.batch import compile_check
 from dice_envs.dice import STREAM, below, choose_weighted, uniform
@@ -56,11 +56,13 @@ def team_of(agents: Sequence[Agent], variant: Variant) -> Team | None:
     """The agents as a team; None if some of them do not choose by kernels, or remember.
 
     Raises:
+        ValueError: an agent does not play the variant.
         AgentError: the options of a kernel are not one record.
     """
     kinds: dict[tuple[Chooser, np.dtype[Any]], list[np.ndarray]] = {}
     places = []
     for agent in agents:
+        check_plays(agent, variant)
         offers = getattr(agent, "kernel", None)
         offered = None if offers is None or getattr(agent, "remembers", None) is not None else offers(variant)
         if offered is None:

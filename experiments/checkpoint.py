@@ -134,6 +134,7 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
     moments = {
         number: {"step": torch.tensor(0.0), "exp_avg": parameter.cpu(), "exp_avg_sq": parameter.cpu()}
         for number, parameter in enumerate(model.policy.parameters())
+        if parameter.requires_grad  # the others have learned nothing
     }
     check_like("optimizer", state["optimizer"], moments if steps else {})
     if any((part["exp_avg_sq"] < 0).any() or part["step"] < 0 for part in state["optimizer"].values()):

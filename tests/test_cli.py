@@ -41,7 +41,7 @@ def test_agents_are_listed_by_game():
     found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
     assert found["any game"] == ["mcts", "ppo", "random"]
     assert found["liars_dice"] == ["adaptive", "champion", "nash", "numbers", "reader"]
-    assert found["fatestones"] == ["best_response", "nash"]
+    assert found["fatestones"] == ["best_response", "nash", "strongest"]
     assert {name for listed in found.values() for name in listed} == set(agents.factories())
 
 
@@ -279,9 +279,10 @@ def test_choose_understands_words():
         (["arena", "liars_dice", "random", "random", "--exact", "--log", "x.csv"], "--exact plays no games, so there are none"),
         (["arena", "fatestones", "random", "nash", "--exact"], "is known for liars_dice only, not for fatestones"),
         (["arena", "liars_dice", "random", "reader", "-o", "num_dice=3", "--exact"], "past rounds matter to Reader("),
-        (
+        pytest.param(
             ["arena", "liars_dice", "random", "mcts:2", "-o", "num_dice=1", "--exact"],
             "are random: an exact result of two agents",
+            marks=pytest.mark.slow,  # search takes half a minute to compile
         ),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice=6", "--exact"], "makes a round of about 5,970,557,208 "),
         (["measure", "liars_dice", "random", "-o", "num_dice=6"], "250,000,000 at most are allowed for an exact measure"),

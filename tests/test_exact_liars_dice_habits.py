@@ -123,6 +123,7 @@ def test_a_plain_program_counts_the_same(dice, rules):
     assert habits.starter_wins == pytest.approx(solved.value)
 
 
+@pytest.mark.slow
 def test_wins_are_those_of_the_solution():
     solution = solve(configure("liars_dice", num_dice=3), 1e-2)
     for solved in solution.rounds.values():

@@ -343,9 +343,14 @@ def test_a_terminal_gets_a_bar(capsys, monkeypatch):
 
 
 def test_games_are_counted_as_they_end():
-    """Many games are played side by side: progress must not wait for the last of them."""
+    """Many games are played side by side: progress must not wait for the last of them, where agents are asked move by move."""
+
+    class Asked:
+        def act(self, turn):
+            return turn.legal.argmax(axis=1)
+
     told = []
     variant = configure("liars_dice", num_dice=2)
-    experiments.arena.play_table(variant, [experiments.arena.resolve("random")] * 2, 500, 1, told.append)
+    experiments.arena.play_table(variant, [Asked(), experiments.arena.resolve("random")], 500, 1, told.append)
     assert sum(told) == 500
     assert max(told) < 500

@@ -221,6 +221,7 @@ def test_readme_and_contributing_speak_of_what_is_there():
     assert set(re.findall(r"^make ([a-z-]+)", text + (ROOT / "CONTRIBUTING.md").read_text(), re.M)) <= targets
 
 
+@pytest.mark.slow
 def test_readme_python_blocks_run(run_python):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert blocks

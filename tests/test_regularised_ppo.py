@@ -311,24 +311,33 @@ def test_a_strong_pull_holds_the_policy_at_its_reference():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{}, {"central_critic": True, "proximal_coef": 1.0, "clip_range": 1.0}])
-def test_self_play_learns_to_play(more):
-    """Exploitability under half of that of uniformly random play, in seconds."""
+@pytest.mark.parametrize(
+    ("more", "most"),
+    [
+        ({"learning_rate": 2e-3, "kl_coef": 0.1, "reference_rate": 0.1}, 1 / 2),
+        (
+            {"learning_rate": 5e-3, "kl_coef": 0.3, "reference_rate": 0.15, "central_critic": True, "proximal_coef": 1.0,
+             "clip_range": 1.0},
+            1 / 4,
+        ),
+    ],
+)  # fmt: skip
+def test_self_play_learns_to_play(more, most):
+    """In seconds exploitability falls to a share of that of uniformly random play."""
     variant = configure("liars_dice", **ONE_DIE)
     env = make_vec_env(variant, 128, seed=3, self_play=1.0)
     model = RegularisedPPO(
-        "MlpPolicy", env, n_steps=32, batch_size=1024, n_epochs=4, learning_rate=2e-3, ent_coef=0.02, kl_coef=0.1,
-        reference_rate=0.1, normalize_advantage=False, policy_kwargs={"net_arch": [32, 32]}, seed=3, device="cpu",
-        **more,
+        "MlpPolicy", env, n_steps=32, batch_size=1024, n_epochs=4, ent_coef=0.02, normalize_advantage=False,
+        policy_kwargs={"net_arch": [64, 64]}, seed=3, device="cpu", **more,
     )  # fmt: skip
-    model.learn(120_000)
+    model.learn(160_000)
 
     def policy(observations, masks):
         with torch.no_grad():
             logits = model._network.logits(torch.from_numpy(observations)).masked_fill(torch.from_numpy(masks) == 0, -torch.inf)
         return logits.softmax(1)
 
-    assert measure(variant, policy).measures[0].value < measure(variant, "random").measures[0].value / 2
+    assert measure(variant, policy).measures[0].value < most * measure(variant, "random").measures[0].value
 
 
 def test_what_the_learner_refuses():
