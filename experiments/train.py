@@ -504,7 +504,8 @@ def train(
         remove_left_overs(folder)
         run = _open_run(folder, resume, variant, plan, steps, opponents, seed, device, threads)
         run.save()
-        return _finish(run, evaluation_games, json, _command(variant, preset, opponents, steps, run.seed))
+        other_threads = run.preset.threads if run.preset.threads != choices[preset].threads else None
+        return _finish(run, evaluation_games, json, _command(variant, preset, opponents, steps, run.seed, other_threads))
 
 
 def _check_device(device: str) -> None:
@@ -518,13 +519,17 @@ def _check_device(device: str) -> None:
         raise ValueError(f"device must be one that PyTorch has here, say cpu or cuda, not {shown(device)}: {reason}") from None
 
 
-def _command(variant: Variant, preset: str, opponents: Sequence[str] | None, steps: int | None, seed: int) -> str:
-    """The command that makes the same policy again."""
+def _command(
+    variant: Variant, preset: str, opponents: Sequence[str] | None, steps: int | None, seed: int, threads: int | None
+) -> str:
+    """The command that makes the same policy again. Sums are rounded in another way with other threads."""
     parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
     parts += [f"-o {part}" for part in options_text(variant.changed_options()).split()]
     parts += [f"--opponent {spec}" for spec in opponents or ()]
     parts += [] if steps is None else [f"--steps {steps}"]
-    return " ".join([*parts, f"--seed {seed}"])
+    parts += [f"--seed {seed}"]
+    parts += [] if threads is None else [f"--threads {threads}"]
+    return " ".join(parts)
 
 
 def _finish(run: Run, evaluation_games: int, json: Path | None, command: str) -> dict[str, Any]:

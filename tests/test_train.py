@@ -151,6 +151,7 @@ def test_resume_goes_on_from_the_checkpoint(tmp_path):
     assert "holds a run already; add --resume" in again.stderr
     assert run("--out", folder, "--resume", "--steps", 8192, "--threads", 2).exit_code == 0
     assert json.loads((folder / "config.json").read_text())["preset"]["threads"] == 2
+    assert json.loads((folder / "results.json").read_text())["command"].endswith("--seed 3 --threads 2")
     second = torch.load(folder / "checkpoint.pt", weights_only=True)
     assert second["num_timesteps"] >= 8192 > first["num_timesteps"]
     assert second["num_selves"] > first["num_selves"] >= 2, "past selves came along"
