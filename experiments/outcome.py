@@ -14,7 +14,7 @@ from dice_envs.game import options_text
 from experiments.arena import Result, num_meetings, show, tournament
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
-from experiments.output import console, progress, saved_plot
+from experiments.output import console, logarithmic, progress, saved_plot
 
 __all__ = ["TooManyPositions", "add_edges", "add_measures", "add_table", "gap_label", "plot_curve", "plot_gaps", "up_to"]
 
@@ -134,7 +134,7 @@ def plot_gaps(folder: Path, variant: Variant, seed: int, gaps: Sequence[dict[str
             points = [(point["steps"] / 1e6, point[policy]) for point in gaps if policy in point]
             if points:
                 axes.plot(*zip(*points), label=f"{policy} policy", marker=".")
-        axes.set_yscale("log")
+        logarithmic(axes, "y")
         axes.set_xlabel("learner steps, millions")
         axes.set_ylabel(label)
         axes.set_title(f"{variant.game.title}: PPO, seed {seed}")

@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import typer
@@ -40,6 +40,7 @@ __all__ = [
     "check_writable",
     "console",
     "finish",
+    "logarithmic",
     "one_line_errors",
     "print_mode",
     "print_rows",
@@ -415,6 +416,20 @@ def saved_plot(report: Path, name: str, **kwargs: Any) -> Iterator[tuple[Any, An
         finally:
             plt.close(canvas)
     console.whole_line(f"plot: {path}")
+
+
+def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:
+    """Make the x or y axis of a plot logarithmic, labelled with 1, 2 and 5 times powers of ten.
+
+    matplotlib's own labels are formulas, which `saved_plot` would show as they are written.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    getattr(axes, f"set_{which}scale")("log")
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def wilson_half_width(share: float, count: int) -> float:

@@ -24,9 +24,11 @@ from experiments.output import (
     check_writable,
     console,
     finish,
+    logarithmic,
     one_line_errors,
     print_rows,
     progress,
+    saved_plot,
     seed_or_fresh,
     write_json,
 )
@@ -354,3 +356,13 @@ def test_games_are_counted_as_they_end():
     experiments.arena.play_table(variant, [Asked(), experiments.arena.resolve("random")], 500, 1, told.append)
     assert sum(told) == 500
     assert max(told) < 500
+
+
+def test_logarithmic_axes_are_labelled_with_plain_numbers(tmp_path):
+    with saved_plot(tmp_path, "plot") as (canvas, axes):
+        axes.plot([1, 2], [0.02, 0.6])
+        logarithmic(axes, "y")
+        canvas.canvas.draw()
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        assert {"0.05", "0.1", "0.2"} <= set(labels)
+    assert (tmp_path / "plot.png").exists()

@@ -24,6 +24,7 @@ from experiments.output import (
     check_writable,
     console,
     finish,
+    logarithmic,
     print_rows,
     progress,
     saved_plot,
@@ -273,7 +274,7 @@ def _plot(report: Path, points: list[dict[str, Any]]) -> None:
                 axes.errorbar(
                     [p["simulations"] for p in line], [p[quantity] for p in line], errors, marker="o", capsize=3, label=rule
                 )
-            axes.set_xscale("log")
+            logarithmic(axes, "x")
             axes.set_xlabel("simulations a move")
             axes.set_ylabel(title)
             axes.axhline(0, color="grey", linewidth=0.8)
