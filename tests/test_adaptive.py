@@ -100,6 +100,7 @@ def test_responses_are_kept(tmp_path):
 # --- what it sees -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", SMALL)
 def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
     """Each of the opponent's decisions, with the dice that it had, except in the last round of a game."""

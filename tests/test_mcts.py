@@ -52,12 +52,16 @@ def limit(monkeypatch):
     return to
 
 
+# Search is compiled anew for each game: one is among the fast tests.
+GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.slow]) for name in names()]
+
+
 # --- growing ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("moves", [0, 1])
-@pytest.mark.parametrize("game", names())
+@pytest.mark.parametrize("game", GAMES)
 def test_when_a_tree_grows_makes_no_difference(game, moves, spec, trees, limit, monkeypatch):
     search = agents.make(spec).search
     at_once = search(turn_of(game, 3, moves))
@@ -146,7 +150,7 @@ def test_a_search_stays_inside_its_memory_and_says_so_once(trees, monkeypatch):
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
 @pytest.mark.parametrize(("nodes", "edges"), [(3, 1000), (1000, 122), (40, 500)])
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("game", names())
+@pytest.mark.parametrize("game", GAMES)
 def test_full_trees_leave_legal_policies(game, spec, nodes, edges, limit):
     limit(nodes, edges)
     turn = turn_of(game, 5, moves=1)

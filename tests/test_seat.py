@@ -167,7 +167,8 @@ def test_an_illegal_action_in_a_batch_moves_no_game():
         venv.step(np.array([60, 0]))
 
 
-def test_single_env_loses_by_an_illegal_action_or_raises():
+def test_single_env_loses_by_an_illegal_action_or_raises(monkeypatch):
+    monkeypatch.setattr("dice_envs.batch._warned", False)  # it is said once in a process
     env = SeatEnv("liars_dice", seat=0, starter="first")
     env.reset(seed=1)
     with pytest.warns(UserWarning, match="an illegal action has ended a game"):
