@@ -330,7 +330,7 @@ def test_random_agents_finish_every_game(name):
     ],
 )
 def test_the_reference_figures_of_the_article(bluffs, preset, expected):
-    games = 250_000
+    games = 1_000_000  # as many as the figures are from
     players = [agents.make(f"numbers:preset={preset},bluff={b}") for b in bluffs]
     variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
     wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)

@@ -10,7 +10,7 @@ from experiments.__main__ import app
 from experiments.presets import PRESETS, Preset
 from experiments.recipes import RECIPES, recipes_of
 
-TINY = Preset(steps=512, num_envs=16, num_steps=16, minibatch=128, epochs=1, hidden=(8,), threads=1, average_rate=0.5)
+TINY = Preset(steps=512, num_envs=32, num_steps=16, minibatch=128, epochs=1, hidden=(8,), threads=1, average_rate=0.5)
 
 
 def test_every_recipe_is_a_preset_that_differs_in_how_it_regularises():
@@ -33,7 +33,7 @@ def test_every_recipe_is_a_preset_that_differs_in_how_it_regularises():
 def test_the_command_measures_every_seed(tmp_path, monkeypatch):
     monkeypatch.setitem(PRESETS["liars_dice"], "equilibrium", TINY)
     file = tmp_path / "rows.json"
-    small = ["-o", "rules=openspiel", "-o", "num_dice=1", "-o", "num_faces=3", "--steps", "512"]
+    small = ["-o", "rules=openspiel", "-o", "num_dice=1", "-o", "num_faces=3", "--steps", "4096"]
     command = ["recipes", "liars_dice", "plain", "MMD, moving reference", *small, "--seeds", "2", "--jobs", "1"]
     result = CliRunner().invoke(app, [*command, "--json", str(file)])
     assert result.exit_code == 0, result.output
