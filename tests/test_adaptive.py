@@ -146,6 +146,7 @@ def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
     assert len(seen) > 0.3 * len(made)
 
 
+@pytest.mark.slow
 def test_likelihoods_are_those_of_the_agents():
     solution = Nash().solution(TWO_DICE)
     batch, streams = Batch(TWO_DICE, 300, seed=5), new_streams(6, 300)

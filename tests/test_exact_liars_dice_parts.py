@@ -102,6 +102,7 @@ def test_an_agent_that_sees_all_bids_is_asked_at_each_node():
         assert mean_loss(solution, played) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_all_parts_together_are_the_solution():
     solution = solve(configure("liars_dice", num_dice=3), 1e-2)
     played = wins_against(solution, agents.make("numbers:bluff=1"), {"all": ALL})["all"]

@@ -52,7 +52,9 @@ def test_policies_are_legal_and_games_are_left_alone(game, spec, moves):
     assert (turn.legal[np.arange(30), actions] == 1).all()
 
 
-@pytest.mark.parametrize("game", names())
+@pytest.mark.parametrize(
+    "game", [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.slow]) for name in names()]
+)  # compiled anew for each game
 def test_every_game_can_be_searched(game):
     turn = turn_of(game, 3)
     actions = agents.make("mcts:20").act(turn)
@@ -159,6 +161,7 @@ def test_what_a_game_does_not_offer_is_refused():
         agents.make("mcts:10,rollout=numbers").act(turn_of("fatestones", 2))
 
 
+@pytest.mark.slow
 def test_interpreted_search_is_compiled_search():
     program = (
         "import numpy as np, agents\n"

@@ -31,7 +31,12 @@ def players(game):
             yield "mcts:4" if name == "mcts" else name
 
 
-CASES = [(game, spec) for game in MEASURED for spec in players(game)]
+# Search is compiled anew for each game: one is among the fast tests.
+CASES = [
+    pytest.param(game, spec, marks=[pytest.mark.slow] if spec == "mcts:4" and game != "liars_dice" else [])
+    for game in MEASURED
+    for spec in players(game)
+]
 
 
 @pytest.mark.parametrize(("game", "spec"), CASES)
