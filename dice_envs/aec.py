@@ -9,7 +9,7 @@ import operator
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
-from typing import Any, Literal, TypeAlias, get_type_hints
+from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
 
 import numpy as np
 from gymnasium import spaces
@@ -34,14 +34,16 @@ class _Table:
     A copy, and what comes out of a pickle, goes on where the game was.
     """
 
+    _needs_simultaneous: ClassVar[bool] = False
+
     def __init__(
         self,
         game: str | Game | Variant,
-        render_mode: str | None,
-        max_cycles: int | None,
-        illegal_action: IllegalAction,
-        observation: Observation,
-        options: dict[str, Any],
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+        illegal_action: IllegalAction = "raise",
+        observation: Observation = "dict",
+        **options: Any,
     ) -> None:
         check_mode(render_mode)
         check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
@@ -50,6 +52,8 @@ class _Table:
             raise ValueError(f"max_cycles must be a positive whole number or None, not {shown(max_cycles)}")
         self.variant = configure(game, **options)
         facts = self.variant.facts
+        if self._needs_simultaneous and not facts.simultaneous:
+            raise ValueError(f"{self.variant.game.name} is not simultaneous: use its env or raw_env")
         self.render_mode = render_mode
         self.max_cycles = max_cycles
         self.illegal_action = illegal_action
@@ -187,17 +191,6 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
         options: the game's options.
     """
 
-    def __init__(
-        self,
-        game: str | Game | Variant,
-        render_mode: str | None = None,
-        max_cycles: int | None = None,
-        illegal_action: IllegalAction = "raise",
-        observation: Observation = "dict",
-        **options: Any,
-    ) -> None:
-        _Table.__init__(self, game, render_mode, max_cycles, illegal_action, observation, options)
-
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Deal a new game. A seed fixes it; without one the random stream continues. `options` are the game's own (see its
         file), say `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice. ValueError if they are wrong; nothing has changed."""
@@ -273,18 +266,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
     """A simultaneous game in which all seats commit at once. Arguments as for `DiceAECEnv`; `max_cycles` counts
     steps of all seats together, and all who act illegally lose."""
 
-    def __init__(
-        self,
-        game: str | Game | Variant,
-        render_mode: str | None = None,
-        max_cycles: int | None = None,
-        illegal_action: IllegalAction = "raise",
-        observation: Observation = "dict",
-        **options: Any,
-    ) -> None:
-        _Table.__init__(self, game, render_mode, max_cycles, illegal_action, observation, options)
-        if not self.variant.facts.simultaneous:
-            raise ValueError(f"{self.variant.game.name} is not simultaneous: use its env or raw_env")
+    _needs_simultaneous = True
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

@@ -21,6 +21,7 @@ __all__ = [
     "Kernels",
     "compile_check",
     "compile_kernels",
+    "compile_view",
     "forfeit",
     "warn_forfeit",
 ]
@@ -82,11 +83,31 @@ def compile_check(game: Game) -> Callable[..., bool]:
 
 
 @functools.cache
+def compile_view(game: Game) -> Callable[..., None]:
+    """The kernel `(params, state, seat, observation, mask)` that writes what a seat sees, and what is legal if it is to move.
+    It becomes a part of the loop that calls it."""
+    legal, observe = game.legal, game.observe
+
+    @kernel(tag=f"{game.deal.__module__}.{game.name}", merge=True)
+    def view(params, state, seat, observation, mask):
+        for j in range(len(observation)):  # zero each row just before filling it, while it is in cache
+            observation[j] = 0
+        for a in range(len(mask)):
+            mask[a] = 0
+        observe(params, state, seat, observation)
+        if state["seat"] == seat:
+            legal(params, state, mask)
+
+    compiled: Callable[..., None] = view
+    return compiled
+
+
+@functools.cache
 def compile_kernels(game: Game) -> Kernels:
     """The loops over states for one game, compiled on first use and cached on disk."""
     deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
     random_action = game.random_action
-    may_play = compile_check(game)
+    may_play, view = compile_check(game), compile_view(game)
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 
     @compiled
@@ -140,14 +161,7 @@ def compile_kernels(game: Game) -> Kernels:
     @compiled
     def view_all(params, states, index, seats, out, masks):
         for k in range(len(index)):
-            for j in range(out.shape[1]):  # zero each row just before filling it, while it is in cache
-                out[k, j] = 0
-            for a in range(masks.shape[1]):
-                masks[k, a] = 0
-            state = states[index[k]]
-            observe(params, state, np.int64(seats[k]), out[k])
-            if state["seat"] == seats[k]:
-                legal(params, state, masks[k])
+            view(params, states[index[k]], np.int64(seats[k]), out[k], masks[k])
 
     if random_action is None:
 

@@ -155,7 +155,9 @@ class RegularisedPPO(MaskablePPO):
             as it may, since only training needs it. The policy's mean of these values is maximised then, and PPO's clipped
             loss is left with what a sampled action was worth beyond them: the gradient is the same in the mean, with far
             less noise. The critic has the hidden layers of the policy's own one, which is not used then.
-        average_rate: the same for `average_policy`, a running mean of the policies; 0: none is kept.
+        average_rate: the same for `average_policy`, a running mean of the policies' weights; 0: none is kept. The first
+            2 / average_rate iterations are averaged linearly, iteration t counting as t does, so that what the policy was in the
+            beginning is soon forgotten.
         normalize_advantage: divide advantages by their standard deviation over the rollout. Without it the entropy's weight
             keeps its meaning in units of reward.
         others: as MaskablePPO's.
@@ -284,10 +286,10 @@ class RegularisedPPO(MaskablePPO):
         last_seen = torch.from_numpy(self._last_obs).to(self.device)
         at_once = self.batch_size or buffer.actions.size
         if not self.central_critic:
-            values = torch.cat([self._network.values(part) for part in buffer.observations.flatten(0, 1).split(at_once)])
+            values = _in_parts(self._network.values, buffer.observations.flatten(0, 1), at_once)
             found = values.cpu().numpy().reshape(shape)
             return found, found, self._network.values(last_seen).cpu().numpy()
-        worth = torch.cat([self._network.action_values(part) for part in buffer.states.flatten(0, 1).split(at_once)])
+        worth = _in_parts(self._network.action_values, buffer.states.flatten(0, 1), at_once)
         values = _mean_under(buffer.logits.flatten(0, 1), buffer.masks.flatten(0, 1), worth)
         taken = worth.gather(1, torch.from_numpy(buffer.actions.reshape(-1, 1)).to(self.device))
         last_worth = self._network.action_values(torch.from_numpy(env.state()).flatten(1).to(self.device))
@@ -305,22 +307,19 @@ class RegularisedPPO(MaskablePPO):
         count = buffer.actions.size
         batch = min(self.batch_size or count, count)
         on = self.device
-        advantages = buffer.advantages.reshape(-1)
+        advantages, known = buffer.advantages.reshape(-1), buffer.waits.reshape(-1) == 0
         if self.normalize_advantage:
-            settled = advantages[buffer.waits.reshape(-1) == 0]
-            advantages = np.where(
-                buffer.waits.reshape(-1) == 0, (advantages - settled.mean()) / (settled.std() + 1e-8), 0
-            ).astype(np.float32)
+            settled = advantages[known]
+            advantages = np.where(known, (advantages - settled.mean()) / (settled.std() + 1e-8), 0).astype(np.float32)
         columns = [
             torch.from_numpy(array.reshape(-1)).to(on)
-            for array in (buffer.actions, buffer.log_probs, advantages, buffer.returns)
+            for array in (buffer.actions, buffer.log_probs, advantages, buffer.returns, known)
         ]
         observations, masks = buffer.observations.flatten(0, 1), buffer.masks.flatten(0, 1)
         reference = torch.empty((0, masks.shape[1]), device=on)
         if pull:
             with torch.no_grad():
-                follows = Network(self.reference_policy)
-                reference = torch.cat([follows.logits(part) for part in observations.split(batch)])
+                reference = _in_parts(Network(self.reference_policy).logits, observations, batch)
         near = _at(self.proximal_coef, remaining)
         if near:
             # Two divergences from fixed policies differ by a constant from one, from the policies' weighted geometric mean.
@@ -328,7 +327,6 @@ class RegularisedPPO(MaskablePPO):
             reference = (pull * reference + near * played) / (pull + near) if pull else played
         states = buffer.states.flatten(0, 1) if self.central_critic else None
         action_values = torch.empty((0, masks.shape[1]), device=on)
-        known = torch.from_numpy((buffer.waits.reshape(-1) == 0).astype(np.float32)).to(on)
         parameters = list(self.policy.parameters())
         sums = torch.zeros(6, dtype=torch.float64)
         updates = 0
@@ -349,7 +347,7 @@ class RegularisedPPO(MaskablePPO):
                     action_values = worth.detach()
                 error = values.detach() - part[3]
                 if states is not None:
-                    error *= known.index_select(0, rows)
+                    error *= part[4]
                     part[2] = -error
                 gradient, means = self._loss(logits.detach(), legal, part, action_values, anchor, clip, entropy, pull + near)
                 self.policy.optimizer.zero_grad(set_to_none=True)
@@ -367,7 +365,10 @@ class RegularisedPPO(MaskablePPO):
                 break
         with torch.no_grad():
             follow = _at(self.reference_rate, remaining)
-            for policy, rate in ((self.reference_policy, follow), (self.average_policy, self.average_rate)):
+            # Of iteration t: the running mean in which iteration t has a weight that grows as t does.
+            fading = 2 / (self.num_timesteps // (self.n_steps * self.n_envs) + 1)
+            average = min(max(self.average_rate, fading), 1.0)
+            for policy, rate in ((self.reference_policy, follow), (self.average_policy, average)):
                 if policy is not None and rate:
                     torch._foreach_lerp_([*policy.parameters()], [*parameters], rate)
         names = ("policy_gradient_loss", "entropy", "anchor_kl", "approx_kl", "clip_fraction", "value_loss")
@@ -381,7 +382,7 @@ class RegularisedPPO(MaskablePPO):
     def _loss(
         self, logits: Any, legal: Any, part: list[Any], worth: Any, anchor: Any, clip: float, entropy: float, pull: float
     ) -> tuple[Any, Any]:
-        actions, old, advantages, _ = part
+        actions, old, advantages = part[:3]
         if logits.device.type != "cpu":
             return policy_gradient_on_device(logits, legal, actions, old, advantages, worth, anchor, clip, entropy, pull)
         gradient, means = torch.empty_like(logits), torch.empty(5, dtype=torch.float64)
@@ -390,6 +391,11 @@ class RegularisedPPO(MaskablePPO):
             clip, entropy, pull, gradient.numpy(), means.numpy(),
         )  # fmt: skip
         return gradient, means
+
+
+def _in_parts(network: Callable[[Any], Any], inputs: torch.Tensor, rows: int) -> torch.Tensor:
+    """What the network makes of all inputs, so many rows at a time."""
+    return torch.cat([network(part) for part in inputs.split(rows)])
 
 
 def _mean_under(logits: torch.Tensor, masks: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

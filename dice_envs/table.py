@@ -10,7 +10,7 @@ import numpy as np
 
 from dice_envs.agent import Agent, AgentError, check_plays, fault_of
 from dice_envs.agent_kernel import Chooser, compile_chooser, random_choice
-from dice_envs.batch import compile_check
+from dice_envs.batch import compile_check, compile_view
 from dice_envs.dice import STREAM, below, choose_weighted, uniform
 from dice_envs.game import OVER, Game, Variant, shown
 from dice_envs.kernel import identity, kernel
@@ -220,8 +220,8 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., 
     agent's the game is left as it stood when it was to move.
     """
     choose, decorate = compile_chooser(game, choosers)
-    may_play, careful = compile_check(game), _may_fail(game, choosers)
-    deal, legal, play, observe = game.deal, game.legal, game.play, game.observe
+    may_play, careful, view = compile_check(game), _may_fail(game, choosers), compile_view(game)
+    deal, play = game.deal, game.play
 
     @decorate(merge=True)
     def play_on(params, options, numbers, state, stream, seats, i, action, sample, mask, fault):
@@ -251,16 +251,6 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., 
         deal(params, state)
         for each in range(seats.earned.shape[1]):
             seats.earned[i, each] = 0.0
-
-    @decorate(merge=True)
-    def view(params, state, learner, observation, mask):
-        for j in range(len(observation)):
-            observation[j] = 0
-        for a in range(len(mask)):
-            mask[a] = 0
-        observe(params, state, learner, observation)
-        if state["seat"] == learner:
-            legal(params, state, mask)
 
     @decorate
     def advance(

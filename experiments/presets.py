@@ -135,6 +135,9 @@ _NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.
 # One pass over each rollout with larger steps learns as much from it as four, in a third of the time.
 _ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2048}
 
+# The same for games whose networks are too small for a second thread.
+_SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1}
+
 # Towards equilibrium: the learner plays itself by magnetic mirror descent. Several epochs take each rollout to the optimum of
 # its regularised loss, so steps have one size everywhere, clipping has nothing to do, and a critic that sees all hands takes
 # out most of the noise. Advantages keep the unit of the reward, so that the weights of entropy and divergences mean the same
@@ -187,7 +190,6 @@ PRESETS: dict[str, dict[str, Preset]] = {
             num_envs=2048,
             num_steps=16,
             minibatch=8192,
-            epochs=1,
             learning_rate=6e-3,
             entropy=0.02,
             entropy_end=0.0,
@@ -195,8 +197,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
             hidden=(64, 64),
             input_scale=8.0,
             measure_every=0,
-            checkpoint_every=32,
-            threads=1,
+            **_SMALL,
         ),
     },
     "score_dice": {
@@ -207,14 +208,12 @@ PRESETS: dict[str, dict[str, Preset]] = {
             num_envs=1024,
             num_steps=16,
             minibatch=2048,
-            epochs=1,
             learning_rate=3e-3,
             entropy=0.01,
             entropy_end=1e-5,
             input_scale=4.0,
             measure_every=0,
-            checkpoint_every=32,
-            threads=1,
+            **_SMALL,
         ),
     },
     # One seat, and play that needs no chance: the pull to explore falls to next to nothing. Turns are short, so a game's luck
@@ -225,14 +224,12 @@ PRESETS: dict[str, dict[str, Preset]] = {
             num_envs=2048,
             num_steps=18,
             minibatch=2048,
-            epochs=1,
             learning_rate=5e-3,
             entropy=0.02,
             entropy_end=1e-5,
             hidden=(64, 64),
             measure_every=16,
-            checkpoint_every=32,
-            threads=1,
+            **_SMALL,
         ),
     },
     "thirties": {
@@ -241,7 +238,6 @@ PRESETS: dict[str, dict[str, Preset]] = {
             num_envs=1024,
             num_steps=8,
             minibatch=512,
-            epochs=1,
             learning_rate=3e-3,
             entropy=0.03,
             entropy_end=1e-5,
@@ -250,8 +246,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
             hidden=(64, 64),
             measure_every=16,
             keep="best",
-            checkpoint_every=32,
-            threads=1,
+            **_SMALL,
         ),
     },
 }

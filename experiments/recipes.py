@@ -24,23 +24,22 @@ __all__ = ["RECIPES", "compare", "recipes_of", "show"]
 
 # One pass over each rollout, and a critic that sees what its seat sees.
 _SIMPLE: dict[str, Any] = {
-    "self_play": 1.0, "keep": "last", "measure_every": 0, "num_steps": 64, "minibatch": 2048, "epochs": 1,
-    "learning_rate": 2e-3, "learning_rate_end": 0.0, "clip": 0.2, "central_critic": False, "proximal": 0.0,
-    "proximal_end": None, "average_rate": 0.02, "kl": 0.0, "kl_end": None, "reference_rate": 0.0,
+    "num_steps": 64, "epochs": 1, "clip": 0.2, "central_critic": False, "proximal": 0.0, "average_rate": 0.02,
+    "kl": 0.0, "reference_rate": 0.0, "entropy_end": None,
 }  # fmt: skip
 
 # What each changes in the preset "equilibrium".
 RECIPES: dict[str, dict[str, Any]] = {
-    "plain": {**_SIMPLE, "normalize": True, "entropy": 0.01, "entropy_end": None},
-    "high entropy": {**_SIMPLE, "normalize": True, "entropy": 0.1, "entropy_end": None},
-    "MMD": {**_SIMPLE, "kl": 0.1, "kl_end": 0.02, "entropy": 0.0, "entropy_end": None},
+    "plain": {**_SIMPLE, "normalize": True, "entropy": 0.01},
+    "high entropy": {**_SIMPLE, "normalize": True, "entropy": 0.1},
+    "MMD": {**_SIMPLE, "kl": 0.1, "kl_end": 0.02, "entropy": 0.0},
     "MMD, moving reference": {
         **_SIMPLE, "kl": 0.3, "kl_end": 1.0, "reference_rate": 0.05, "entropy": 0.02, "entropy_end": 0.002,
     },
-    "mirror descent, central critic": {"measure_every": 0, "keep": "last"},
+    "mirror descent, central critic": {},
     "published": {
-        **_SIMPLE, "normalize": True, "entropy": 0.1, "entropy_end": None, "clip": 0.025, "learning_rate": 6.25e-5,
-        "num_envs": 8, "num_steps": 256, "minibatch": 2048, "epochs": 8, "value_weight": 0.0625, "hidden": (512, 512, 512),
+        **_SIMPLE, "normalize": True, "entropy": 0.1, "clip": 0.025, "learning_rate": 6.25e-5, "num_envs": 8,
+        "num_steps": 256, "epochs": 8, "value_weight": 0.0625, "hidden": (512, 512, 512),
     },
 }  # fmt: skip
 """plain: a library's usual settings. high entropy: an entropy bonus of 0.1. MMD: pulled to the first, almost uniform policy,
@@ -60,7 +59,8 @@ def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Pr
         if name not in RECIPES:
             raise ValueError(f"unknown recipe {shown(name)}; recipes are: {', '.join(RECIPES)}")
     chosen = names or [name for name in RECIPES if name != "published"]
-    return {name: dataclasses.replace(base, steps=steps, threads=1, **RECIPES[name]) for name in chosen}
+    base = dataclasses.replace(base, steps=steps, threads=1, measure_every=0, keep="last")
+    return {name: dataclasses.replace(base, **RECIPES[name]) for name in chosen}
 
 
 def _run(game: str, options: Mapping[str, Any], preset: Preset, seed: int) -> dict[str, Any]:

@@ -230,12 +230,19 @@ def test_snapshots_of_self_play_go_on_alike():
 
 
 def test_reference_and_average_follow_the_learner_and_are_saved(tmp_path):
-    model = learner(kl_coef=0.1, reference_rate=0.5, average_rate=0.25)
-    start = [parameter.clone() for parameter in model.policy.parameters()]
-    model.learn(128)
-    for policy, rate in ((model.reference_policy, 0.5), (model.average_policy, 0.25)):
-        for first, last, found in zip(start, model.policy.parameters(), policy.parameters(), strict=True):
-            torch.testing.assert_close(found, first + rate * (last - first))
+    model = learner(kl_coef=0.1, reference_rate=0.5, average_rate=0.45)
+    weights = [[parameter.clone() for parameter in model.policy.parameters()]]
+    for _ in range(4):
+        model.learn(128, reset_num_timesteps=False)
+        weights.append([parameter.clone() for parameter in model.policy.parameters()])
+    # The reference: half of it is new each time. The average: iterations 1 to 3 count as 1, 2 and 3 do, then the rate holds.
+    for policy, shares in (
+        (model.reference_policy, (1 / 16, 1 / 16, 1 / 8, 1 / 4, 1 / 2)),
+        (model.average_policy, (0, 0.55 / 6, 0.55 / 3, 0.55 / 2, 0.45)),
+    ):
+        for parts, found in zip(zip(*weights, strict=True), policy.parameters(), strict=True):
+            expected = sum(share * part for share, part in zip(shares, parts, strict=True))
+            torch.testing.assert_close(found.detach(), expected.detach())
     model.save(tmp_path / "model")
     loaded = RegularisedPPO.load(tmp_path / "model", env=model.env, device="cpu")
     for name in ("policy", "reference_policy", "average_policy"):

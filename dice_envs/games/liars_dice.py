@@ -371,9 +371,8 @@ def is_legal(params, state, action):
         return False
     if not params.quantity_rule or bid == NO_BID:
         return True
-    face, last_face = face_of(params, action), face_of(params, bid)
-    after_highest = last_face == params.num_faces - 1 and face == 0
-    return quantity_of(params, action) > quantity_of(params, bid) and (face >= last_face or after_highest)
+    lowest = lowest_raise(params, state, face_of(params, action))
+    return lowest != NO_BID and action >= lowest
 
 
 @kernel(allocates=False, inline=True)
