@@ -156,7 +156,7 @@ class RegularisedPPO(MaskablePPO):
             loss is left with what a sampled action was worth beyond them: the gradient is the same in the mean, with far
             less noise. The critic has the hidden layers of the policy's own one, which is not used then.
         average_rate: the same for `average_policy`, a running mean of the policies' weights; 0: none is kept. The first
-            2 / average_rate iterations are averaged linearly, iteration t counting as t does, so that what the policy was in the
+            2 / average_rate iterations are averaged linearly, iteration t counting as t does: what the policy was in the
             beginning is soon forgotten.
         normalize_advantage: divide advantages by their standard deviation over the rollout. Without it the entropy's weight
             keeps its meaning in units of reward.
