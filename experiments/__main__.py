@@ -19,7 +19,17 @@ import experiments.solve
 from agents import for_game
 from dice_envs import layout, load, measure, names
 from dice_envs.game import check_choice, check_range, single_seat
-from experiments.arena import check_match, check_table, exact_tournament, log_writer, num_meetings, save_plot, show, tournament
+from experiments.arena import (
+    Result,
+    check_match,
+    check_table,
+    exact_tournament,
+    log_writer,
+    num_meetings,
+    save_plot,
+    show,
+    tournament,
+)
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
 from experiments.distill import Settings, distill, hidden_sizes
@@ -31,7 +41,9 @@ from experiments.options import (
     GamesOption,
     JsonOption,
     OptionOption,
+    RayOption,
     ReportOption,
+    ResumeOption,
     SeedOption,
     game_options,
 )
@@ -49,10 +61,13 @@ from experiments.output import (
 )
 from experiments.play import play_game
 from experiments.policies import add_policy, list_policies
+from experiments.presets import presets_of
 from experiments.recipes import compare, recipes_of
 from experiments.recipes import show as show_recipes
 from experiments.response import measure_response
+from experiments.sweep import MOST_RUNS, parse_settings, sweep
 from experiments.train import train as run_training
+from experiments.workers import kept_beside, on_ray
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -146,6 +161,8 @@ def arena(
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute the win rates instead of playing: two-player Liar's Dice.")
     ] = False,
+    ray: RayOption = None,
+    resume: ResumeOption = False,
 ) -> None:
     """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
 
@@ -158,6 +175,9 @@ def arena(
     If the game has one seat, agents play alone, and the one with the higher return wins. Options that you leave out are
     those of a trained policy, if one takes part.
 
+    With --ray the games are shared out on a cluster, and come out the same. With --json what has been played is kept beside
+    that file, and after a stop the same command with --resume goes on from there.
+
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
     variant, players, policy = cast(game, game_options(option), agents)
@@ -165,28 +185,37 @@ def arena(
     check_match(games, match)
     if exact and match > 1:
         raise ValueError(f"--exact plays no matches, so --match must be 1 with it, not {match}")
-    if exact and log is not None:
-        raise ValueError("--exact plays no games, so there are none to log: leave out --log or --exact")
+    for name, given in (("log", log is not None), ("ray", ray is not None), ("resume", resume)):
+        if exact and given:
+            raise ValueError(f"--exact plays no games: leave out --{name} or --exact")
+        if log is not None and given and name != "log":
+            raise ValueError(f"--log takes down games as they are played here, in one go: leave out --{name} or --log")
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
-    seed = 0 if exact else seed_or_fresh(seed)
     check_writable(json)
     check_writable(log)
     check_folder(report)
     print_mode(variant, policy)
     meetings = num_meetings(variant, len(agents))
+
+    def hand_over(result: Result) -> None:
+        finish(
+            lambda: show(result),
+            lambda: write_json(json, result),
+            lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
+            lambda: write_text(log, writer.text()) if log is not None else None,
+        )
+
     if exact:
         with progress("computing, %", 100) as done:
             result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
-    else:
+        hand_over(result)
+        return
+    what = {"game": str(variant), "agents": agents, "games": games, "match": match}
+    with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+        seed = kept.seed if kept else seed_or_fresh(seed)
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-            result = tournament(variant, agents, games, seed, done, players, writer, match)
-
-    finish(
-        lambda: show(result),
-        lambda: write_json(json, result),
-        lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
-        lambda: write_text(log, writer.text()) if log is not None else None,
-    )
+            result = tournament(variant, agents, games, seed, done, players, writer, match, workers)
+        hand_over(result)
 
 
 @app.command()
@@ -230,6 +259,12 @@ def train(
     evaluation_games: Annotated[int, typer.Option(help="Games for each pair of agents in the final cross table.")] = 20_000,
     device: Annotated[str, typer.Option(help="Where the network is trained, say cpu or cuda.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="PyTorch's, instead of the preset's.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the preset, NAME=VALUE; with several, NAME=VALUE,VALUE, each is a run."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each setting, with --seed and the next ones, or 1, 2, 3 …")] = None,
+    ray: RayOption = None,
     json: JsonOption = None,
 ) -> None:
     """Train a PPO agent, measure it exactly where that is possible, and save it.
@@ -241,9 +276,40 @@ def train(
     it. Ctrl-C saves all and stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run
     does. Of The Shakes it trains a physician, of the game of 30s a player alone; -o takes the table instead.
 
+    With --seeds, or several values of --set, there are many runs, each in a folder of its own inside OUT, and a table of all
+    at the end; --ray shares them out on a cluster.
+
     Example: train liars_dice --out runs/three_dice -o num_dice=3 --opponent numbers --opponent random
     """
-    run_training(game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json, device, threads)
+    plain = presets_of(game).get(preset) if game in names() else None
+    values = parse_settings(settings or [], plain) if plain is not None else {}
+    several = seeds is not None or any(len(each) > 1 for each in values.values())
+    if ray is not None and not several:
+        raise ValueError("--ray shares out several runs: add --seeds, or --set with several values")
+    if not several or plain is None:  # a game or preset that does not exist is refused there
+        chosen = {name: each for name, (each,) in values.items()}
+        run_training(
+            game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json, device, threads, chosen
+        )
+        return
+    check_range("seeds", 1 if seeds is None else seeds, 1, MOST_RUNS)
+    first = 1 if seed is None else seed
+    sweep(
+        game,
+        preset,
+        out or Path("runs") / f"{game}_{preset}_sweep",
+        values,
+        range(first, first + (seeds or 1)),
+        ray,
+        resume,
+        json,
+        option=option or [],
+        opponents=opponents,
+        steps=steps,
+        evaluation_games=evaluation_games,
+        device=device,
+        threads=threads or 1,
+    )
 
 
 @app.command()
@@ -318,13 +384,15 @@ def measure_agent(
     games: Annotated[int, typer.Option(help="Games that the trained response is judged by, with --response.")] = 20_000,
     seed: SeedOption = None,
     json: JsonOption = None,
+    ray: RayOption = None,
 ) -> None:
     """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
 
     With --response ppo it trains a network to win from the agent, which has all other seats and does not learn. What that
     wins is a lower bound where no exact answer is known: with three players and more, or against agents with memory.
 
-    Options that you leave out are those that the agent was trained on, if it is a trained policy.
+    Options that you leave out are those that the agent was trained on, if it is a trained policy. An agent whose answers are
+    random is measured ten times, and --ray shares these out on a cluster.
 
     Example: measure liars_dice numbers:bluff=0.25 -o rules=openspiel -o num_dice=1
     """
@@ -334,12 +402,14 @@ def measure_agent(
     seed = seed_or_fresh(seed)
     check_writable(json)
     print_mode(variant, policy)
-    if response is not None:
-        with progress(f"training a response to {agent}, minutes", minutes) as done:
-            measured = measure_response(variant, agent, player, minutes, games, seed, done=done)
-    else:
-        with measuring(agent) as done:
-            measured = measure(variant, agent, seed=seed, sample=sample, done=done)
+    with on_ray(ray) as workers:
+        if response is not None:
+            with progress(f"training a response to {agent}, minutes", minutes) as done:
+                measured = measure_response(variant, agent, player, minutes, games, seed, done=done, workers=workers)
+        else:
+            with measuring(agent) as done:
+                apply = map if ray is None else workers.map
+                measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply)
     finish(lambda: show_measures(measured, scored=response is None), lambda: write_json(json, measured))
 
 

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.table import Table
@@ -20,6 +20,7 @@ from dice_envs.game import OVER, Variant, check_range, options_text
 from dice_envs.table import play_games, team_of
 from experiments.discovery import modules
 from experiments.output import Z95, console, saved_plot
+from experiments.workers import HERE, Workers
 
 __all__ = [
     "MOST_GAMES",
@@ -37,7 +38,9 @@ __all__ = [
     "tournament",
 ]
 
-GAMES_AT_ONCE = 2048  # the states of this many games stay in the processor's cache
+GAMES_AT_ONCE = 2048  # of one chunk, which has a seed of its own; their states stay in the processor's cache
+GAMES_ASKED = 256  # played at once where agents are asked: fewer would cost time, more would make few parts of slow games
+PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
 MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a seat
 MOST_IN_MATCH = 10**5
 PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
@@ -84,6 +87,7 @@ def play_table(
     done: Callable[[int], Any] = lambda amount: None,
     after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None = None,
     match: int = 1,
+    workers: Workers = HERE,
 ) -> np.ndarray:
     """Play games with one agent a seat, seats rotating from game to game.
 
@@ -99,6 +103,7 @@ def play_table(
             included: their states, their numbers, and the seat of agent 0.
         match: how many games are played one after another at the same table: agents that remember (see
             `dice_envs.Agent`) then know what they have written in earlier ones.
+        workers: where parts of the games are played; with `after_move` it is always here. Agents are pickled to get elsewhere.
 
     Returns:
         Returns of each agent, (games, agents) float64: the games of a match one after another, match after match.
@@ -109,49 +114,99 @@ def play_table(
     """
     check_match(games, match)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    seats, matches = variant.facts.num_seats, games // match
+    seeds = [chunk.spawn(1 + seats) for chunk in sequence.spawn(math.ceil(matches / GAMES_AT_ONCE))]
+    compiled = after_move is None and team_of(agents, variant) is not None
+    # A network rounds in another way in batches of another size, so pieces are the same wherever they are played.
+    size, in_part = (GAMES_AT_ONCE, PIECES_IN_PART) if compiled else (GAMES_ASKED, 1)
+    pieces = [
+        Piece(first, min(size, matches - first), seeds[first // GAMES_AT_ONCE]) for first in range(0, matches, size)
+    ]  # fmt: skip
+    parts = [pieces[first : first + in_part] for first in range(0, len(pieces), in_part)]
+    if after_move is not None:
+        played = [_play(variant, agents, match, part, done, after_move) for part in parts]
+    else:
+        sizes = [match * sum(piece.number for piece in part) for part in parts]
+        played = workers.run(_play, (variant, agents, match), [(part,) for part in parts], sizes, done)
+    return np.concatenate(played).reshape(games, seats)
+
+
+class Piece(NamedTuple):
+    """Matches of one table that are played at once: `number` of them from the `first` on, within one chunk of GAMES_AT_ONCE.
+
+    `seeds` are the chunk's: of its games, then of each agent.
+    """
+
+    first: int
+    number: int
+    seeds: list[np.random.SeedSequence]
+
+
+def _play(
+    variant: Variant,
+    agents: Sequence[Agent],
+    match: int,
+    pieces: Sequence[Piece],
+    done: Callable[[int], Any],
+    after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None = None,
+) -> np.ndarray:
+    """Play pieces one after another: the returns of each agent, (matches, match, agents) float64."""
     seats = variant.facts.num_seats
-    kernels, params = variant.kernels, variant.params
     team = team_of(agents, variant) if after_move is None else None
-    returns = np.zeros((games // match, match, seats))
-    chunks = range(0, len(returns), GAMES_AT_ONCE)
-    room = np.zeros(min(GAMES_AT_ONCE, len(returns)), variant.game.state)
-    for first, chunk_seed in zip(chunks, sequence.spawn(len(chunks)), strict=True):
-        count = min(GAMES_AT_ONCE, len(returns) - first)
-        game_seed, *agent_seeds = chunk_seed.spawn(1 + seats)
-        states = room[:count]
-        states["rng"] = new_streams(game_seed, count)["rng"]
-        streams = [new_streams(s, count) for s in agent_seeds]
+    played = []
+    for first, count, seeds in pieces:
+        skipped = first % GAMES_AT_ONCE
+        rng, *streams = (new_streams(seed, skipped + count)[skipped:] for seed in seeds)
+        states = np.zeros(count, variant.game.state)
+        states["rng"] = rng["rng"]
+        shifts = (first + np.arange(count)) % seats
         if team is not None:
-            shifts = (first + np.arange(count)) % seats
-            returns[first : first + count] = play_games(variant, agents, team, states, streams, shifts, match)
+            played.append(play_games(variant, agents, team, states, streams, shifts, match))
             done(count * match)
-            continue
-        memories = [fresh_memory(agent, count) for agent in agents]
-        for place in range(match):  # the tables' random streams go on from game to game
-            index = np.arange(count)
-            kernels.deal(params, states, index)
-            earned = np.zeros((count, seats))
-            shift = (first + index + place) % seats
-            while True:
-                goes_on = states["seat"][index] != OVER
-                done(len(index) - int(goes_on.sum()))
-                index = index[goes_on]
-                if not len(index):
-                    break
-                # Each game's mover is decided once: an agent that has just moved waits for the next round.
-                who = (states["seat"][index] - shift[index]) % seats
-                for number, agent in enumerate(agents):
-                    mine = index[who == number]
-                    if len(mine):
-                        actions = ask(agent, variant, states, mine, streams[number], memories[number])
-                        kernels.play(params, states, mine, actions)
-                        earned[mine] += states["rewards"][mine, :seats]
-                if after_move is not None:
-                    after_move(states[index], (first + index) * match + place, shift[index])
-            # Column a: what agent a earned, wherever it sat.
-            by_agent = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
-            returns[first : first + count, place] = by_agent
-    return returns.reshape(games, seats)
+        else:
+            played.append(_ask_through(variant, agents, match, first, states, streams, shifts, done, after_move))
+    return np.concatenate(played)
+
+
+def _ask_through(
+    variant: Variant,
+    agents: Sequence[Agent],
+    match: int,
+    first: int,
+    states: np.ndarray,
+    streams: Sequence[np.ndarray],
+    shifts: np.ndarray,
+    done: Callable[[int], Any],
+    after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None,
+) -> np.ndarray:
+    """Play matches by asking the agents move by move."""
+    seats, kernels, params, count = variant.facts.num_seats, variant.kernels, variant.params, len(states)
+    returns = np.zeros((count, match, seats))
+    memories = [fresh_memory(agent, count) for agent in agents]
+    for place in range(match):  # the tables' random streams go on from game to game
+        index = np.arange(count)
+        kernels.deal(params, states, index)
+        earned = np.zeros((count, seats))
+        shift = (shifts + place) % seats
+        while True:
+            goes_on = states["seat"][index] != OVER
+            done(len(index) - int(goes_on.sum()))
+            index = index[goes_on]
+            if not len(index):
+                break
+            # Each game's mover is decided once: an agent that has just moved waits for the next round.
+            who = (states["seat"][index] - shift[index]) % seats
+            for number, agent in enumerate(agents):
+                mine = index[who == number]
+                if len(mine):
+                    actions = ask(agent, variant, states, mine, streams[number], memories[number])
+                    kernels.play(params, states, mine, actions)
+                    earned[mine] += states["rewards"][mine, :seats]
+            if after_move is not None:
+                after_move(states[index], (first + index) * match + place, shift[index])
+        # Column a: what agent a earned, wherever it sat.
+        returns[:, place] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
+    return returns
 
 
 def check_match(games: int, match: int) -> None:
@@ -205,12 +260,14 @@ def tournament(
     agents: Sequence[Agent] | None = None,
     log: Any = None,
     match: int = 1,
+    workers: Workers = HERE,
 ) -> Result:
     """Every pair of agents (two seats), one table with one agent a seat (more), or each agent alone (one seat): of two
     agents, that which earns more in its game then wins against the other.
 
     `log` takes the games of one pair, as `log_writer` makes it. `match` games are played one after another at the same
     table (see `play_table`); games of one match are not independent, so the intervals then come from whole matches.
+    `workers` play the games.
 
     Raises:
         ValueError: too few agents, or not one for each seat; one that does not play the variant; too few or too many games,
@@ -235,7 +292,7 @@ def tournament(
     groups = list(itertools.combinations(range(n), 2)) if in_pairs else [tuple(range(n))]
 
     def meet(members: Sequence[int], meeting_seed: np.random.SeedSequence) -> np.ndarray:
-        return play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move, match)
+        return play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move, match, workers)
 
     earned = [meet([member], own_seed) for member, own_seed in enumerate(seeds)] if seats == 1 else []
     for number, members in enumerate(groups):

@@ -21,8 +21,8 @@ __all__ = ["first_signal_waits", "only_process", "writer_errors_name"]
 
 
 @contextlib.contextmanager
-def only_process(folder: Path) -> Iterator[None]:
-    """Keep other processes that ask for the same out of the folder while the block runs.
+def only_process(folder: Path, option: str = "--out") -> Iterator[None]:
+    """Keep other processes that ask for the same out of the folder, which `option` names, while the block runs.
 
     The operating system holds the lock, so a process that is killed leaves none behind.
 
@@ -34,7 +34,7 @@ def only_process(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except filelock.Timeout:
-        raise ValueError(f"{folder} is in use by {_describe(owner)}; wait for its end, or choose another --out") from None
+        raise ValueError(f"{folder} is in use by {_describe(owner)}; wait for its end, or choose another {option}") from None
     try:
         since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
         write_text(owner, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))

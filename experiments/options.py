@@ -16,7 +16,9 @@ __all__ = [
     "GamesOption",
     "JsonOption",
     "OptionOption",
+    "RayOption",
     "ReportOption",
+    "ResumeOption",
     "SeedOption",
     "game_options",
 ]
@@ -38,6 +40,13 @@ SeedOption = Annotated[
     int | None, typer.Option("--seed", help="Fixes all that is random; one is chosen and printed if left out.")
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")]
+RayOption = Annotated[
+    str | None,
+    typer.Option("--ray", help="Share the work out on a Ray cluster: local for one on this machine, or its address."),
+]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Go on with what a run that was stopped has kept beside the file of --json.")
+]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Write plots into this folder.")]
 
 

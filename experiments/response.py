@@ -19,6 +19,7 @@ from dice_envs.agent import Agent
 from dice_envs.game import check_range
 from experiments.arena import MOST_GAMES, play_table
 from experiments.presets import MOST_SEED, Preset, presets_of
+from experiments.workers import HERE, Workers
 
 __all__ = ["measure_response", "train_response"]
 
@@ -101,6 +102,7 @@ def measure_response(
     seed: int = 0,
     preset: Preset | None = None,
     done: Callable[[float], Any] = lambda minutes: None,
+    workers: Workers = HERE,
 ) -> Measures:
     """What a trained response wins from an agent: a lower bound of what a best response wins.
 
@@ -117,6 +119,7 @@ def measure_response(
         seed: fixes all but how much fits into the time.
         preset: how to train; None: as `train` does against opponents.
         done: told the minutes that have passed since it was told last.
+        workers: where the games are played that judge the response.
 
     Raises:
         ValueError: a game of one seat or that is not zero-sum, or arguments out of range.
@@ -134,9 +137,9 @@ def measure_response(
     others = [agent] * (variant.facts.num_seats - 1)
     trying, judging = np.random.SeedSequence(seed).spawn(2)
     forms: list[tuple[str, Agent]] = [("drawn actions", policy), ("most likely actions", Likeliest(policy))]
-    tried = [play_table(variant, [form, *others], games, trying)[:, 0].mean() for _, form in forms]
+    tried = [play_table(variant, [form, *others], games, trying, workers=workers)[:, 0].mean() for _, form in forms]
     how, form = forms[int(np.argmax(tried))]
-    returns = play_table(variant, [form, *others], games, judging)
+    returns = play_table(variant, [form, *others], games, judging, workers=workers)
     won = returns[:, 0]
     half = Z95 * float(won.std(ddof=1)) / math.sqrt(games)
     best = returns.max(axis=1)

@@ -462,8 +462,9 @@ def train(
     json: Path | None = None,
     device: str = "cpu",
     threads: int | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train, measure and save; the arguments are those of the command `train`.
+    """Train, measure and save; the arguments are those of the command `train`, `settings` fields of the preset.
 
     Returns:
         What results.json holds: the cross table, the learning curve, the seed, the speed.
@@ -476,7 +477,7 @@ def train(
     choices = presets_of(plain.name)
     if preset not in choices:
         raise ValueError(f"unknown preset {shown(preset)}; presets are: {', '.join(choices)}")
-    plan = choices[preset]
+    plan = dataclasses.replace(choices[preset], **(settings or {}))
     if opponents:
         plan = dataclasses.replace(plan, opponents=tuple(opponents))
     if steps is not None:
@@ -505,7 +506,8 @@ def train(
         run = _open_run(folder, resume, variant, plan, steps, opponents, seed, device, threads)
         run.save()
         other_threads = run.preset.threads if run.preset.threads != choices[preset].threads else None
-        return _finish(run, evaluation_games, json, _command(variant, preset, opponents, steps, run.seed, other_threads))
+        command = _command(variant, preset, opponents, steps, run.seed, other_threads, settings or {})
+        return _finish(run, evaluation_games, json, command)
 
 
 def _check_device(device: str) -> None:
@@ -520,12 +522,20 @@ def _check_device(device: str) -> None:
 
 
 def _command(
-    variant: Variant, preset: str, opponents: Sequence[str] | None, steps: int | None, seed: int, threads: int | None
+    variant: Variant,
+    preset: str,
+    opponents: Sequence[str] | None,
+    steps: int | None,
+    seed: int,
+    threads: int | None,
+    settings: Mapping[str, Any],
 ) -> str:
     """The command that makes the same policy again. Sums are rounded in another way with other threads."""
     parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
     parts += [f"-o {part}" for part in options_text(variant.changed_options()).split()]
     parts += [f"--opponent {spec}" for spec in opponents or ()]
+    for name, value in settings.items():
+        parts.append(f"--set {name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}")
     parts += [] if steps is None else [f"--steps {steps}"]
     parts += [f"--seed {seed}"]
     parts += [] if threads is None else [f"--threads {threads}"]

@@ -276,7 +276,7 @@ def test_choose_understands_words():
         ),
         (["arena", "liars_dice", "random", "numbers:bluff=7"], "bluff must be a number from 0 to 1, not 7"),
         (["arena", "liars_dice", "random", "random", "--log", "x.csv"], "liars_dice has no log format"),
-        (["arena", "liars_dice", "random", "random", "--exact", "--log", "x.csv"], "--exact plays no games, so there are none"),
+        (["arena", "liars_dice", "random", "random", "--exact", "--log", "x.csv"], "--exact plays no games: leave out --log"),
         (["arena", "fatestones", "random", "nash", "--exact"], "is known for liars_dice only, not for fatestones"),
         (["arena", "liars_dice", "random", "reader", "-o", "num_dice=3", "--exact"], "past rounds matter to Reader("),
         pytest.param(

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import itertools
 import json
 import os
@@ -329,17 +330,10 @@ def test_vector_env_is_so_many_single_envs(name, options):
             np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
 
 
-INTERPRETED = """
-import json, sys, warnings
-import numpy as np
-warnings.simplefilter("ignore")
-from dice_envs.batch import Batch
-from dice_envs.game import OVER
-name, options, plays = json.loads(sys.argv[1])
-options = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-out = []
-with np.errstate(over="ignore"):
+def played(name, options, plays=25):
+    """What two games show, play by play."""
     batch = Batch(name, 2, seed=31, **options)
+    out = []
     for _ in range(plays):
         playing = np.flatnonzero(batch.seats != OVER)
         if not len(playing):
@@ -347,19 +341,25 @@ with np.errstate(over="ignore"):
         masks = batch.legal()
         out.append([batch.observe().tolist(), masks.tolist(), batch.rewards.tolist(), batch.states["rng"].tolist()])
         batch.play(np.array([np.flatnonzero(m)[len(out) % m.sum()] for m in masks[playing]]), playing)
-print(json.dumps(out))
-"""
+    return out
+
+
+@functools.cache
+def played_interpreted():
+    """The same of all variants, by a process in which kernels are plain Python."""
+    program = (
+        "import json, warnings; import numpy as np; warnings.simplefilter('ignore'); np.seterr(over='ignore')\n"
+        "from tests.test_conformance import VARIANTS, played\n"
+        "print(json.dumps([played(*variant) for variant in VARIANTS]))"
+    )
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    return dict(zip(IDS, json.loads(run.stdout), strict=True))
 
 
 @every_variant
-def test_compiled_equals_interpreted(name, options):
-    def run(disable):
-        argument = json.dumps([name, options, 25])
-        env = {**os.environ, "NUMBA_DISABLE_JIT": disable, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-c", INTERPRETED, argument]
-        return json.loads(subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout)
-
-    compiled, interpreted = run("0"), run("1")
+def test_compiled_equals_interpreted(name, options, request):
+    compiled, interpreted = played(name, options), played_interpreted()[request.node.callspec.id]
     assert len(compiled) == len(interpreted) >= 1
     for one, other in zip(compiled, interpreted, strict=True):
         np.testing.assert_allclose(one[0], other[0], atol=1e-6)

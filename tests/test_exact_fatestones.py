@@ -26,6 +26,7 @@ def test_random_play_scores_0_and_nash_1(options):
     assert response["edge share"].value > 0.99  # it plans for good play after a tie too
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_other_functions():
     whole = solve_all(configure("fatestones", **SMALL))
     random = by_name("random", **SMALL)

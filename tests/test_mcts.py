@@ -76,6 +76,7 @@ def test_when_a_tree_grows_makes_no_difference(game, moves, spec, trees, limit, 
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [None, (30, 60)], ids=["grows", "full"])
 def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatch):
     """Results do not change although earlier games of the batch leave a larger tree."""
@@ -95,6 +96,7 @@ def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatc
     np.testing.assert_array_equal(np.concatenate(alone), together)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
 def test_hidden_hands_make_more_nodes_than_simulations(spec):
     """The one who commits second searches a choice of the first for a hand that is new in every simulation."""
@@ -104,6 +106,7 @@ def test_hidden_hands_make_more_nodes_than_simulations(spec):
     np.testing.assert_allclose(policies.sum(axis=1), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promised", [200, 3])
 @pytest.mark.parametrize("spec", ["mcts:5", "mcts:5,select=regret"])
 def test_a_game_may_come_back_to_the_same_view(spec, promised):

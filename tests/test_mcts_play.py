@@ -39,7 +39,7 @@ SPECS = ["mcts:20", "mcts:20,select=regret", "mcts:20,select=joint", "mcts:20,op
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("game", ["fatestones", "liars_dice"])
+@pytest.mark.parametrize("game", [pytest.param("fatestones", marks=pytest.mark.slow), "liars_dice"])
 @pytest.mark.parametrize("moves", [0, 1])
 def test_policies_are_legal_and_games_are_left_alone(game, spec, moves):
     turn = turn_of(game, 30, moves=moves)
@@ -90,11 +90,13 @@ def test_against_random_with_rolls_averaged_50_simulations_take_the_edge():
     assert share - error >= 0.95
 
 
+@pytest.mark.slow
 def test_against_random_sampled_simulations_take_most_of_the_edge():
     share, error = first_choices(fair(), agents.make("mcts:20000,opponent=random"), draw_hands(fair(), 100, 2), 1)
     assert share - error >= 0.8
 
 
+@pytest.mark.slow
 def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
     hands = draw_hands(fair(), 40, 3)
     near, error = evaluate(fair(), agents.make("mcts:2000,select=regret,expect=true"), hands, 1).exploitability()
@@ -114,6 +116,7 @@ def test_regret_matching_is_within_5_thousandths_of_equilibrium():
     assert abs(share - nash_share) <= share_error
 
 
+@pytest.mark.slow
 def test_search_finds_the_winning_die():
     """Against two worse dice, the best one has to be found by every rule; the joint rule picks a loser for the other."""
     dice = (666666, 111111, 111111, 333333, 333333, 333333)

@@ -580,7 +580,7 @@ def test_presets_name_known_opponents_and_whole_minibatches():
 def test_where_nothing_was_measured_the_averaged_policy_is_offered(tmp_path):
     preset = dataclasses.replace(TINY, self_play=1.0, average_rate=0.5, measure_every=0, keep="best")
     made = training.Run(tmp_path, configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
-    made.model.learn(1024)
+    made.model.learn(4096)
     last, averaged, offered = (policy.layers[0][0] for policy in (made.policy(), made.policy(True), made.offered()))
     assert np.array_equal(offered, averaged)
     assert not np.array_equal(offered, last)

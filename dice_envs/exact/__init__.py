@@ -12,7 +12,7 @@ import importlib
 import importlib.util
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -214,6 +214,7 @@ def measure(
     seed: int = 0,
     sample: int | None = None,
     done: Callable[[int, int], Any] = lambda amount, total: None,
+    apply: Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]] = map,
     **options: Any,
 ) -> Measures:
     """How far an agent is from optimal play, exactly where the game allows it.
@@ -226,6 +227,7 @@ def measure(
         seed: fixes all that is drawn.
         sample: how many deals or games to look at where there are too many for all of them; None: the game's default.
         done: called with progress, as (amount done since the last call, amount in all).
+        apply: as `map`, calls a function with each of several seeds; an executor's `map` shares repeats out to processes.
         options: the game's options.
 
     An agent without probabilities is asked for its actions: twice, and many more times if the two answers differ. If its
@@ -249,7 +251,10 @@ def measure(
     runs = [_run(measure_game, variant, player, Effort(seed, sample, told))]
     if player.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
-        runs += [_run(measure_game, variant, player, Effort(each, sample, told)) for each in seeds]
+        if apply is map:
+            runs += [_run(measure_game, variant, player, Effort(each, sample, told)) for each in seeds]
+        else:
+            runs += apply(functools.partial(_repeat, variant, agent, sample), seeds)
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
     if fresh_memory(player.agent, 1) is not None:
@@ -260,6 +265,11 @@ def measure(
 def _run(measure_game: GameMeasure, variant: Variant, player: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """One measurement, and the headline's gap for uniformly random play with the same random numbers."""
     return measure_game(variant, player, effort), _random_gap(variant, effort.seed, effort.sample)
+
+
+def _repeat(variant: Variant, agent: Any, sample: int | None, seed: int) -> tuple[list[Measurement], float]:
+    """The same in another process."""
+    return _run(_measure_of(variant.game), variant, asked(agent, variant), Effort(seed, sample))
 
 
 @functools.lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from dice_envs.exact.liars_dice import exploitability
 from dice_envs.game import Variant, check_range
 from experiments.arena import MOST_GAMES, play_table
 from experiments.logs.fatestones import Writer, read_log
-from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
+from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
 from experiments.output import (
     Z95,
     Finding,
@@ -31,6 +32,7 @@ from experiments.output import (
     seed_or_fresh,
     write_json,
 )
+from experiments.workers import Done, Workers, kept_beside, on_ray
 
 SOURCE = "FateStones README, Results"
 # The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.
@@ -69,6 +71,8 @@ def main(
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
+    ray: RayOption = None,
+    resume: ResumeOption = False,
 ) -> None:
     """FateStones: the source's table, how much can be won, why its search won nothing, and one that wins it.
 
@@ -80,41 +84,41 @@ def main(
     check_range("most", most, 10, 100_000)
     check_range("liars-dice", liars_dice, 0, 10_000)
     logs = {path: read_log(path) for path in log or []}
-    seed = seed_or_fresh(seed)
     check_writable(json)
     check_folder(report)
-    console.print(f"seed {seed}")
-    variant = configure("fatestones")
-    rows: list[Finding] = []
+    what = {"source": "fatestones", "games": games, "draws": draws, "work": work, "most": most, "liars_dice": liars_dice}
+    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+        seed = kept.seed if kept else seed_or_fresh(seed)
+        console.print(f"seed {seed}")
+        variant = configure("fatestones")
+        rows: list[Finding] = []
+        for path, rolls in logs.items():
+            rows += _recount(path, rolls)
+        rows += _replay(games, seed, workers)
+        print_rows("The source's table", rows)
 
-    for path, rolls in logs.items():
-        rows += _recount(path, rolls)
-    rows += _replay(variant, games, seed)
-    print_rows("The source's table", rows)
+        hands = draw_hands(variant, draws, seed)
+        exact = solve_draws(hands)
+        values = [
+            Finding(
+                "exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error
+            ),
+            Finding("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
+            Finding("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
+        ]
+        for spec in ("random", "best_response:random", "nash"):
+            values += _measure(variant, spec, hands[:2000], seed)
+        values += _captures(hands, work, seed, workers)
+        print_rows("How much can be won from a random player (wins − losses a draw)", values, digits=5)
+        _explain(exact.best_response, games)
 
-    hands = draw_hands(variant, draws, seed)
-    exact = solve_draws(hands)
-    values = [
-        Finding("exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error),
-        Finding("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
-        Finding("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
-    ]
-    for spec in ("random", "best_response:random", "nash"):
-        values += _measure(variant, spec, hands[:2000], seed)
-    for label, extra in AGAINST_RANDOM.items():
-        for simulations in (50, 1000, 100_000) if label == "sampled" else (50,):
-            values.append(_capture(variant, f"mcts:{simulations},{extra}", hands, work, seed))
-    print_rows("How much can be won from a random player (wins − losses a draw)", values, digits=5)
-    _explain(exact.best_response, games)
-
-    curves = _curves(variant, hands, most, work, seed)
-    if liars_dice:
-        liars = _liars_dice_curves(liars_dice, seed)
-        curves += liars
-    finish(
-        lambda: write_json(json, {"seed": seed, "rows": rows + values, "curves": curves}),
-        lambda: _plot(report, curves) if report is not None else None,
-    )
+        curves = _curves(hands, most, work, seed, workers)
+        if liars_dice:
+            curves += _liars_dice_curves(liars_dice, seed, workers)
+        finish(
+            lambda: write_json(json, {"seed": seed, "rows": rows + values, "curves": curves}),
+            lambda: _plot(report, curves) if report is not None else None,
+        )
 
 
 def _recount(path: Path, log: Any) -> list[Finding]:
@@ -140,28 +144,33 @@ def _recount(path: Path, log: Any) -> list[Finding]:
     return rows
 
 
-def _replay(variant: Variant, games: int, seed: int) -> list[Finding]:
+def _played_again(games: int, specs: Sequence[str], seed: int, done: Done) -> list[float]:
+    """Wins, losses and ties of a pair, its share of the edge and that share's error."""
+    variant = configure("fatestones")
+    writer = Writer(variant)
+    play_table(variant, [agents.make(spec) for spec in specs], games, seed, done, after_move=writer.after_move)
+    log = writer.log()
+    return [*log.record(), *log.edge_share()]
+
+
+def _replay(games: int, seed: int, workers: Workers) -> list[Finding]:
     """The source's pairs played again: player 1's share of decided games, its margin, and its edge."""
     rows = []
-    for number, (label, specs) in enumerate(REPLAYS.items()):
-        writer = Writer(variant)
-        players = [agents.make(spec) for spec in specs]
-        with progress(label, games) as done:
-            play_table(variant, players, games, seed + number, done, after_move=writer.after_move)
-        log = writer.log()
-        wins, losses, ties = log.record()
+    parts = [(specs, seed + number) for number, specs in enumerate(REPLAYS.values())]
+    with progress("the source's pairs, games", len(parts) * games) as done:
+        played = workers.run(_played_again, (games,), parts, [games] * len(parts), done)
+    for (label, specs), (wins, losses, ties, share, error) in zip(REPLAYS.items(), played, strict=True):
         for what, part, whole, known, known_whole in (
             ("% of decided games", wins, wins + losses, PUBLISHED[label][0], sum(PUBLISHED[label][:2])),
             ("% of rolls tied", ties, wins + losses + ties, PUBLISHED[label][2], sum(PUBLISHED[label])),
         ):
             ours, published = part / whole, known / known_whole
-            error = Z95 * math.sqrt(ours * (1 - ours) / whole)
+            half = Z95 * math.sqrt(ours * (1 - ours) / whole)
             noise = Z95 * math.sqrt(ours * (1 - ours) * (1 / whole + 1 / known_whole))
             published_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
             note = f"{games:,} games; the published figure is itself ± {100 * published_error:.2f}"
             agrees = abs(ours - published) <= noise
-            rows.append(Finding(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * error, agrees, note))
-        share, error = log.edge_share()
+            rows.append(Finding(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * half, agrees, note))
         rows.append(Finding(SOURCE, f"{label}: share of the edge, player 1", None, share, error, note=" v ".join(specs)))
     return rows
 
@@ -182,11 +191,25 @@ def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float,
     return hands[: max(least, min(2000, int(work * 1e6 / (searches * simulations))))]
 
 
-def _capture(variant: Variant, spec: str, hands: np.ndarray, work: float, seed: int) -> Finding:
-    agent: Any = agents.make(spec)
-    some = _affordable(hands, 2, agent.simulations, work)
-    share, error = first_choices(variant, agent, some, seed)
-    return Finding("search", f"{spec}: share of the edge", None, share, error, note=f"{len(some):,} draws")
+def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
+    """The share of the edge against random that a search's first choices take, and its error."""
+    found = first_choices(configure("fatestones"), agents.make(spec), hands, seed)
+    done(1)
+    return list(found)
+
+
+def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
+    """The same for searches that know that their opponent plays at random."""
+    parts = []
+    for label, extra in AGAINST_RANDOM.items():
+        for simulations in (50, 1000, 100_000) if label == "sampled" else (50,):
+            parts.append((f"mcts:{simulations},{extra}", _affordable(hands, 2, simulations, work)))
+    with progress("searches against random", len(parts)) as done:
+        found = workers.run(_captured, (seed,), parts, done=done)
+    return [
+        Finding("search", f"{spec}: share of the edge", None, share, error, note=f"{len(some):,} draws")
+        for (spec, some), (share, error) in zip(parts, found, strict=True)
+    ]
 
 
 def _explain(edge: float, games: int) -> None:
@@ -215,45 +238,60 @@ def _sizes(most: int) -> list[int]:
     return [size for size in (10, 50, 200, 1000, 10_000, 100_000) if size <= most]
 
 
-def _curves(variant: Variant, hands: np.ndarray, most: int, work: float, seed: int) -> list[dict[str, Any]]:
+def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
+    """A search's share of the edge and its exploitability, each with its error."""
+    result = evaluate(configure("fatestones"), agents.make(spec), hands, seed)
+    done(1)
+    return [*result.edge_share(), *result.exploitability()]
+
+
+def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Workers) -> list[dict[str, Any]]:
     """Edge captured and exploitability against simulations, for each selection rule: how well it plays against anyone."""
     points = []
     rows = []
-    for label, extra in RULES.items():
-        for simulations in _sizes(most):
-            some = _affordable(hands, 38, simulations, work)
-            result = evaluate(variant, agents.make(f"mcts:{simulations},{extra}"), some, seed)
-            (share, share_error), (lost, lost_error) = result.edge_share(), result.exploitability()
-            points.append(
-                {
-                    "game": "fatestones",
-                    "rule": label,
-                    "simulations": simulations,
-                    "draws": len(some),
-                    "edge_share": share,
-                    "edge_share_ci95": share_error,
-                    "exploitability": lost,
-                    "exploitability_ci95": lost_error,
-                }
-            )
-            name = f"{label}, {simulations:,}"
-            rows.append(Finding("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
-            rows.append(Finding("search", f"{name}: exploitability", None, lost, lost_error))
+    places = [(label, size) for label in RULES for size in _sizes(most)]
+    parts = [(f"mcts:{size},{RULES[label]}", _affordable(hands, 38, size, work)) for label, size in places]
+    with progress("points of curves", len(parts)) as done:
+        found = workers.run(_evaluated, (seed,), parts, done=done)
+    for (label, simulations), (_, some), (share, share_error, lost, lost_error) in zip(places, parts, found, strict=True):
+        points.append(
+            {
+                "game": "fatestones",
+                "rule": label,
+                "simulations": simulations,
+                "draws": len(some),
+                "edge_share": share,
+                "edge_share_ci95": share_error,
+                "exploitability": lost,
+                "exploitability_ci95": lost_error,
+            }
+        )
+        name = f"{label}, {simulations:,}"
+        rows.append(Finding("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
+        rows.append(Finding("search", f"{name}: exploitability", None, lost, lost_error))
     print_rows("How well search plays against anyone (exploitability: upper bound, a draw)", rows)
     return points
 
 
-def _liars_dice_curves(most: int, seed: int) -> list[dict[str, Any]]:
+def _searched(seed: int, spec: str, done: Done) -> float:
+    """A search's exploitability in one-die Liar's Dice."""
+    found = exploitability(configure("liars_dice", rules="openspiel", num_dice=1), agents.make(spec), seed)
+    done(1)
+    return found
+
+
+def _liars_dice_curves(most: int, seed: int, workers: Workers) -> list[dict[str, Any]]:
     """Exploitability in one-die Liar's Dice, every information set searched."""
-    one_die = configure("liars_dice", rules="openspiel", num_dice=1)
+    sizes = [size for size in (10, 30, 100, 300, 1000, 3000, 10_000) if size <= most]
+    places = [(label, size) for label in LIARS_DICE_RULES for size in sizes]
+    parts = [(f"mcts:{size},{LIARS_DICE_RULES[label]}",) for label, size in places]
+    with progress("searches of one-die Liar's Dice", len(parts)) as done:
+        found = workers.run(_searched, (seed,), parts, done=done)
     points: list[dict[str, Any]] = []
     rows = []
-    for label, extra in LIARS_DICE_RULES.items():
-        sizes = [size for size in (10, 30, 100, 300, 1000, 3000, 10_000) if size <= most]
-        for simulations in sizes:
-            lost = exploitability(one_die, agents.make(f"mcts:{simulations},{extra}"), seed)
-            points.append({"game": "liars_dice", "rule": label, "simulations": simulations, "exploitability": lost})
-            rows.append(Finding("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
+    for (label, simulations), lost in zip(places, found, strict=True):
+        points.append({"game": "liars_dice", "rule": label, "simulations": simulations, "exploitability": lost})
+        rows.append(Finding("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
     print_rows("One-die Liar's Dice (OpenSpiel's rules): exploitability of the policy found", rows)
     return points
 

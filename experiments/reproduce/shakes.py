@@ -21,7 +21,7 @@ from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, kep
 from dice_envs.game import Variant, check_range
 from dice_envs.games.shakes import EFFICACIES, Options
 from experiments.arena import MOST_GAMES, play_table
-from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
+from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
 from experiments.output import (
     Z95,
     Finding,
@@ -37,6 +37,7 @@ from experiments.output import (
     wilson_half_width,
     write_json,
 )
+from experiments.workers import HERE, Workers, kept_beside, on_ray
 
 RULES = "A. Downey, The Shakes, rules (2020)"
 NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"
@@ -87,18 +88,28 @@ def main(
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
+    ray: RayOption = None,
+    resume: ResumeOption = False,
 ) -> None:
     """The Shakes (A. Downey): the rules' claims, the notebook's simulation, and every agent's exact worth.
 
     Everything is exact except the last table, which plays games through both environments and compares.
     """
     check_range("games", games, 1000, MOST_GAMES)
-    seed = seed_or_fresh(seed)
     check_writable(json)
     check_folder(report)
+    with kept_beside(json, resume, {"source": "shakes", "games": games}, seed) as kept, on_ray(ray, kept) as workers:
+        seed = kept.seed if kept else seed_or_fresh(seed)
+        _reproduce(games, seed, json, report, workers)
+
+
+def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, workers: Workers) -> None:
     start = time.perf_counter()
-    with progress("exact distributions", 5 * len(POLICIES)) as done:
-        exact = {n: {name: _exact(n, *policy, done) for name, policy in POLICIES.items()} for n in range(2, 7)}
+    players = range(2, 7)
+    parts = [(n, *policy) for n in players for policy in POLICIES.values()]
+    with progress("exact distributions", len(parts)) as done:
+        found = iter(workers.run(_exact, (), parts, done=done))
+    exact = {n: {name: _evaluation(next(found)) for name in POLICIES} for n in players}
     seconds = time.perf_counter() - start
 
     claims, dice, all_agents = _claims(exact), _kept_die_rows(), _agent_rows(exact)
@@ -113,7 +124,7 @@ def main(
     with progress(f"2 × {games:,} games", 2 * games) as done:
         played = [
             ("Shakes-v0 (vector), argument", play_physician(4, games, seed, done), exact[4]["argument"]),
-            ("table of maesters, dogmatic", play_maesters(4, games, seed, done), exact[4]["argument"]),
+            ("table of maesters, dogmatic", play_maesters(4, games, seed, done, workers), exact[4]["argument"]),
         ]
     simulated = _played_rows(played, _physician(4).options.to_win)
     print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
@@ -136,7 +147,8 @@ def _physician(num_players: int, ties: str = "again") -> Variant:
     return configure("shakes", mode="physician", num_players=num_players, ties=ties)
 
 
-def _exact(num_players: int, spec: str, ties: str, done: Any) -> Evaluation:
+def _exact(num_players: int, spec: str, ties: str, done: Any) -> dict[str, Any]:
+    """The fields of a policy's evaluation, as JSON holds them."""
     variant = _physician(num_players, ties)
     agent = agents.make(spec)
     problem = Problem.of(variant.options)
@@ -145,7 +157,12 @@ def _exact(num_players: int, spec: str, ties: str, done: Any) -> Evaluation:
     else:
         result = evaluate(problem, as_policy(agent, variant))
     done(1)
-    return result
+    return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
+
+
+def _evaluation(fields: dict[str, Any]) -> Evaluation:
+    values: dict[str, Any] = {name: np.array(value) if isinstance(value, list) else value for name, value in fields.items()}
+    return Evaluation(**values)
 
 
 def rounds_to(published: str, ours: float) -> bool:
@@ -345,10 +362,10 @@ def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.nda
     return counts
 
 
-def play_maesters(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
+def play_maesters(num_players: int, games: int, seed: int, done: Any, workers: Workers = HERE) -> np.ndarray:
     """The same, through the table of maesters, all of them dogmatic."""
     variant = configure("shakes", num_players=num_players)
-    returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, done)
+    returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, done, workers=workers)
     counts: np.ndarray = np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1)
     return counts
 

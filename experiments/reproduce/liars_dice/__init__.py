@@ -10,12 +10,13 @@ import typer
 from dice_envs.exact.liars_dice_solution import LEAST_PRECISION
 from dice_envs.game import check_range
 from experiments.arena import MOST_GAMES
-from experiments.options import GamesOption, JsonOption, ReportOption, SeedOption
+from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
 from experiments.output import check_folder, check_writable, console, finish, print_rows, seed_or_fresh, write_json
 from experiments.reproduce.liars_dice.answer import findings, work_out
 from experiments.reproduce.liars_dice.plots import draw_answer
 from experiments.reproduce.liars_dice.simulations import EXPLANATION, draw_simulations, simulate
 from experiments.reproduce.liars_dice.tables import show
+from experiments.workers import kept_beside, on_ray
 
 MOST_DICE = 5  # each: more take hours to solve
 
@@ -27,6 +28,8 @@ def main(
     precision: Annotated[float, typer.Option(help="The exploitability of the solution, for returns of ±1.")] = 1e-3,
     json: JsonOption = None,
     report: ReportOption = None,
+    ray: RayOption = None,
+    resume: ResumeOption = False,
 ) -> None:
     """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says; then the answer
     to his question, bluff or play the numbers, from an exact solution of the two-player game.
@@ -38,21 +41,23 @@ def main(
     check_range("games", games, 1, MOST_GAMES)
     check_range("dice", dice, 1, MOST_DICE)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
-    seed = seed_or_fresh(seed)
     check_writable(json)
     check_folder(report)
-    rows = simulate(games, seed)
-    print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
-    console.print(EXPLANATION)
-    answer = work_out(dice, precision)
-    show(answer)
-    data = {"seed": seed, "games": games, "dice": dice, "precision": precision, "rows": rows + findings(answer)}
+    what = {"source": "liars_dice", "games": games, "dice": dice, "precision": precision}
+    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+        seed = kept.seed if kept else seed_or_fresh(seed)
+        rows = simulate(games, seed, workers)
+        print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
+        console.print(EXPLANATION)
+        answer = work_out(dice, precision)
+        show(answer)
+        data = {"seed": seed, "games": games, "dice": dice, "precision": precision, "rows": rows + findings(answer)}
 
-    def plot(folder: Path) -> None:
-        draw_simulations(folder, rows)
-        draw_answer(folder, answer)
+        def plot(folder: Path) -> None:
+            draw_simulations(folder, rows)
+            draw_answer(folder, answer)
 
-    finish(
-        lambda: write_json(json, data),
-        lambda: plot(report) if report is not None else None,
-    )
+        finish(
+            lambda: write_json(json, data),
+            lambda: plot(report) if report is not None else None,
+        )

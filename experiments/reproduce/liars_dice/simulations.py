@@ -10,6 +10,7 @@ import agents
 from dice_envs import configure
 from experiments.arena import play_table
 from experiments.output import Finding, progress, saved_plot, wilson_half_width
+from experiments.workers import HERE, Workers
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000
@@ -32,7 +33,7 @@ EXPLANATION = (
 )
 
 
-def simulate(games: int, seed: int) -> list[Finding]:
+def simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
     """Both tables, played by every style, beside the article's counts."""
     rows: list[Finding] = []
     with progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
@@ -40,7 +41,7 @@ def simulate(games: int, seed: int) -> list[Finding]:
             variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
             for (style, parameters), style_seed in zip(STYLES.items(), table_seed.spawn(len(STYLES)), strict=True):
                 players = [agents.make(f"numbers:{parameters},bluff={bluff}") for bluff in bluffs]
-                wins = (play_table(variant, players, games, style_seed, done) > 0).mean(axis=0)
+                wins = (play_table(variant, players, games, style_seed, done, workers=workers) > 0).mean(axis=0)
                 for bluff, share, count in zip(bluffs, wins, counts, strict=True):
                     published = 100 * count / PUBLISHED_GAMES
                     ours, error = 100 * float(share), 100 * wilson_half_width(float(share), games)

@@ -14,7 +14,7 @@ from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
 from dice_envs.game import check_choice, check_range
 from dice_envs.games.score_dice import MAX_DICE, Options
 from experiments.arena import MOST_GAMES
-from experiments.options import JsonOption, ReportOption, SeedOption, game_options
+from experiments.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption, game_options
 from experiments.output import (
     Z95,
     Finding,
@@ -31,6 +31,7 @@ from experiments.output import (
 from experiments.reproduce.score_dice.tables import HEADER, TABLES, played_scores, sampled, table_line
 from experiments.solve.score_dice.distribution import cells, plot_histogram, pool_name
 from experiments.solve.score_dice.pools import STANDARD_DICE, check_targets, nearest_pools, pools_of
+from experiments.workers import Done, Workers, kept_beside, on_ray
 
 # Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
 SURE = 4.5
@@ -54,6 +55,8 @@ def main(
     rule: Annotated[str, typer.Option(help="Search: the tie rule, none, a or reroll.")] = "a",
     pairing: Annotated[str, typer.Option(help="Search: sorted or unsorted.")] = "sorted",
     count: Annotated[int, typer.Option(help="Search: how many pairs of pools to list.")] = 10,
+    ray: RayOption = None,
+    resume: ResumeOption = False,
 ) -> None:
     """Every table of the paper on score distributions, published beside computed; and a search for pools.
 
@@ -63,7 +66,6 @@ def main(
     Example: reproduce score-dice --bias 0 --ties 0 --closeness 0.3
     """
     check_range("games", games, 0, MOST_GAMES)
-    seed = seed_or_fresh(seed)
     searching = any(target is not None for target in (bias, ties, closeness))
     if searching:
         check_targets(bias, ties, closeness)
@@ -81,34 +83,38 @@ def main(
 
     check_writable(json)
     check_folder(report)
+    if resume and not games:
+        raise ValueError("--resume goes on with games that were stopped: add --games")
     data: dict[str, Any] = {"rows": _print_tables()}
-    if games:
-        data["seed"] = seed
-        data["rows"] += _play(games, seed)
-    if searching:
-        with progress("pairs of pools", pairs) as done:
-            matches = nearest_pools(fixed, candidates, rule, pairing, bias, ties, closeness, count, done)  # type: ignore[arg-type]
-        wanted = (("win bias", bias), ("tie %", ties), ("closeness", closeness))
-        targets = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
-        table = Table(title=f"nearest to {targets}: {pairing}, ties={rule}", title_justify="left")
-        for heading in ("A", "B", "win bias", "tie %", "closeness", "distance"):
-            table.add_column(heading, justify="left" if len(heading) == 1 else "right")
-        for match in matches:
-            names = pool_name(match.pool_a), pool_name(match.pool_b)
-            table.add_row(*names, *cells(match.result), f"{match.distance:.4f}")
-        console.print(table)
-        data["search"] = [
-            {
-                "pool_a": match.pool_a,
-                "pool_b": match.pool_b,
-                "win_bias": float(match.result.win_bias),
-                "tie_percentage": float(match.result.tie_percentage),
-                "closeness": match.result.closeness,
-                "distance": match.distance,
-            }
-            for match in matches
-        ]
-    finish(lambda: write_json(json, data), lambda: _plot(report) if report is not None else None)
+    what = {"source": "score_dice", "games": games}
+    with kept_beside(json if games else None, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+        if games:
+            data["seed"] = kept.seed if kept else seed_or_fresh(seed)
+            data["rows"] += _play(games, data["seed"], workers)
+        if searching:
+            with progress("pairs of pools", pairs) as done:
+                matches = nearest_pools(fixed, candidates, rule, pairing, bias, ties, closeness, count, done)  # type: ignore[arg-type]
+            wanted = (("win bias", bias), ("tie %", ties), ("closeness", closeness))
+            targets = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
+            table = Table(title=f"nearest to {targets}: {pairing}, ties={rule}", title_justify="left")
+            for heading in ("A", "B", "win bias", "tie %", "closeness", "distance"):
+                table.add_column(heading, justify="left" if len(heading) == 1 else "right")
+            for match in matches:
+                names = pool_name(match.pool_a), pool_name(match.pool_b)
+                table.add_row(*names, *cells(match.result), f"{match.distance:.4f}")
+            console.print(table)
+            data["search"] = [
+                {
+                    "pool_a": match.pool_a,
+                    "pool_b": match.pool_b,
+                    "win_bias": float(match.result.win_bias),
+                    "tie_percentage": float(match.result.tie_percentage),
+                    "closeness": match.result.closeness,
+                    "distance": match.distance,
+                }
+                for match in matches
+            ]
+        finish(lambda: write_json(json, data), lambda: _plot(report) if report is not None else None)
 
 
 def _print_tables() -> list[Finding]:
@@ -153,17 +159,27 @@ def _plot(report: Path) -> None:
             canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
 
 
-def _play(games: int, seed: int) -> list[Finding]:
+def _sampled(games: int, number: int, row: int, seed: np.random.SeedSequence, done: Done) -> list[tuple[float, float]]:
+    """What games of one row give: see `sampled`."""
+    table = TABLES[number]
+    _, a, b, _ = table.rows[row]
+    found = sampled(played_scores(table, a, b, games, seed))
+    done(1)
+    return found
+
+
+def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
     """Every row of the tables played through the environment, by the agents that it stands for."""
     rows: list[Finding] = []
     total = sum(len(table.rows) for table in TABLES)
     seeds = iter(np.random.SeedSequence(seed).spawn(total))
+    places = [(number, row) for number, table in enumerate(TABLES) for row in range(len(table.rows))]
     with progress(f"rows × {games:,} games", total) as done:
+        played = iter(workers.run(_sampled, (games,), [(*place, next(seeds)) for place in places], done=done))
         for number, table in enumerate(TABLES, 1):
-            for (name, a, b, _), result in zip(table.rows, table.compute(), strict=True):
+            for (name, *_), result in zip(table.rows, table.compute(), strict=True):
                 exact = (float(result.win_bias), float(result.tie_percentage), result.closeness)
-                estimates = sampled(played_scores(table, a, b, games, next(seeds)))
-                for cell, value, (found, error) in zip(("win bias", "tie %", "closeness"), exact, estimates, strict=True):
+                for cell, value, (found, error) in zip(("win bias", "tie %", "closeness"), exact, next(played), strict=True):
                     away = (found - value) / error if error else 0.0 if abs(found - value) < 1e-9 else math.inf
                     rows.append(
                         Finding(
@@ -176,7 +192,6 @@ def _play(games: int, seed: int) -> list[Finding]:
                             note=f"{away:+.1f} standard errors away",
                         )
                     )
-                done(1)
     print_rows(f"{games:,} games of every row, seed {seed}; exact beside played, ± 95 %", rows)
     outside = sum(abs(row.ours - row.published) > row.error + 1e-9 for row in rows)  # type: ignore[operator]
     console.print(f"{outside} of {len(rows)} figures lie outside their 95 % intervals")

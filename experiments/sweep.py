@@ -1,0 +1,191 @@
+"""Training over seeds and settings: the same run many times, each alone, and what all of them came to."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import itertools
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from dice_envs.game import check_range, shown
+from experiments.output import atomic, check_folder, check_writable, console, finish, progress, write_json
+from experiments.presets import MOST_SEED, Preset, presets_of
+from experiments.train import train
+from experiments.workers import Done, kept_beside, on_ray
+
+__all__ = ["parse_settings", "sweep"]
+
+MOST_RUNS = 10_000
+_FLAGS = {"true": True, "false": False}
+
+
+def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]:
+    """Settings of a preset as typed: NAME=VALUE, or NAME=VALUE,VALUE,... for several; layers are written 128x128.
+
+    Raises:
+        ValueError: not of that form, no such setting, a value that it cannot have, or one given twice.
+    """
+    # Opponents have an option of their own.
+    known = {field.name: getattr(preset, field.name) for field in dataclasses.fields(Preset) if field.name != "opponents"}
+    found: dict[str, list[Any]] = {}
+    for pair in given:
+        name, equals, values = (part.strip() for part in pair.partition("="))
+        if not equals or not values:
+            raise ValueError(f"--set must be NAME=VALUE or NAME=VALUE,VALUE,..., not {shown(pair)}")
+        if name not in known:
+            raise ValueError(f"--set {shown(name)}: no such setting; settings are: {', '.join(known)}")
+        if name in found:
+            raise ValueError(f"--set {name} is given twice; put all its values into one")
+        found[name] = [_value(name, text.strip(), known[name]) for text in values.split(",")]
+        for value in found[name]:
+            dataclasses.replace(preset, **{name: value})
+        if len(set(found[name])) < len(found[name]):
+            raise ValueError(f"--set {name} has a value twice: {values}")
+    return found
+
+
+def _value(name: str, text: str, like: Any) -> Any:
+    """A setting's value of the kind that it has in the preset; those that may be None are numbers."""
+    try:
+        if isinstance(like, bool):
+            return _FLAGS[text.lower()]
+        if isinstance(like, tuple):
+            return tuple(int(size) for size in text.split("x"))
+        if isinstance(like, str):
+            return text
+        return int(text.replace("_", "")) if isinstance(like, int) else float(text)
+    except (ValueError, KeyError):
+        kind = {bool: "true or false", tuple: "sizes such as 128x128", int: "a whole number"}.get(type(like), "a number")
+        raise ValueError(f"--set {name} must be {kind}, not {shown(text)}") from None
+
+
+def sweep(
+    game: str,
+    preset: str,
+    folder: Path,
+    settings: Mapping[str, Sequence[Any]],
+    seeds: Sequence[int],
+    ray: str | None = None,
+    resume: bool = False,
+    json: Path | None = None,
+    **arguments: Any,
+) -> list[dict[str, Any]]:
+    """Train once for each seed and each combination of settings; every run's files come into a folder of its own.
+
+    Runs have one thread each, so that they end the same wherever they are made. Finished ones are kept.
+
+    Args:
+        game, preset: as for `train`.
+        folder: of all runs.
+        settings: values to try of fields of the preset.
+        seeds: of the runs.
+        ray: the cluster that runs are shared out on; None: here, one after another.
+        resume: go on with a sweep that was stopped; a run that was not finished starts anew on a cluster, and goes on here.
+        json: where the rows are written, besides `sweep.json` in the folder.
+        arguments: others of `train`.
+
+    Returns:
+        A row for each run: its name, seed and settings, what it measures, and its win rates.
+    """
+    combinations = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
+    check_range("the number of runs", len(combinations) * len(seeds), 1, MOST_RUNS)
+    for seed in seeds:
+        check_range("seed", seed, 0, MOST_SEED)
+    base = presets_of(game)[preset]
+    for chosen in combinations:
+        dataclasses.replace(base, **chosen)  # some values do not go together
+    check_folder(folder)
+    check_writable(json)
+    runs = [(_name(chosen, seed), chosen, seed) for chosen in combinations for seed in seeds]
+    for name, *_ in runs:
+        if (folder / name).exists() and not resume:
+            raise ValueError(f"{folder} holds the run {name} already; add --resume to go on with it, or choose another --out")
+    given = {"threads": 1, **arguments}
+    where = None if ray else folder
+    what = {"game": game, "preset": preset, "settings": dict(settings), "seeds": list(seeds), "arguments": given}
+    with kept_beside(folder / "sweep.json", resume, what, 0) as kept, on_ray(ray, kept) as workers:
+        with progress("runs", len(runs)) as done:
+            parts = [(name, chosen, seed) for name, chosen, seed in runs]
+            trained = workers.run(_trained, (game, preset, given, None if where is None else str(where)), parts, done=done)
+        rows = []
+        for (name, chosen, seed), (result, files) in zip(runs, trained, strict=True):
+            own = folder / name
+            own.mkdir(exist_ok=True)
+            for file, content in files.items():
+                with atomic(own / file) as temporary:
+                    temporary.write_bytes(base64.b64decode(content))
+            rows.append({"run": name, "seed": seed, "settings": chosen, **result})
+        finish(
+            lambda: show(f"{game}, preset {preset}", rows),
+            lambda: write_json(folder / "sweep.json", {"rows": rows}),
+            lambda: write_json(json, {"rows": rows}),
+        )
+    return rows
+
+
+def _name(chosen: Mapping[str, Any], seed: int) -> str:
+    """A run's folder, which must do as a path in an agent's spec: `learning_rate_0.001_seed_3`."""
+    return "_".join(f"{name}_{_typed(value)}" for name, value in {**chosen, "seed": seed}.items())
+
+
+def _typed(value: Any) -> str:
+    """A setting's value as `parse_settings` reads it."""
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _trained(
+    game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, name: str, chosen: Mapping[str, Any], seed: int,
+    done: Done,
+) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
+    """One run: what it came to, and its files, where they are not in the folder already."""
+    with tempfile.TemporaryDirectory() if folder is None else contextlib.nullcontext(folder) as place:
+        own = Path(place) / name
+        result = train(game, preset, own, seed=seed, resume=True, settings=chosen, **arguments)
+        files = {}
+        if folder is None:
+            files = {
+                path.name: base64.b64encode(path.read_bytes()).decode()
+                for path in sorted(own.iterdir())
+                if path.is_file() and not path.name.startswith(".")
+            }
+    done(1)
+    measured = result["measures"][0].measures[0] if result["measures"] else None
+    table = result.get("table")
+    wins = {}
+    if table is not None and table["seats"] == 2:
+        wins = dict(zip(table["agents"][2:], table["win_rate"][0][2:], strict=True))
+    row = {
+        "steps": result["steps"],
+        "minutes": result["minutes"],
+        "gap": None if measured is None else {"name": measured.name, "gap": measured.gap, "error": measured.error},
+        "wins": wins,
+    }
+    return row, files
+
+
+def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """For each combination of settings the median and every seed: the gap, and the share won against each opponent."""
+    table = Table(title=title, title_justify="left")
+    for heading in ("settings", "quantity", "median", "each seed"):
+        table.add_column(heading, justify="left" if heading in ("settings", "quantity") else "right", overflow="fold")
+    groups = itertools.groupby(
+        rows, key=lambda row: " ".join(f"{name}={_typed(value)}" for name, value in row["settings"].items())
+    )
+    for settings, group in groups:
+        own = list(group)
+        lines = {}
+        if all(row["gap"] for row in own):
+            lines[f"gap: {own[0]['gap']['name']}"] = [row["gap"]["gap"] for row in own]
+        for opponent in own[0]["wins"]:
+            lines[f"wins against {opponent}"] = [row["wins"][opponent] for row in own]
+        for number, (quantity, values) in enumerate(lines.items()):
+            each = " ".join(f"{value:.4f}" for value in values)
+            table.add_row(settings or "as the preset" if number == 0 else "", quantity, f"{np.median(values):.4f}", each)
+    console.print(table)

@@ -1,0 +1,296 @@
+"""Work in parts: done here one after another, or on a Ray cluster, with the same results; finished parts can be kept.
+
+A computation that divides is a function of this project and a list of parts, each with seeds of its own. Which part is
+done where, when, or how often makes no difference to what it gives, so neither does the number of workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json as json_module
+import logging
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import agents
+from dice_envs.extras import needs
+from dice_envs.game import shown
+from dice_envs.kernel import package_stamp
+from experiments.guard import only_process
+from experiments.output import atomic, console, remove_left_overs, seed_or_fresh, write_text
+
+__all__ = ["HERE", "Done", "Kept", "OnRay", "Workers", "kept_beside", "on_ray", "stamp"]
+
+Done = Callable[[Any], Any]  # told how much of the work has been done since it was told last
+KEEP_AFTER = 5.0  # seconds
+PLAN = "plan.json"  # what the parts in a folder are of
+MOST_RETRIES = 20  # of a part whose worker has died, before the part is thought to be what kills them
+
+
+def stamp() -> str:
+    """A hash of all sources. Parts that other code has done do not fit."""
+    return package_stamp(__file__, agents.__file__)
+
+
+class Kept:
+    """Finished parts in a folder, each in a file of its own, written whole or not at all.
+
+    Nothing is written in the first KEEP_AFTER seconds, since most work is done by then. Where nothing can be written the
+    work goes on without, and says so.
+
+    Attributes:
+        seed: of the run.
+    """
+
+    def __init__(self, folder: Path, seed: int, plan: Mapping[str, Any]) -> None:
+        self.folder, self.seed = folder, seed
+        self._plan = plan
+        self._runs = 0
+        self._from = time.monotonic() + KEEP_AFTER
+        self._waiting: dict[str, Any] = {}
+        self._fails = False
+        self._lock = contextlib.ExitStack()
+        self._is_open = False
+
+    def open(self) -> None:
+        """Begin to write. ValueError if another process does, OSError if nothing can be written."""
+        self.folder.mkdir(exist_ok=True)
+        self._lock.enter_context(only_process(self.folder, "--json"))
+        remove_left_overs(self.folder)
+        if not (self.folder / PLAN).exists():
+            write_text(self.folder / PLAN, json_module.dumps({**self._plan, "seed": self.seed}))
+        self._is_open = True
+
+    def close(self, remove: bool) -> None:
+        """Let others in; and remove what is kept."""
+        self._lock.close()
+        if remove and self._is_open:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def of_next_run(self, parts: int) -> tuple[dict[int, Any], Callable[[int, Any], None]]:
+        """The parts of the computation's next run that are there, by their numbers; and what keeps one."""
+        name = f"{self._runs:03}"
+        self._runs += 1
+        there = {}
+        for number in range(parts):
+            file = self.folder / f"{name}_{number:06}"
+            with contextlib.suppress(OSError, ValueError):  # not there, or damaged: it is done again
+                array = file.with_suffix(".npy")
+                text = file.with_suffix(".json")
+                there[number] = np.load(array, allow_pickle=False) if array.exists() else json_module.loads(text.read_text())
+        return there, lambda number, result: self._keep(f"{name}_{number:06}", result)
+
+    def _keep(self, name: str, result: Any) -> None:
+        self._waiting[name] = result
+        if time.monotonic() < self._from or self._fails:
+            return
+        try:
+            if not self._is_open:
+                self.open()
+            for each, found in self._waiting.items():
+                if isinstance(found, np.ndarray):
+                    with atomic(self.folder / f"{each}.npy") as temporary, temporary.open("wb") as file:
+                        np.save(file, found, allow_pickle=False)
+                else:
+                    write_text(self.folder / f"{each}.json", json_module.dumps(found))
+            self._waiting = {}
+        except OSError as problem:
+            self._fails = True
+            console.print(f"finished parts are not kept: {problem}")
+
+
+class Workers:
+    """Does parts in this process, one after another.
+
+    Args:
+        kept: where finished parts are kept, and taken from.
+    """
+
+    def __init__(self, kept: Kept | None = None) -> None:
+        self.kept = kept
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        shared: Sequence[Any],
+        parts: Sequence[Sequence[Any]],
+        sizes: Sequence[float] | None = None,
+        done: Done = lambda amount: None,
+    ) -> list[Any]:
+        """`function(*shared, *part, done)` of each part, in their order.
+
+        Args:
+            function: of a module, so that another process finds it by its name. It gives an array, or what JSON holds.
+            shared: arguments that are the same for all parts.
+            parts: the other arguments of each.
+            sizes: how much each part is of what `done` is told; 1 if left out.
+            done: told of progress. `function` tells it its part's size in all.
+        """
+        results, keep = self.kept.of_next_run(len(parts)) if self.kept else ({}, lambda number, result: None)
+        size = [1.0] * len(parts) if sizes is None else sizes
+        for number in results:
+            done(size[number])
+        left = [number for number in range(len(parts)) if number not in results]
+        for number, result in self._each(function, shared, [(number, parts[number]) for number in left], size, done):
+            keep(number, result)
+            results[number] = result
+        return [results[number] for number in range(len(parts))]
+
+    def map(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        """As Python's `map`, each call being a part."""
+        return self.run(_call, (function,), [(argument,) for argument in arguments])
+
+    def _each(
+        self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
+    ) -> Iterator[tuple[int, Any]]:
+        """Number and result of each part, as they are done."""
+        for number, part in parts:
+            yield number, function(*shared, *part, done)
+
+
+HERE = Workers()
+
+
+class OnRay(Workers):
+    """Does parts on a Ray cluster. One whose worker or node dies is done again elsewhere; those that are finished stay.
+
+    Args:
+        address: "local" starts a cluster on this machine, with a worker for each core; else where one runs: "auto",
+            HOST:PORT or ray://HOST:PORT. All its nodes need the same sources of this project installed.
+        kept: as for Workers.
+
+    Raises:
+        ImportError: Ray is not installed.
+        ValueError: there is no such cluster.
+    """
+
+    def __init__(self, address: str, kept: Kept | None = None) -> None:
+        super().__init__(kept)
+        with needs("ray", "--ray"):
+            import ray
+        where = {"include_dashboard": False} if address == "local" else {"address": address}
+        try:
+            ray.init(**where, logging_level=logging.ERROR, log_to_driver=False)
+        except (ConnectionError, RuntimeError, ValueError) as problem:
+            reason = str(problem).partition("\n")[0]
+            raise ValueError(
+                f"--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not {shown(address)}: {reason}"
+            ) from None
+
+    def _each(
+        self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
+    ) -> Iterator[tuple[int, Any]]:
+        """As of Workers.
+
+        Raises:
+            ValueError: a node has other sources of this project.
+            RuntimeError: the workers of one part have died again and again.
+        """
+        import ray
+
+        # "SPREAD": parts are coarse, so it is better to start one on an idle node than where its arguments lie.
+        work = ray.remote(num_cpus=1, max_retries=MOST_RETRIES, scheduling_strategy="SPREAD")(_do)
+        given, version = ray.put(tuple(shared)), stamp()
+        numbers = {work.remote(version, function, given, tuple(part)): number for number, part in parts}
+        try:
+            while numbers:
+                (ready, *_), _ = ray.wait(list(numbers), num_returns=1)
+                result, number = ray.get(ready), numbers.pop(ready)
+                done(sizes[number])
+                yield number, result
+        except ray.exceptions.RayTaskError as problem:
+            raise problem.cause from None
+        except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError) as problem:
+            reason = str(problem).partition("\n")[0]
+            raise RuntimeError(f"a part could not be done, {MOST_RETRIES + 1} workers have died of it: {reason}") from None
+        finally:
+            for left in numbers:
+                ray.cancel(left, force=True)
+
+
+def _call(function: Callable[[Any], Any], argument: Any, done: Done) -> Any:
+    result = function(argument)
+    done(1)
+    return result
+
+
+def _do(version: str, function: Callable[..., Any], shared: tuple[Any, ...], part: tuple[Any, ...]) -> Any:
+    """One part, on a worker."""
+    if stamp() != version:
+        raise ValueError(f"{socket.gethostname()} has other sources of dice-envs than the machine that gives it work")
+    return function(*shared, *part, lambda amount: None)
+
+
+@contextlib.contextmanager
+def on_ray(address: str | None, kept: Kept | None = None) -> Iterator[Workers]:
+    """The workers of a cluster while the block runs; without an address, this process."""
+    if address is None:
+        yield Workers(kept)
+        return
+    workers = OnRay(address, kept)
+    try:
+        yield workers
+    finally:
+        import ray
+
+        ray.shutdown()
+
+
+@contextlib.contextmanager
+def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: int | None) -> Iterator[Kept | None]:
+    """Keep finished parts beside a result's file while the block runs; they are removed when it has ended well.
+
+    Args:
+        json: the file of the result; None: nothing is kept.
+        resume: go on with the parts that are there, if any.
+        what: what is computed, as JSON holds it. Parts of something else are refused.
+        seed: None: that of the parts, or a fresh one.
+
+    Raises:
+        ValueError: there are parts, but they are not to be taken, or they are of another computation or other sources; or
+            `resume` without a file.
+    """
+    if json is None:
+        if resume:
+            raise ValueError("--resume goes on with what is kept beside the file of --json: name that file")
+        yield None
+        return
+    folder = json.with_name(json.name + ".parts")
+    plan = json_module.loads(json_module.dumps({**what, "sources": stamp()}))
+    if (folder / PLAN).exists():
+        if not resume:
+            raise ValueError(f"{folder} holds parts of a run that was stopped: add --resume to go on with it, or remove it")
+        seed = _seed_of(folder, plan, seed)
+    kept = Kept(folder, seed_or_fresh(seed), plan)
+    well = False
+    try:
+        if (folder / PLAN).exists():
+            kept.open()
+        yield kept
+        well = True
+    finally:
+        kept.close(remove=well)
+
+
+def _seed_of(folder: Path, plan: Mapping[str, Any], seed: int | None) -> int:
+    """The seed of the parts in a folder; ValueError if they are not of this plan, or of another seed."""
+    try:
+        its = json_module.loads((folder / PLAN).read_text())
+        its_seed = seed_or_fresh(int(its.pop("seed")))
+    except (ValueError, AttributeError, KeyError, TypeError) as problem:
+        raise ValueError(f"{folder / PLAN} is damaged ({problem}); remove {folder} to start anew") from None
+    for name in {**plan, **its}:
+        if plan.get(name) != its.get(name):
+            raise ValueError(
+                f"{folder} holds parts of a run with other {name} ({shown(its.get(name))}, not {shown(plan.get(name))}); "
+                "remove it to start anew"
+            )
+    if seed not in (None, its_seed):
+        raise ValueError(f"{folder} holds parts of a run with seed {its_seed}, not {seed}; remove it to start anew")
+    return its_seed
