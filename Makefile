@@ -36,7 +36,7 @@ test-interpreted: $(STAMP)
 
 # RLlib pins another Gymnasium, so it has an environment of its own.
 test-rllib: $(VENV)-rllib/.installed
-	PYTHONPATH=. $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest tests/test_rllib.py
+	PYTHONPATH=. $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.libraries tests/test_rllib.py
 
 $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(PYTHON) -m venv $(VENV)-rllib

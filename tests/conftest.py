@@ -12,6 +12,8 @@ import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.libraries import pytest_collection_modifyitems, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
+
 # A shell starts what runs in the background with SIGINT ignored, and processes pass that on to those that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -304,6 +304,7 @@ def test_a_games_course_depends_on_its_seed_alone(name, options):
         assert same(many.states[:5], few.states)
 
 
+@pytest.mark.library("gymnasium", "make_vec")
 @every_variant
 def test_vector_env_is_so_many_single_envs(name, options):
     options = gym_options(name, options)
@@ -376,6 +377,7 @@ def quiet():
         yield
 
 
+@pytest.mark.library("pettingzoo", "api_test, seed_test")
 @every_variant
 def test_pettingzoo_api_and_seeds(name, options):
     if configure(name, **options).facts.num_seats == 1:
@@ -386,6 +388,7 @@ def test_pettingzoo_api_and_seeds(name, options):
         seed_test(lambda: aec.env(name, **options), num_cycles=100)
 
 
+@pytest.mark.library("pettingzoo", "render_test")
 @every_game
 def test_pettingzoo_render(name):
     if configure(name).facts.num_seats == 1:
@@ -424,6 +427,8 @@ def test_parallel_env(name, options):
                 np.testing.assert_array_equal(observations[agent]["observation"], turns.observe(agent)["observation"])
 
 
+@pytest.mark.library("gymnasium", "check_env")
+@pytest.mark.library("stable-baselines3", "check_env")
 @every_variant
 def test_gymnasium_and_sb3_check_env(name, options):
     from stable_baselines3.common.env_checker import check_env as sb3_check_env
@@ -459,6 +464,7 @@ def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
     assert play_on(other, other.restore(kept), 30) == first
 
 
+@pytest.mark.library("torchrl", "check_env_specs")
 @every_game
 def test_torchrl_check_env_specs(name):
     pytest.importorskip("torchrl")
@@ -480,6 +486,7 @@ def test_torchrl_check_env_specs(name):
     pytest.fail("no game lasted for the checker's three steps")
 
 
+@pytest.mark.library("torchrl", "GymEnv")
 @every_game
 def test_torchrl_gym_env(name):
     """By id, which tries an argument that no game has; its masks come from the infos."""

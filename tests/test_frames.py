@@ -129,6 +129,8 @@ def video(folder):
     return frames.shape[:3], np.abs(np.diff(frames, axis=0)).mean()
 
 
+@pytest.mark.library("gymnasium", "RecordVideo, vector RecordVideo, HumanRendering")
+@pytest.mark.library("stable-baselines3", "VecVideoRecorder")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @every_game

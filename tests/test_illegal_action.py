@@ -80,6 +80,7 @@ def test_seat_env(name, options):
             env.step(action)
 
 
+@pytest.mark.library("gymnasium", "the same as SyncVectorEnv, illegal actions too")
 @each_game
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 @pytest.mark.filterwarnings("ignore:an illegal action")
@@ -227,6 +228,7 @@ def test_only_these_two(make):
         make("fatestones", illegal_action="ignore")
 
 
+@pytest.mark.library("stable-baselines3", "PPO, A2C and DQN learn without masks", game="liars_dice")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:an illegal action")
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])

@@ -61,6 +61,7 @@ def play_on(state, rng):
 # --- OpenSpiel's own checks ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.library("open_spiel", "random_sim_test")
 @pytest.mark.parametrize("name", names())
 def test_random_simulations_pass_openspiels_checks(name):
     """Clones, serialisation, masks, histories, returns and the sizes of tensors, as OpenSpiel checks its own games."""
@@ -80,6 +81,7 @@ def test_random_simulations_of_every_variant(name, options, chance):
     assert (again.chance, again.perfect_recall) == (game.chance, game.perfect_recall)
 
 
+@pytest.mark.library("open_spiel", "its API tests")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_openspiels_api_tests(name):
@@ -118,6 +120,7 @@ def test_exploitability_of_random_play_is_what_measure_finds(which):
     assert pyspiel.exploitability(game, pyspiel.UniformRandomPolicy(game)) == pytest.approx(gap_of(name, "random", options))
 
 
+@pytest.mark.library("open_spiel", "exploitability, as measure finds it", game=lambda test: GAMES[test["which"]][0])
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "agent"),
@@ -143,6 +146,7 @@ def test_exploitability_of_agents_is_what_measure_finds(which, agent, perfect_re
     assert theirs == pytest.approx(gap_of(name, agent, options), abs=1e-9)
 
 
+@pytest.mark.library("open_spiel", "CFR finds what measure confirms", game=lambda test: GAMES[test["which"]][0])
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "solution", "iterations"),

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("ray")
+pytest.importorskip("ray.rllib", exc_type=ImportError)
 
 from dice_envs import aec
 from dice_envs.game import configure, names
 
 
+@pytest.mark.library("ray", "RLlib's PettingZooEnv")
 @pytest.mark.parametrize("name", [name for name in names() if configure(name).facts.num_seats > 1])
 def test_rllib_pettingzoo_env(name):
     from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv

@@ -260,6 +260,7 @@ def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
         venv.restore(wrong)
 
 
+@pytest.mark.library("sb3-contrib", "MaskablePPO learns", game="liars_dice")
 def test_maskable_ppo_learns_out_of_the_box():
     """The library's own PPO, a few thousand steps, beats random play clearly more often than random does."""
     from sb3_contrib import MaskablePPO
