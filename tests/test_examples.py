@@ -87,7 +87,7 @@ def test_headers_say_how_to_run_an_example(name):
 
 def test_make_example_takes_the_environment_that_the_name_says():
     def planned(*arguments):
-        command = ["make", "--dry-run", "--always-make", "example", *arguments]
+        command = ["make", "--dry-run", "--always-make", "example", "VENV=.venv", *arguments]
         return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
 
     lines = planned("NAME=sb3_ppo", "ARGS=--algorithm dqn").stdout.splitlines()
