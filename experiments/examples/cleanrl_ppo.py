@@ -2,10 +2,10 @@
 
     make example NAME=cleanrl_ppo ARGS="--seed 1"
 
-Liar's Dice with two dice each, against an agent that plays by the numbers. With seed 1 and 1,000,000 steps the policy wins
-85.27 % of games, where a best response wins 85.76 %; both figures are exact. It took 71 seconds of one core. A best response
-to the policy itself wins 79.8 % (exploitability 0.597): who learns to beat one opponent has not learned to be hard to beat.
-`pettingzoo_self_play` is about that.
+Liar's Dice with two dice each, against an agent that plays by the numbers. After 1,000,000 decisions, 71 and 82 seconds of one
+core, the policy wins 85.27 % of games with seed 1 and 85.28 % with seed 2, where a best response wins 85.76 %; all of these are
+exact. A best response to the policy itself wins 80 % (exploitability 0.597 and 0.602): who learns to beat one opponent has not
+learned to be hard to beat. `pettingzoo_self_play` is about that.
 """
 
 from __future__ import annotations
@@ -150,9 +150,7 @@ def report(agent: Agent) -> None:
     _, best_response = dice_envs.measure(variant, OPPONENT).measures
     exploitability = dice_envs.measure(variant, policy).measures[0]
     print(f"wins {wins:.4f} of the games against {OPPONENT}, where a best response wins {best_response.value:.4f}")
-    print(
-        f"exploitability {exploitability.value:.4f} (0: optimal play): the policy has learned to beat {OPPONENT}, nothing else"
-    )
+    print(f"exploitability {exploitability.value:.4f} (0: optimal play): it has learned to beat {OPPONENT}, nothing else")
 
 
 def main() -> None:
