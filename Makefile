@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train test test-slow test-bounds test-interpreted test-rllib test-lowest test-newest lint format types golden stubs clean
+.PHONY: train example test test-slow test-bounds test-interpreted test-rllib test-lowest test-newest lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -16,6 +16,14 @@ $(STAMP): pyproject.toml constraints.txt
 
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
+
+# One of experiments/examples: make example NAME=sb3_ppo ARGS="--algorithm dqn". Frameworks that pin other versions have an
+# environment of their own, $(VENV)-rllib for examples that begin with rllib_, and so on.
+EXAMPLES = $(filter-out __init__,$(basename $(notdir $(wildcard experiments/examples/*.py))))
+OWN_VENVS = rllib
+EXAMPLE_VENV = $(VENV)$(foreach own,$(OWN_VENVS),$(if $(filter $(own)_%,$(NAME)),-$(own)))
+example: $(EXAMPLE_VENV)/.installed
+	$(EXAMPLE_VENV)/bin/python -m experiments.examples.$(or $(NAME),$(error which example? NAME=, one of $(EXAMPLES))) $(ARGS)
 
 # Every agent in every game and option is played under bounds checks, by `make test-bounds`.
 test: $(STAMP)

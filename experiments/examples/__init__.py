@@ -1,0 +1,1 @@
+"""Programs that read top to bottom: other people's learners on these games, one file each."""
