@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train test test-slow test-bounds test-interpreted test-rllib test-lowest test-newest lint format types golden stubs clean
+.PHONY: train test test-slow test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,15 @@ test-rllib: $(VENV)-rllib/.installed
 $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(PYTHON) -m venv $(VENV)-rllib
 	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable . "ray[rllib]" torch pytest
+	touch $@
+
+# Tianshou brings much that nothing else here needs (pandas, h5py, virtualenv), so it has an environment of its own, too.
+test-tianshou: $(VENV)-tianshou/.installed
+	PYTHONPATH=. $(VENV)-tianshou/bin/python -m pytest -p no:cacheprovider --noconftest tests/test_tianshou.py
+
+$(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
+	$(PYTHON) -m venv $(VENV)-tianshou
+	$(VENV)-tianshou/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-tianshou.txt --editable ".[experiments]" tianshou pytest
 	touch $@
 
 # What other people's code sees of the package, with the oldest versions that pyproject.toml allows and with the newest ones.
@@ -79,4 +88,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.stubs
 
 clean:
-	rm -rf $(VENV) $(VENV)-rllib $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-rllib $(VENV)-tianshou $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
