@@ -26,7 +26,7 @@ def run_example(*arguments):
 
 
 def test_it_learns():
-    done = run_example("--steps", "30000", "--seed", "3")
+    done = run_example("--steps", "10000", "--seed", "3")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("seed 3\n")
     (exploitability,) = re.findall(r"^exploitability from 0\.\d+ to (0\.\d+)", done.stdout, re.M)

@@ -2,7 +2,9 @@
 
     make example NAME=tianshou_self_play
 
-It learns Liar's Dice with one die each by OpenSpiel's rules, and is told exactly how far it is from optimal play: FIGURES
+It learns Liar's Dice with one die each by OpenSpiel's rules, and is told exactly how far it is from optimal play: 400,000
+moves in 4.5 minutes of one core bring its exploitability from 0.7807 to 0.2991 (seed 1). This is
+plain PPO with an entropy bonus, for few moves; docs/ppo.md says which recipes come nearer to 0.
 
 Two things have to be done that Tianshou 2.0 leaves to its users: its PPO does not look at action masks (see `Network`), and
 what a seat is paid while another moves is lost (see `SelfPlay`).
