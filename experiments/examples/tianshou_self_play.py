@@ -33,7 +33,7 @@ from torch import nn
 import dice_envs
 from dice_envs.game import check_range
 
-GAME = {"rules": "openspiel", "num_dice": 1}  # options of Liar's Dice
+GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # options of Liar's Dice
 
 NUM_ENVS = 64
 NUM_GAMES = 512  # between two updates

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import secrets
 import time
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -32,7 +33,7 @@ import dice_envs
 from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.game import check_range
 
-GAME = {"num_dice": 2, "past_rounds": False}  # options of Liar's Dice; past rounds tell nothing about this opponent
+GAME: dict[str, Any] = {"num_dice": 2, "past_rounds": False}  # past rounds tell nothing about this opponent
 OPPONENT = "numbers"
 
 NUM_ENVS = 512
