@@ -7,7 +7,8 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train example test test-slow test-bounds test-interpreted test-rllib test-lowest test-newest lint format types golden stubs clean
+.PHONY: train example test test-slow test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries lint
+.PHONY: format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -20,7 +21,7 @@ train: $(STAMP)
 # One of experiments/examples: make example NAME=sb3_ppo ARGS="--algorithm dqn". Frameworks that pin other versions have an
 # environment of their own, $(VENV)-rllib for examples that begin with rllib_, and so on.
 EXAMPLES = $(filter-out __init__,$(basename $(notdir $(wildcard experiments/examples/*.py))))
-OWN_VENVS = rllib
+OWN_VENVS = rllib tianshou
 EXAMPLE_VENV = $(VENV)$(foreach own,$(OWN_VENVS),$(if $(filter $(own)_%,$(NAME)),-$(own)))
 example: $(EXAMPLE_VENV)/.installed
 	$(EXAMPLE_VENV)/bin/python -m experiments.examples.$(or $(NAME),$(error which example? NAME=, one of $(EXAMPLES))) $(ARGS)
@@ -51,6 +52,15 @@ $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable . "ray[rllib]" torch pytest
 	touch $@
 
+# Tianshou brings much that nothing else here needs (pandas, h5py, virtualenv), so it has an environment of its own, too.
+test-tianshou: $(VENV)-tianshou/.installed
+	PYTHONPATH=. $(VENV)-tianshou/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.libraries tests/test_tianshou.py
+
+$(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
+	$(PYTHON) -m venv $(VENV)-tianshou
+	$(VENV)-tianshou/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-tianshou.txt --editable ".[experiments]" tianshou pytest
+	touch $@
+
 # What other people's code sees of the package, with the oldest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = conformance extras frames illegal_action seat
 INSTALL_INTERFACES = install --quiet --editable ".[experiments]" pytest pytest-xdist hypothesis
@@ -68,6 +78,10 @@ test-newest:
 	grep "^torch==" constraints.txt > $(VENV)-newest/torch.txt
 	$(VENV)-newest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
 	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow" $(INTERFACES:%=tests/test_%.py)
+
+# Writes docs/libraries.md from what a run of CI has taken down.
+libraries: $(STAMP)
+	$(BIN)/python -m tests.libraries write .libraries
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -87,4 +101,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.stubs
 
 clean:
-	rm -rf $(VENV) $(VENV)-rllib $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-rllib $(VENV)-tianshou $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
