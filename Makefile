@@ -22,7 +22,7 @@ train: $(STAMP)
 # environment of their own, $(VENV)-rllib for examples that begin with rllib_, and so on.
 EXAMPLES = $(filter-out __init__,$(basename $(notdir $(wildcard experiments/examples/*.py))))
 OWN_VENVS = rllib tianshou
-EXAMPLE_VENV = $(VENV)$(foreach own,$(OWN_VENVS),$(if $(filter $(own)_%,$(NAME)),-$(own)))
+EXAMPLE_VENV = $(VENV)$(strip $(foreach own,$(OWN_VENVS),$(if $(filter $(own)_%,$(NAME)),-$(own))))
 example: $(EXAMPLE_VENV)/.installed
 	$(EXAMPLE_VENV)/bin/python -m experiments.examples.$(or $(NAME),$(error which example? NAME=, one of $(EXAMPLES))) $(ARGS)
 

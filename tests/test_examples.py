@@ -23,12 +23,27 @@ RUNS = [
     ("sb3_ppo", "--steps 8192", {r"with masks ([\d.]+) of": (24.5, 30.152)}),
     ("sb3_ppo", "--steps 8192 --algorithm ppo", {r"with masks ([\d.]+) of": (6.0, 30.152)}),
     ("sb3_ppo", "--steps 8192 --algorithm dqn", {r"with masks ([\d.]+) of": (6.0, 30.152)}),
+    ("torchrl_ppo", "--steps 100000", {r"wins ([\d.]+) of": (0.3, 0.86)}),
     ("pettingzoo_self_play", "--steps 12288", {r"wins ([\d.]+) ±": (0.5, 0.9), r"first, ([\d.]+) now": (0.1, 0.77)}),
 ]
 
 
+# What each stands for in docs/libraries.md.
+LIBRARIES = {
+    "cleanrl_ppo": ("gymnasium", "liars_dice"),
+    "sb3_ppo": ("stable-baselines3", "thirties"),
+    "torchrl_ppo": ("torchrl", "liars_dice"),
+    "pettingzoo_self_play": ("pettingzoo", "liars_dice"),
+}
+EXAMPLES = [
+    pytest.param(*run, id=f"{run[0]} {run[1]}", marks=pytest.mark.library(library, f"example `{run[0]}`", game=game))
+    for run in RUNS
+    for library, game in [LIBRARIES[run[0]]]
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "options", "figures"), RUNS, ids=[f"{name} {options}" for name, options, _ in RUNS])
+@pytest.mark.parametrize(("name", "options", "figures"), EXAMPLES)
 def test_examples_end_with_measured_figures(name, options, figures):
     command = [sys.executable, "-m", f"experiments.examples.{name}", "--seed", "1", *options.split()]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -25,6 +25,7 @@ def run_example(*arguments):
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
 
 
+@pytest.mark.library("tianshou", "example `tianshou_self_play`", game="liars_dice")
 def test_it_learns():
     done = run_example("--steps", "10000", "--seed", "3")
     assert done.returncode == 0, done.stderr

@@ -141,16 +141,18 @@ def report(actor: ProbabilisticActor) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__)
+    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1_000_000, help="decisions of the learner, in all")
     parser.add_argument("--seed", type=int, default=secrets.randbits(31), help="fixes all that is random; fresh if left out")
+    parser.add_argument("--threads", type=int, default=1, help="PyTorch's")
     options = parser.parse_args()
     try:
         check_range("--steps", options.steps, 1, 10**10)
         check_range("--seed", options.seed, 0, 2**32 - 1)
+        check_range("--threads", options.threads, 1, 256)
     except ValueError as problem:
         parser.error(str(problem))
-    torch.set_num_threads(1)
+    torch.set_num_threads(options.threads)
     print(f"seed {options.seed}", flush=True)
     report(train(options.steps, options.seed))
 
