@@ -1,0 +1,1 @@
+"""Our environments in other people's code: programs that read top to bottom."""
