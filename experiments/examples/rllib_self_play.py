@@ -1,4 +1,12 @@
-"""RLlib's PPO with action masks plays itself, through RLlib's wrapper of PettingZoo environments: one network, every seat."""
+"""RLlib's PPO with action masks plays itself, through RLlib's wrapper of PettingZoo environments: one network, every seat.
+
+    make example NAME=rllib_self_play
+
+The game is Liar's Dice with one die. Before, with seed 1: exploitability 0.7684; wins 51.82 % against random play, 4.7 % of
+a best response's edge. After 150,000 steps: exploitability 0.2781; wins 81.34 %, 80.3 % of the edge. All figures are exact.
+It took 14.7 minutes on one core that was busy with other work too, 5.1 minutes of processor time, most of which RLlib spends
+in Python.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +40,8 @@ def configured(seed: int, steps: int) -> PPOConfig:
     register_env("liars_dice", lambda options: PettingZooEnv(liars_dice_v0.raw_env(**options)))
     network = RLModuleSpec(module_class=MaskedPPO, model_config=NETWORK)
     return (
-        # The entropy bonus is five times as large as against a fixed opponent: players that mix are harder to exploit.
-        ppo(seed, steps, entropy=0.05)
+        # Against a fixed opponent one action is best; here players that mix are harder to exploit, so entropy counts for more.
+        ppo(seed, steps, entropy=0.25)
         .environment("liars_dice", env_config=RULES, disable_env_checking=True)
         .env_runners(num_env_runners=0)
         .multi_agent(policies={SHARED}, policy_mapping_fn=lambda agent, episode, **_: SHARED)

@@ -8,7 +8,9 @@ exploitability 0.7684. After 300,000 steps: wins 86.72 %, 94.1 % of the edge; ex
 teaches the network to be hard to exploit. All figures are exact. It took 7.4 minutes on one core that was busy with other work
 too, 3.1 minutes of processor time; RLlib spends most of it in Python, on one step of one game at a time.
 
-@SPEED@
+Steps a second, learning included, 12 iterations each in turns, on two cores busy with other work: 1,524 with no environment
+runner, 977 with one and 1,026 with two. Runners send their games to the learner as Python objects, so they need cores of
+their own to pay. Each machine of a cluster needs this package and the same versions; `ray start` makes it a node.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def masked(outputs: dict[str, Any], batch: dict[str, Any]) -> dict[str, Any]:
     """The outputs with the logits of illegal actions as low as can be.
 
     They are not minus infinity: when a game is over, nothing is legal, and RLlib passes that last observation through the
-    network too, to ask what it is worth. Its loss is left out, but not a number times nothing is still not a number.
+    network too, to ask what it is worth. Its loss is left out, but NaN times 0 would still be NaN.
     """
     illegal = batch[Columns.OBS]["action_mask"] == 0
     logits = outputs[Columns.ACTION_DIST_INPUTS]
