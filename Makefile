@@ -43,13 +43,13 @@ INTERPRETED = conformance every_agent mcts golden
 test-interpreted: $(STAMP)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow" $(INTERPRETED:%=tests/test_%.py)
 
-# RLlib pins another Gymnasium, so it has an environment of its own.
+# RLlib pins another Gymnasium, so it has an environment of its own. Its examples are in `experiments`, which asks for more.
 test-rllib: $(VENV)-rllib/.installed
 	PYTHONPATH=. $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.libraries tests/test_rllib.py
 
 $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(PYTHON) -m venv $(VENV)-rllib
-	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable . "ray[rllib]" torch pytest
+	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable . "ray[rllib]" torch pytest typer rich filelock
 	touch $@
 
 # Tianshou brings much that nothing else here needs (pandas, h5py, virtualenv), so it has an environment of its own, too.

@@ -174,9 +174,9 @@ class OnRay(Workers):
         super().__init__(kept)
         with needs("ray", "--ray"):
             import ray
-        where = {"include_dashboard": False} if address == "local" else {"address": address}
+        where = {"include_dashboard": False} if address == "local" else {}
         try:
-            ray.init(**where, logging_level=logging.ERROR, log_to_driver=False)
+            ray.init(address, **where, logging_level=logging.ERROR, log_to_driver=False)
         except (ConnectionError, RuntimeError, ValueError) as problem:
             reason = str(problem).partition("\n")[0]
             raise ValueError(
