@@ -7,13 +7,16 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train example test test-slow test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries lint
-.PHONY: format types golden stubs clean
+.PHONY: train example test test-slow test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
+.PHONY: environments lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(STAMP)
+
+# All virtual environments that CI needs; `make --jobs 2 environments` sets up two at a time.
+environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-lowest/.installed
 
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
