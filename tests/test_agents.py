@@ -202,6 +202,7 @@ def test_reader_believes_an_honest_bidder_and_not_a_bluffer():
     assert beliefs["honest"] > fair + 0.3
 
 
+@pytest.mark.slow
 def test_reader_beats_the_numbers_and_learning_helps():
     variant = configure("liars_dice")
     reader, numbers = agents.make("reader"), agents.make("numbers")

@@ -160,6 +160,7 @@ def test_arena_table_of_four(tmp_path):
     assert "seed" in result.output
 
 
+@pytest.mark.slow
 def test_reproduce_liars_dice(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     out = tmp_path / "rows.json"

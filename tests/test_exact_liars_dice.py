@@ -273,6 +273,7 @@ PLAIN = [
     {"num_dice": (1, 2), "num_faces": 2, "raise_rule": "either", "wild": "highest"},
     {"num_dice": 2, "num_faces": 2, "raise_rule": "either", "rounds": "single"},
 ]
+ONE_FAST = [PLAIN[3], *(pytest.param(each, marks=pytest.mark.slow) for each in PLAIN if each != PLAIN[3])]
 
 
 def tangled(variant):
@@ -287,7 +288,7 @@ def tangled(variant):
     return chances
 
 
-@pytest.mark.parametrize("options", PLAIN)
+@pytest.mark.parametrize("options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
@@ -297,7 +298,7 @@ def test_a_plain_implementation_agrees_on_best_responses(options):
         assert measure(variant, spec).measures[1].value == pytest.approx(np.mean(wins), abs=1e-12)
 
 
-@pytest.mark.parametrize("options", PLAIN)
+@pytest.mark.parametrize("options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]

@@ -48,6 +48,7 @@ def test_known_values_of_small_rounds(dice, rules, value):
     assert walker.value() == pytest.approx(float(value), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dice", "rules", "value"), ROUNDS)
 def test_iterations_and_two_threads_find_the_same(dice, rules, value):
     """Threads change nothing at all: each walks branches of its own."""

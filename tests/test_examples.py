@@ -102,8 +102,11 @@ def test_headers_say_how_to_run_an_example(name):
 
 def test_make_example_takes_the_environment_that_the_name_says():
     def planned(*arguments):
-        command = ["make", "--dry-run", "--always-make", "example", "VENV=.venv", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+        command = ["make", "--no-print-directory", "--dry-run", "--always-make", "example", "VENV=.venv", *arguments]
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("MAKE")
+        }  # not as a part of another
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
 
     lines = planned("NAME=sb3_ppo", "ARGS=--algorithm dqn").stdout.splitlines()
     assert lines[-1] == ".venv/bin/python -m experiments.examples.sb3_ppo --algorithm dqn"

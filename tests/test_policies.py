@@ -406,7 +406,7 @@ def test_a_network_learns_the_solution(small):
     assert measure(variant, Learner(variant, Settings((32,)), seed=1).policy()).score < 0.5
 
 
-@pytest.mark.parametrize("memoryless", [False, True])
+@pytest.mark.parametrize("memoryless", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_distill_saves_what_it_measured(memoryless, tmp_path):
     option = [f"{name}={value}" for name, value in ONE.items()]
     out, json_path = tmp_path / "policy.npz", tmp_path / "about.json"

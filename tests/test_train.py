@@ -204,7 +204,7 @@ def killed(monkeypatch):
     return run_until
 
 
-@pytest.mark.parametrize("game", ["liars_dice", "thirties"])
+@pytest.mark.parametrize("game", [pytest.param("liars_dice", marks=pytest.mark.slow), "thirties"])
 def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypatch, killed, game):
     monkeypatch.setitem(training.PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
     whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
@@ -330,7 +330,9 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
     assert run("--out", tmp_path, "--seed", 3).exit_code == 0
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_a_signal_stops_training_with_all_saved(tmp_path, monkeypatch, number, status):
     assert run("--out", tmp_path / "whole", "--seed", 3).exit_code == 0
     folder = tmp_path / "run"
