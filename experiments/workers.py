@@ -174,7 +174,7 @@ class OnRay(Workers):
         super().__init__(kept)
         with needs("ray", "--ray"):
             import ray
-        where = {"include_dashboard": False} if address == "local" else {}
+        where: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
         try:
             ray.init(address, **where, logging_level=logging.ERROR, log_to_driver=False)
         except (ConnectionError, RuntimeError, ValueError) as problem:
