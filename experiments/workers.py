@@ -142,6 +142,10 @@ class Workers:
             results[number] = result
         return [results[number] for number in range(len(parts))]
 
+    def as_done(self, function: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
+        """Number of each part and `function(*part, done)` of it, as they are done; who takes them keeps them."""
+        return self._each(function, (), list(enumerate(parts)), [1.0] * len(parts), lambda amount: None)
+
     def map(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
         """As Python's `map`, each call being a part."""
         return self.run(_call, (function,), [(argument,) for argument in arguments])
@@ -164,14 +168,16 @@ class OnRay(Workers):
         address: "local" starts a cluster on this machine, with a worker for each core; else where one runs: "auto",
             HOST:PORT or ray://HOST:PORT. All its nodes need the same sources of this project installed.
         kept: as for Workers.
+        cores: that each part takes.
 
     Raises:
         ImportError: Ray is not installed.
-        ValueError: there is no such cluster.
+        ValueError: there is no such cluster, or none of its nodes has so many cores.
     """
 
-    def __init__(self, address: str, kept: Kept | None = None) -> None:
+    def __init__(self, address: str, kept: Kept | None = None, cores: int = 1) -> None:
         super().__init__(kept)
+        self.cores = cores
         with needs("ray", "--ray"):
             import ray
         where: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
@@ -182,6 +188,10 @@ class OnRay(Workers):
             raise ValueError(
                 f"--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not {shown(address)}: {reason}"
             ) from None
+        most = max((int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)
+        if most < cores:
+            ray.shutdown()
+            raise ValueError(f"--threads must be {most} at most on this cluster, whose nodes have no more cores, not {cores}")
 
     def _each(
         self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
@@ -195,7 +205,7 @@ class OnRay(Workers):
         import ray
 
         # "SPREAD": parts are coarse, so it is better to start one on an idle node than where its arguments lie.
-        work = ray.remote(num_cpus=1, max_retries=MOST_RETRIES, scheduling_strategy="SPREAD")(_do)
+        work = ray.remote(num_cpus=self.cores, max_retries=MOST_RETRIES, scheduling_strategy="SPREAD")(_do)
         given, version = ray.put(tuple(shared)), stamp()
         numbers = {work.remote(version, function, given, tuple(part)): number for number, part in parts}
         try:
@@ -228,12 +238,12 @@ def _do(version: str, function: Callable[..., Any], shared: tuple[Any, ...], par
 
 
 @contextlib.contextmanager
-def on_ray(address: str | None, kept: Kept | None = None) -> Iterator[Workers]:
+def on_ray(address: str | None, kept: Kept | None = None, cores: int = 1) -> Iterator[Workers]:
     """The workers of a cluster while the block runs; without an address, this process."""
     if address is None:
         yield Workers(kept)
         return
-    workers = OnRay(address, kept)
+    workers = OnRay(address, kept, cores)
     try:
         yield workers
     finally:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import agents
 from dice_envs import configure, measure
 from dice_envs.agent import draw_actions
+from dice_envs.exact.liars_dice_solution import solve
 from experiments import workers
 from experiments.__main__ import app
 from experiments.arena import GAMES_ASKED, GAMES_AT_ONCE, play_table
@@ -26,14 +27,18 @@ ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--gam
 
 
 class Shuffled(Workers):
-    """Does parts in another order, each with copies of its arguments, as a cluster might."""
+    """Does parts in another order, each with copies of its arguments; arrays can't be written to. As a cluster might."""
 
     def _each(self, function, shared, parts, sizes, done):
         import pickle
 
         for number, part in reversed(parts):
             given, own = pickle.loads(pickle.dumps((tuple(shared), tuple(part))))
-            yield number, function(*given, *own, done)
+            result = function(*given, *own, done)
+            for array in result if isinstance(result, tuple) else (result,):
+                if isinstance(array, np.ndarray):
+                    array.setflags(write=False)
+            yield number, result
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,25 @@ def test_a_measurement_is_the_same_wherever_its_repeats_are_made():
     here, elsewhere = (measure(variant, Whim(), seed=4, apply=apply) for apply in (map, Shuffled().map))
     assert here == elsewhere
     assert "mean of 10 runs" in here.measures[0].note
+
+
+def test_a_solution_is_the_same_wherever_its_rounds_are_solved(tmp_path):
+    """The precision is one for which some rounds are gone back to."""
+    variant = configure("liars_dice", num_dice=3)
+    told = []
+    here, elsewhere = (
+        solve(variant, 1e-3, folder=tmp_path / str(number), done=told.append, elsewhere=each)
+        for number, each in enumerate((None, Shuffled().as_done))
+    )
+    assert sum(progress.finished for progress in told) > 2 * len(here.rounds)
+    assert here.bounds == elsewhere.bounds
+    for dice, found in here.rounds.items():
+        np.testing.assert_array_equal(found.numbers, elsewhere.rounds[dice].numbers)
+    files = [{path.relative_to(tmp_path / number) for path in (tmp_path / number).rglob("*.npz")} for number in "01"]
+    assert files[0] == files[1]
+    assert len(files[0]) == len(here.rounds)
+    kept = solve(variant, 1e-3, folder=tmp_path / "1", resume=True, elsewhere=lambda function, parts: iter(()))
+    assert kept.bounds == here.bounds
 
 
 # --- kept parts -------------------------------------------------------------------------------------------------------
@@ -266,6 +290,24 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
 
 
 @pytest.mark.slow
+def test_what_is_solved_on_a_cluster_is_the_same(cluster, tmp_path, monkeypatch):
+    rounds = ["liars_dice", "-o", "num_dice=3", "--precision", "1e-3"]
+    sample = ["fatestones", "--draws", "30000", "--seed", "2"]
+    whole = ["fatestones", "-o", "dice=333333,222444,222666,111555,112233,445566", "-o", "hand_size=2", "--draws", "0"]
+    for number, command in enumerate((rounds, sample, whole)):
+        ends = []
+        for name, more in (("here", []), ("there", ["--ray", cluster.address])):
+            monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path / name))
+            file = tmp_path / f"{number}_{name}.json"
+            result = CliRunner().invoke(app, ["solve", *command, "--json", str(file), *more])
+            assert result.exit_code == 0, result.output
+            ends.append(json.loads(file.read_text(), object_hook=lambda found: {**found, "seconds": 0}))
+        assert ends[0] == ends[1]
+    kept = [sorted(path.name for path in (tmp_path / name).rglob("*.npz")) for name in ("here", "there")]
+    assert kept[0] == kept[1]
+
+
+@pytest.mark.slow
 def test_errors_of_a_worker_are_those_of_the_work(cluster):
     with on_ray(cluster.address) as there, pytest.raises(ValueError, match="invalid literal"):
         there.map(int, ["1", "x"])
@@ -278,6 +320,8 @@ def test_what_cannot_be_a_cluster_gets_one_line():
     assert "--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not 'nowhere'" in result.output
     result = CliRunner().invoke(app, ["train", "liars_dice", "--ray", "local"])
     assert "--ray shares out several runs: add --seeds, or --set with several values" in result.output
+    result = CliRunner().invoke(app, ["solve", "liars_dice", "--minutes", "1", "--ray", "local"])
+    assert "--minutes shares the time between rounds that are solved one after another" in " ".join(result.output.split())
     result = CliRunner().invoke(app, [*ARENA, "--resume"])
     assert "--resume goes on with what is kept beside the file of --json" in result.output
 

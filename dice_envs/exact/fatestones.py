@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,15 +29,20 @@ __all__ = [
     "MOST_DRAWS",
     "Draws",
     "Evaluation",
+    "add_up",
     "draw_hands",
     "edges",
     "evaluate",
     "first_choices",
+    "mean_of",
     "nash_strategies",
+    "parts_of_all",
     "ratio",
     "replies",
     "solve_all",
     "solve_draws",
+    "solve_each",
+    "solve_part",
 ]
 
 _SUBSETS = 1 << MAX_HAND
@@ -173,14 +178,13 @@ def _solve_draws(hands, out):
 
 
 @kernel
-def _solve_all(combinations, bag, first, last, sums):
+def _solve_part(combinations, bag, first, last, sums):
     """Add the quantities of every draw in which one hand is row first … last-1 and the other a later row that shares
-    no die with it; `sums` (NUM_QUANTITIES + 3): see `solve_all`. Returns how many there were. In place."""
+    no die with it to `sums`, which is as `solve_part` returns it. In place."""
     size = combinations.shape[1]
     work = _new_work()
     out = np.zeros(NUM_QUANTITIES)
     hands = np.zeros((2, MAX_HAND), np.int64)
-    draws = 0
     for i in range(first, last):
         for j in range(i + 1, len(combinations)):
             shared = False
@@ -192,14 +196,11 @@ def _solve_all(combinations, bag, first, last, sums):
             if shared:
                 continue
             _solve_draw(hands, size, work, out)
-            draws += 1
             for quantity in range(GAP):
                 sums[quantity] += out[quantity]
             sums[GAP] = max(sums[GAP], out[GAP])
             sums[NUM_QUANTITIES] += abs(out[VALUE])
-            sums[NUM_QUANTITIES + 1] += out[BEST_0] ** 2 + out[BEST_1] ** 2
-            sums[NUM_QUANTITIES + 2] += out[NASH_0] ** 2 + out[NASH_1] ** 2
-    return draws
+            sums[NUM_QUANTITIES + 1] += 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,45 +228,73 @@ class Draws:
 _Z95 = 1.959963984540054
 
 
-def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None) -> Draws:
-    """Solve every draw of the bag. `done` is called with the number of hands finished since the last call.
+def parts_of_all(variant: Variant) -> list[tuple[int, int]]:
+    """All draws of a bag in about a hundred parts: the first and one past the last of the first seat's hands of each."""
+    hands = math.comb(len(variant.params.bag), variant.params.hand_size)
+    step = max(1, hands // 100)
+    return [(first, min(first + step, hands)) for first in range(0, hands, step)]
 
-    Exchanging the seats mirrors a draw, so only half of the draws are solved.
+
+def solve_part(variant: Variant, first: int, last: int, done: Callable[[int], Any] = lambda amount: None) -> np.ndarray:
+    """Solve the draws of a part. `done` is called with its number of hands.
+
+    Returns:
+        (NUM_QUANTITIES + 2,) float64, for `add_up`: the sum of each quantity over half of the draws (exchanging the seats
+        mirrors a draw), but the largest GAP; the sum of |value|; how many draws were solved.
     """
     bag = variant.params.bag
     combinations = np.array(list(itertools.combinations(range(len(bag)), variant.params.hand_size)))
-    sums = np.zeros(NUM_QUANTITIES + 3)
-    half = 0
-    step = max(1, len(combinations) // 100)
-    for first in range(0, len(combinations), step):
-        last = min(first + step, len(combinations))
-        half += _solve_all(combinations, bag, first, last, sums)
-        done(last - first)
-    draws = 2 * half
+    sums = np.zeros(NUM_QUANTITIES + 2)
+    _solve_part(combinations, bag, first, last, sums)
+    done(last - first)
+    return sums
+
+
+def add_up(parts: Sequence[np.ndarray]) -> Draws:
+    """What all draws come to, from what `solve_part` has found of each part."""
+    found = np.array(parts)
+    sums = found.sum(axis=0)
+    draws = 2 * int(sums[NUM_QUANTITIES + 1])
     return Draws(
         draws=draws,
         best_response=(sums[BEST_0] + sums[BEST_1]) / draws,
         nash=(sums[NASH_0] + sums[NASH_1]) / draws,
-        unfairness=sums[NUM_QUANTITIES] / half,
-        gap=float(sums[GAP]),
+        unfairness=2 * sums[NUM_QUANTITIES] / draws,
+        gap=float(found[:, GAP].max()),
+    )
+
+
+def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None) -> Draws:
+    """Solve every draw of the bag. `done` is called with the number of hands finished since the last call."""
+    return add_up([solve_part(variant, first, last, done) for first, last in parts_of_all(variant)])
+
+
+def solve_each(hands: np.ndarray, done: Callable[[int], Any] = lambda amount: None) -> np.ndarray:
+    """Solve draws, (n, 2, hand_size) rows of FACES: (n, NUM_QUANTITIES) float64. `done` is called with their number."""
+    out = np.zeros((len(hands), NUM_QUANTITIES))
+    _solve_draws(hands, out)
+    done(len(hands))
+    return out
+
+
+def mean_of(solved: np.ndarray) -> Draws:
+    """What a sample of draws comes to, (n, NUM_QUANTITIES) as `solve_each` returns them."""
+    best, nash = (solved[:, [low, low + 1]].mean(axis=1) for low in (BEST_0, NASH_0))
+    error = _Z95 / np.sqrt(len(solved))
+    return Draws(
+        draws=len(solved),
+        best_response=float(best.mean()),
+        nash=float(nash.mean()),
+        unfairness=float(np.abs(solved[:, VALUE]).mean()),
+        gap=float(solved[:, GAP].max()),
+        best_response_error=float(error * best.std()),
+        nash_error=float(error * nash.std()),
     )
 
 
 def solve_draws(hands: np.ndarray) -> Draws:
     """Solve a sample of draws, (n, 2, hand_size) rows of FACES."""
-    out = np.zeros((len(hands), NUM_QUANTITIES))
-    _solve_draws(hands, out)
-    best, nash = (out[:, [low, low + 1]].mean(axis=1) for low in (BEST_0, NASH_0))
-    error = _Z95 / np.sqrt(len(hands))
-    return Draws(
-        draws=len(hands),
-        best_response=float(best.mean()),
-        nash=float(nash.mean()),
-        unfairness=float(np.abs(out[:, VALUE]).mean()),
-        gap=float(out[:, GAP].max()),
-        best_response_error=float(error * best.std()),
-        nash_error=float(error * nash.std()),
-    )
+    return mean_of(solve_each(hands))
 
 
 def draw_hands(variant: Variant, count: int, seed: int) -> np.ndarray:

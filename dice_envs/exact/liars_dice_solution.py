@@ -15,9 +15,9 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import platformdirs
@@ -40,6 +40,7 @@ __all__ = [
     "find_node",
     "rounds_of",
     "solve",
+    "solve_round",
     "starter_wins",
     "starts_of",
     "throttled",
@@ -269,6 +270,9 @@ def _kept(tree: Tree, folder: Path, threads: int) -> SolvedRound | None:
 
 # --- solving ----------------------------------------------------------------------------------------------------------
 
+# Calls a function with each tuple of arguments, somewhere; gives the number of each and what came of it, as they are done.
+Elsewhere: TypeAlias = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[tuple[int, Any]]]
+
 
 class _Job:
     """One round on its way to a solution."""
@@ -278,6 +282,7 @@ class _Job:
         self.size = int(self.tree.kinds.size[0])
         self.threads = threads if self.size >= THREADS_FROM else 1
         self.wanted = 1.0
+        self.widths: list[float] = []  # that were wanted of it elsewhere so far
         self.solved: SolvedRound | None = None
         self._solver: RoundSolver | None = None
         self._seconds = 0.0
@@ -327,6 +332,24 @@ class _Job:
         if not self.is_done:
             numbers = solver.averages.copy()
             self.solved = SolvedRound.of(self.tree, numbers, solver.iterations, self._seconds, self.threads)
+
+
+def solve_round(
+    variant: Variant, dice: Dice, widths: Sequence[float], threads: int, done: Callable[[Any], Any] = lambda amount: None
+) -> tuple[np.ndarray, int, float]:
+    """Solve one round, to bounds of the first width, then of the next, and so on: what is found depends on all of them.
+
+    Returns:
+        The numbers, iterations and seconds of a `SolvedRound`.
+    """
+    job = _Job(variant, dice, threads)
+    for width in widths:
+        job.wanted = width
+        if not job.is_done:
+            job.work(float("inf"), lambda iterations, reached: None)
+    assert job.solved is not None
+    done(1)
+    return job.solved.numbers, job.solved.iterations, job.solved.seconds
 
 
 def _scipy_is_there() -> bool:
@@ -380,6 +403,7 @@ def solve(
     resume: bool = False,
     folder: Path | None = None,
     done: Callable[[Progress], Any] = lambda progress: None,
+    elsewhere: Elsewhere | None = None,
 ) -> Solution:
     """Solve a game of two players, or as much of it as the time allows, with a certificate for what was found.
 
@@ -393,6 +417,7 @@ def solve(
         resume: take the rounds that are kept and precise enough, instead of solving them again.
         folder: None: `cache_folder()`.
         done: told of progress.
+        elsewhere: solves the rounds, several at once; what is found is the same. None: one after another, here.
 
     Raises:
         ValueError: a variant without a value, a wrong argument, or a game that needs more memory than there is.
@@ -402,21 +427,26 @@ def solve(
     check_range("threads", threads, 1, 256)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, not {seconds!r}")
+    if elsewhere is not None and seconds != float("inf"):
+        raise ValueError("seconds can limit rounds that are solved one after another only, not elsewhere")
     folder = folder or cache_folder()
     jobs = {dice: _Job(variant, dice, threads) for dice in rounds_of(variant.options)}
     _check_memory(variant, jobs)
     wanted = _shares(variant, jobs, precision)
     start = time.monotonic()
-    sizes = np.cumsum([job.size for job in jobs.values()])
-    for place, (dice, job) in enumerate(jobs.items()):
+    for dice, job in jobs.items():
         job.wanted = wanted[dice]
-        left = len(jobs) - place - 1
         if resume:
             job.solved = _kept(job.tree, folder, job.threads)
-        # Rounds share the time by their sizes, but none has next to nothing of it.
-        least = time.monotonic() + LEAST_SHARE * seconds
-        deadline = min(start + seconds, max(least, start + seconds * float(sizes[place] / sizes[-1])))
-        _finish(dice, job, deadline, left, folder, done)
+    sizes = np.cumsum([job.size for job in jobs.values()])
+    if elsewhere is not None:
+        _finish_elsewhere(variant, jobs, folder, done, elsewhere)
+    else:
+        for place, (dice, job) in enumerate(jobs.items()):
+            # Rounds share the time by their sizes, but none has next to nothing of it.
+            least = time.monotonic() + LEAST_SHARE * seconds
+            deadline = min(start + seconds, max(least, start + seconds * float(sizes[place] / sizes[-1])))
+            _finish(dice, job, deadline, len(jobs) - place - 1, folder, done)
     # What was guessed of the rounds may have been wrong: then those that matter most become more precise.
     while True:
         chances = {dice: job.solved.bounds for dice, job in jobs.items() if job.solved}
@@ -430,7 +460,10 @@ def solve(
             break
         worst = max(values, key=lambda dice: width - _width(variant, {**chances, dice: values[dice]}))
         jobs[worst].wanted = chances[worst].width / 2
-        _finish(worst, jobs[worst], start + seconds, 0, folder, done)
+        if elsewhere is not None:
+            _finish_elsewhere(variant, {worst: jobs[worst]}, folder, done, elsewhere)
+        else:
+            _finish(worst, jobs[worst], start + seconds, 0, folder, done)
     return Solution(variant, {dice: job.solved for dice, job in jobs.items() if job.solved}, time.monotonic() - start)
 
 
@@ -441,10 +474,42 @@ def _finish(dice: Dice, job: _Job, deadline: float, left: int, folder: Path, don
     if not job.is_done:
         before = job.solved
         job.work(deadline, report)
-        assert job.solved is not None
-        if before is not None and before.bounds.width < job.solved.bounds.width:
-            job.solved = before  # the time was over too soon
-        _keep(job.solved, folder)
+        _take(job, before, folder)
+    _tell(dice, job, left, done)
+
+
+def _finish_elsewhere(
+    variant: Variant, jobs: Mapping[Dice, _Job], folder: Path, done: Callable[[Progress], Any], elsewhere: Elsewhere
+) -> None:
+    """As `_finish` for each round. The largest is given away first, since all wait for it."""
+    left = len(jobs)
+    waiting, parts = [], []
+    for dice, job in sorted(jobs.items(), key=lambda item: -item[1].size):
+        if job.is_done:
+            left -= 1
+            _tell(dice, job, left, done)
+            continue
+        job.widths.append(job.wanted)
+        waiting.append(dice)
+        parts.append((variant, dice, tuple(job.widths), job.threads))
+    for number, (numbers, iterations, seconds) in elsewhere(solve_round, parts):
+        dice, left = waiting[number], left - 1
+        job = jobs[dice]
+        before = job.solved
+        job.solved = SolvedRound.of(job.tree, np.array(numbers), iterations, seconds, job.threads)  # theirs may be read-only
+        _take(job, before, folder)
+        _tell(dice, job, left, done)
+
+
+def _take(job: _Job, before: SolvedRound | None, folder: Path) -> None:
+    """Keep what has been found, or what was there where that is better: the time may have been over too soon."""
+    assert job.solved is not None
+    if before is not None and before.bounds.width < job.solved.bounds.width:
+        job.solved = before
+    _keep(job.solved, folder)
+
+
+def _tell(dice: Dice, job: _Job, left: int, done: Callable[[Progress], Any]) -> None:
     assert job.solved is not None
     done(Progress(dice, job.solved.iterations, job.solved.bounds.width, job.wanted, True, left))
 

@@ -7,14 +7,17 @@ import time
 from math import comb
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from dice_envs import configure
-from dice_envs.exact.fatestones import MOST_DRAWS, draw_hands, solve_all, solve_draws
+from dice_envs.exact.fatestones import MOST_DRAWS, add_up, draw_hands, mean_of, parts_of_all, solve_each, solve_part
 from dice_envs.game import check_range
-from experiments.options import JsonOption, OptionOption, SeedOption, game_options
+from experiments.options import JsonOption, OptionOption, RayOption, ResumeOption, SeedOption, game_options
 from experiments.output import check_writable, console, progress, seed_or_fresh, write_json
+from experiments.workers import kept_beside, on_ray
 
+DRAWS_IN_PART = 20_000
 MOST_SOLVED = 10**9  # draws of a bag, all of which are to be solved: hours
 
 
@@ -23,8 +26,13 @@ def main(
     draws: Annotated[int, typer.Option(help="Sampled draws; 0 for all (fair dice, three a hand: minutes).")] = 100_000,
     seed: SeedOption = None,
     json: JsonOption = None,
+    resume: ResumeOption = False,
+    ray: RayOption = None,
 ) -> None:
     """What the best response and the Nash strategy win from a random player, over all draws or a sample.
+
+    With --ray the draws are shared out on a cluster, and come out the same. With --json what has been solved is kept beside
+    that file until the end, for --resume.
 
     Example: solve fatestones --draws 0
     """
@@ -35,15 +43,23 @@ def main(
     every = comb(bag, hand) * comb(bag - hand, hand)
     if draws == 0 and every > MOST_SOLVED:
         raise ValueError(f"draws must not be 0 for all: there are {every:,} of this bag, {MOST_SOLVED:,} are allowed")
-    seed = seed_or_fresh(seed)
     check_writable(json)
     start = time.perf_counter()
-    if draws:
-        console.print(f"seed {seed}")
-        result = solve_draws(draw_hands(variant, draws, seed))
-    else:
-        with progress("hands", comb(bag, hand)) as done:
-            result = solve_all(variant, done)
+    what = {"solve": "fatestones", "game": str(variant), "draws": draws}
+    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+        seed = kept.seed if kept else seed_or_fresh(seed)
+        if draws:
+            console.print(f"seed {seed}")
+            hands = draw_hands(variant, draws, seed)
+            pieces = [(hands[first : first + DRAWS_IN_PART],) for first in range(0, draws, DRAWS_IN_PART)]
+            with progress("draws", draws) as done:
+                solved = workers.run(solve_each, (), pieces, [len(piece) for (piece,) in pieces], done)
+            result = mean_of(np.concatenate(solved))
+        else:
+            parts = parts_of_all(variant)
+            with progress("hands", comb(bag, hand)) as done:
+                sums = workers.run(solve_part, (variant,), parts, [last - first for first, last in parts], done)
+            result = add_up(sums)
     seconds = time.perf_counter() - start
     console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:")
     console.print(f"  best response to random  {result.best_response:+.6f} ± {result.best_response_error:.6f}")

@@ -13,8 +13,9 @@ from rich.text import Text
 
 from dice_envs import configure
 from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, cache_folder, rounds_of, solve, throttled
-from experiments.options import JsonOption, OptionOption, ReportOption, game_options
+from experiments.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
 from experiments.output import check_folder, check_writable, console, finish, print_mode, saved_plot, write_json
+from experiments.workers import on_ray
 
 SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
 
@@ -29,10 +30,12 @@ def main(
     resume: Annotated[bool, typer.Option("--resume", help="Take the rounds that were kept and are precise enough.")] = False,
     json: JsonOption = None,
     report: ReportOption = None,
+    ray: RayOption = None,
 ) -> None:
     """Liar's Dice between two players, solved: one round or the whole game of elimination.
 
-    Every round is solved alone, to bounds that exact best responses certify, and kept for the agent `nash`.
+    Every round is solved alone, to bounds that exact best responses certify, and kept for the agent `nash`. With --ray the
+    rounds are shared out on a cluster, and come out the same.
     JSON: {"value", "lower", "upper", "exploitability", "nash_conv", "seconds", "rounds": [{"dice": [a, b], "value",
     "lower", "upper", "iterations", "seconds"}]}. A round's figures are its starter's chance to win it, the whole's the
     starter's expected return in a single round, its chance to win a game of elimination.
@@ -42,17 +45,21 @@ def main(
     variant = configure("liars_dice", **game_options(option))
     if minutes is not None and not minutes > 0:
         raise ValueError(f"minutes must be above 0, not {minutes}")
+    if minutes is not None and ray is not None:
+        raise ValueError("--minutes shares the time between rounds that are solved one after another: leave it or --ray out")
     check_writable(json)
     check_folder(report)
     print_mode(variant)
-    solution = solve(
-        variant,
-        precision,
-        seconds=60 * minutes if minutes else float("inf"),
-        threads=threads,
-        resume=resume,
-        done=throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True),
-    )
+    with on_ray(ray, cores=threads) as workers:
+        solution = solve(
+            variant,
+            precision,
+            seconds=60 * minutes if minutes else float("inf"),
+            threads=threads,
+            resume=resume,
+            done=throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True),
+            elsewhere=None if ray is None else workers.as_done,
+        )
     _show(solution)
     if solution.exploitability > precision:
         console.print(Text.assemble(("not reached: ", "yellow"), f"an exploitability of {precision:.1e}"))
