@@ -32,8 +32,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -50,6 +53,8 @@ __all__ = ["AGENTS", "MCTS", "compile_search"]
 SELECTIONS = ("uct", "regret", "joint")
 UCT, REGRET, JOINT = range(3)
 MAX_SIMULATIONS = 10_000_000
+MOST_THREADS = 256
+MOST_KEPT = 1_000_000  # simulations with a tree that is kept: more would not fit into a NumPy record
 NO_NODE = -1  # in the hash table: a free place; for a position: it has no node, so the rollout policy chooses
 MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
 
@@ -63,6 +68,7 @@ class _Settings(NamedTuple):
     opponent_random: bool
     expect: bool
     best: bool  # the policy is the best action alone, not a mix
+    keep: bool  # the tree's part below the chosen action
     span: float  # max_return − min_return of the game
     seats: int
     most_nodes: int  # limits on the tree's size
@@ -81,6 +87,7 @@ _EDGE = np.dtype(
         ("action", np.int32),
     ]
 )
+_ABOVE = np.dtype([("node", np.int64), ("edge", np.int64)])  # the tree move that first led to a node, or NO_NODE twice
 _STEP = np.dtype(  # a tree move of the current simulation
     [
         ("node", np.int64),
@@ -118,6 +125,7 @@ class _Tree(NamedTuple):
     table: np.ndarray  # (power of two,) int32: node at each place of the hash table, or NO_NODE
     nodes: np.ndarray  # (nodes,) of _NODE; edges of a node are start … start + count − 1, none at first
     edges: np.ndarray  # (edges,) of _EDGE
+    above: np.ndarray  # (nodes,) of _ABOVE, if the tree is kept; else (0,)
     path: np.ndarray  # (depth,) of _STEP
     runs: np.ndarray  # (1,) of _RUN
     observation: np.ndarray  # (a multiple of 2 * _CHAINS,) float32, zero from the game's size on
@@ -136,26 +144,28 @@ _NEW_WITH_EDGES = 2
 
 _ENOUGH, _MORE_NODES, _MORE_EDGES = range(3)  # what a search lacks to continue
 
-_FIRST_SIMULATIONS = 4096  # a new tree has room for this many
 _EDGES_A_NODE = 8  # edges budgeted per node under the memory limit; most nodes stay leaves, which have none
+_KEPT_BYTES = _NODE.itemsize + _ABOVE.itemsize + _EDGES_A_NODE * _EDGE.itemsize  # of a game's memory, for each simulation
+_FIRST_SIMULATIONS = 4096  # a new tree has room for this many
 _TABLE_BYTES = 24  # a node's share of the hash table, and of the old table while a larger one is filled
 
 
-def _most(memory: float, simulations: int, game: Game, facts: Facts) -> tuple[int, int]:
-    """How many nodes and edges the tree may have: what `memory` GiB hold, and no more than the simulations can make.
+def _most(memory: float, simulations: int, keep: bool, game: Game, facts: Facts) -> tuple[int, int]:
+    """How many nodes and edges the tree may have: what `memory` GiB hold, and no more than the simulations can make, and
+    those that are kept.
 
     Raises:
         ValueError: not even one simulation fits.
     """
     edges_a_node = min(_EDGES_A_NODE, facts.num_actions)
-    node_bytes = _NODE.itemsize + _TABLE_BYTES + edges_a_node * _EDGE.itemsize
+    node_bytes = _NODE.itemsize + _TABLE_BYTES + edges_a_node * _EDGE.itemsize + keep * _ABOVE.itemsize
     path_bytes = _path_length(facts) * _STEP.itemsize
     nodes = int(memory * 2**30 - path_bytes) // node_bytes
     least = max(_NODES_A_SIMULATION, math.ceil(_NEW_WITH_EDGES * facts.num_actions / edges_a_node))
     if nodes < least:
         gib = math.ceil(100 * (path_bytes + least * node_bytes) / 2**30) / 100
         raise ValueError(f"memory must be at least {gib} for {game.name} with {facts.num_actions:,} actions, not {memory}")
-    made = _NODES_A_SIMULATION * simulations
+    made = _NODES_A_SIMULATION * simulations + keep * simulations
     return min(nodes, made), min(nodes * edges_a_node, made * facts.num_actions)
 
 
@@ -177,10 +187,11 @@ def _table_for(nodes: int) -> np.ndarray:
 
 def _new_tree(settings: _Settings, facts: Facts) -> _Tree:
     begin = min(settings.simulations, _FIRST_SIMULATIONS) + _NODES_A_SIMULATION + 1
-    nodes = _fitting(settings.most_nodes, begin)
+    nodes = _fitting(settings.most_nodes, begin + settings.keep * settings.simulations)
     return _Tree(
         table=_table_for(nodes),
         nodes=np.empty(nodes, _NODE),
+        above=np.empty(nodes if settings.keep else 0, _ABOVE),
         edges=np.empty(_fitting(settings.most_edges, begin * facts.num_actions), _EDGE),
         path=np.empty(_path_length(facts), _STEP),
         runs=np.zeros(1, _RUN),
@@ -199,9 +210,11 @@ def _grown(tree: _Tree, lacking: int, settings: _Settings) -> _Tree:
         return tree._replace(edges=edges)
     nodes = np.empty(_fitting(settings.most_nodes, 2 * len(tree.nodes)), _NODE)
     nodes[: used["nodes"]] = tree.nodes[: used["nodes"]]
+    above = np.empty(len(nodes) if settings.keep else 0, _ABOVE)
+    above[: used["nodes"]] = tree.above[: used["nodes"]]
     table = _table_for(len(nodes))
     _fill_table(table, nodes, used["nodes"])
-    return tree._replace(nodes=nodes, table=table)
+    return tree._replace(nodes=nodes, above=above, table=table)
 
 
 _told_full = False
@@ -265,6 +278,70 @@ def _fill_table(table, nodes, count):
     table[:] = NO_NODE
     for node in range(count):
         table[-1 - _find(nodes[node]["key"], table, nodes)] = node
+
+
+@kernel
+def _recall(tree, nodes, above, edges, count):
+    """Begin a tree with the first `count` nodes of those that were kept, or as many as fit. In place."""
+    run = tree.runs[0]
+    run["game"] = 0
+    kept = 0
+    used = 0
+    # There must be room for one more simulation.
+    while kept < count and kept + _NODES_A_SIMULATION < len(tree.nodes):
+        node = nodes[kept]
+        if used + node["count"] + _NEW_WITH_EDGES * len(tree.mask) > len(tree.edges):
+            break
+        tree.nodes[kept] = node
+        tree.above[kept] = above[kept]
+        for edge in range(node["start"], node["start"] + node["count"]):  # edges are kept in the order of their nodes
+            tree.edges[edge] = edges[edge]
+        used += node["count"]
+        kept += 1
+    _fill_table(tree.table, tree.nodes, kept)
+    run["nodes"] = kept
+    run["edges"] = used
+    run["leaves"] = 0
+    run["own_node"] = NO_NODE
+
+
+@kernel
+def _retain(tree, action, nodes, above, edges):
+    """Keep what lies below an action of the searcher: the nodes with edges, a node after that above it. As many as fit into
+    `nodes`, `above` (both of one length) and `edges`; the three are modified in place, and so is the tree, which must not
+    be searched any more. Returns how many nodes are kept."""
+    run = tree.runs[0]
+    root = run["own_node"]
+    kept = 0
+    used = 0
+    for number in range(run["nodes"]):
+        node = tree.nodes[number]
+        first = tree.above[number]
+        before = first["node"]
+        tree.above[number]["node"] = NO_NODE  # from here on, where a node has gone
+        if before == NO_NODE or node["count"] == 0 or root == NO_NODE:
+            continue
+        if kept == len(nodes) or used + node["count"] > len(edges):
+            break
+        if before == root:
+            if tree.edges[first["edge"]]["action"] != action:
+                continue
+            above[kept]["node"] = NO_NODE
+            above[kept]["edge"] = NO_NODE
+        else:
+            gone = tree.above[before]["node"]
+            if gone == NO_NODE:
+                continue
+            above[kept]["node"] = gone
+            above[kept]["edge"] = nodes[gone]["start"] + first["edge"] - tree.nodes[before]["start"]
+        tree.above[number]["node"] = kept
+        nodes[kept] = node
+        nodes[kept]["start"] = used
+        for k in range(node["count"]):
+            edges[used + k] = tree.edges[node["start"] + k]
+        used += node["count"]
+        kept += 1
+    return kept
 
 
 @kernel(allocates=False)
@@ -418,6 +495,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
     compiled = functools.partial(kernel, tag=tag, allocates=False)
     # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
     inlined = functools.partial(compiled, inline=True)
+    merged = functools.partial(compiled, merge=True)  # what has one caller: as kernels of their own they are optimised twice
 
     if game.retract is None:
 
@@ -472,6 +550,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
                 edges[start + other]["action"] = a
                 edge["visits"] = 0
                 edge["mean"] = 0.0
+                edge["width"] = 0.0
                 edge["regret"] = 0.0
                 edge["strategy"] = 0.0
                 count += 1
@@ -481,7 +560,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         run["leaves"] -= 1
 
     @inlined
-    def node_of(params, state, key, at_once, run, tree):
+    def node_of(params, settings, state, key, at_once, run, tree):
         """The node of this key, expanded, or NO_NODE where the rollout policy is to choose. In place.
 
         A new position becomes a node if there is room. It is expanded now if `at_once`. Otherwise it stays a leaf until it
@@ -499,6 +578,14 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             tree.nodes[number]["key"] = key
             tree.nodes[number]["visits"] = 0
             tree.nodes[number]["count"] = 0
+            if settings.keep:
+                first = tree.above[number]
+                first["node"] = NO_NODE
+                first["edge"] = NO_NODE
+                if run["depth"] > 0:
+                    step = tree.path[run["depth"] - 1]
+                    first["node"] = step["node"]
+                    first["edge"] = step["edge"]
             if not at_once:
                 return NO_NODE
         if tree.nodes[number]["count"] == 0:
@@ -523,7 +610,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         own_first = seat == searcher and run["own_edge"] == NO_NODE
         number = NO_NODE
         if run["depth"] < len(tree.path):
-            number = node_of(params, state, key, run["depth"] == 0 or own_first, run, tree)
+            number = node_of(params, settings, state, key, run["depth"] == 0 or own_first, run, tree)
         if number == NO_NODE:
             # In a full tree the first seat's position may have no node, if its hand is hidden. Stay in the tree then, as
             # the searcher's own node, further on, has to learn.
@@ -540,45 +627,53 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             run["chain"] = mix(run["chain"] + _SALT * np.uint64(action + 1))
         return action
 
-    @compiled
-    def average_turn(params, settings, worlds, chances, searcher, weight, run, tree):
-        """A turn in which two seats choose at once, taking the expectation over a uniformly random opponent and the roll.
+    if game.expect is None:
 
-        The state is `worlds[0]`. Each choice of the opponent makes a world. The searcher cannot tell them apart, so it
-        chooses once for all. The state becomes one of the worlds, drawn in proportion to its probability of continuing.
-        Returns the simulation's new weight. In place.
-        """
-        worlds[1] = worlds[0]
-        count = 1
-        chances[0] = 1.0
-        for _ in range(2):
-            if worlds[1]["seat"] == searcher:
-                action = decide(params, settings, worlds[1], searcher, weight, run, tree)
-                for k in range(count):
-                    chances[k] *= advance(params, settings, worlds[1 + k], action, run, weight * chances[k])
-            else:
-                worlds[0] = worlds[1]
-                start = chances[0]
-                mask = tree.mask
-                mask[:] = 0
-                legal(params, worlds[0], mask)
-                count = 0
-                for a in range(len(mask)):
-                    count += mask[a] != 0
-                k = 0
-                for a in range(len(mask)):
-                    if mask[a] != 0:
-                        worlds[1 + k] = worlds[0]
-                        share = start / count
-                        chances[k] = share * advance(params, settings, worlds[1 + k], a, run, weight * share)
-                        k += 1
-        total = 0.0
-        for k in range(count):
-            total += chances[k]
-        worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: all games are over, so any will do
-        return weight * total
+        @compiled
+        def average_turn(params, settings, worlds, chances, searcher, weight, run, tree):
+            """Not called: the game offers no expectation. Compiling the other one takes seconds."""
+            return weight
+    else:
 
-    @inlined
+        @compiled
+        def average_turn(params, settings, worlds, chances, searcher, weight, run, tree):
+            """A turn in which two seats choose at once, taking the expectation over a uniformly random opponent and the roll.
+
+            The state is `worlds[0]`. Each choice of the opponent makes a world. The searcher cannot tell them apart, so it
+            chooses once for all. The state becomes one of the worlds, drawn in proportion to its probability of continuing.
+            Returns the simulation's new weight. In place.
+            """
+            worlds[1] = worlds[0]
+            count = 1
+            chances[0] = 1.0
+            for _ in range(2):
+                if worlds[1]["seat"] == searcher:
+                    action = decide(params, settings, worlds[1], searcher, weight, run, tree)
+                    for k in range(count):
+                        chances[k] *= advance(params, settings, worlds[1 + k], action, run, weight * chances[k])
+                else:
+                    worlds[0] = worlds[1]
+                    start = chances[0]
+                    mask = tree.mask
+                    mask[:] = 0
+                    legal(params, worlds[0], mask)
+                    count = 0
+                    for a in range(len(mask)):
+                        count += mask[a] != 0
+                    k = 0
+                    for a in range(len(mask)):
+                        if mask[a] != 0:
+                            worlds[1 + k] = worlds[0]
+                            share = start / count
+                            chances[k] = share * advance(params, settings, worlds[1 + k], a, run, weight * share)
+                            k += 1
+            total = 0.0
+            for k in range(count):
+                total += chances[k]
+            worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: all games are over, so any will do
+            return weight * total
+
+    @merged
     def simulate(params, settings, worlds, chances, averaged, searcher, run, tree):
         """One simulation from the state `worlds[0]`. In place."""
         run["depth"] = 0
@@ -622,7 +717,7 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
                 totals[own] += run["earned"][searcher]
         return _ENOUGH
 
-    @compiled
+    @merged
     def conclude(params, settings, state, tree, policy, totals):
         """Turn the counts into the policy. Returns the searcher's mean return. In place."""
         run = tree.runs[0]
@@ -638,6 +733,14 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             node = tree.nodes[run["own_node"]]
             for edge in range(node["start"], node["start"] + node["count"]):
                 policy[tree.edges[edge]["action"]] = tree.edges[edge]["strategy"]
+        elif settings.keep:  # simulations of earlier searches count, too
+            node = tree.nodes[run["own_node"]]
+            counted = 0.0
+            for number in range(node["start"], node["start"] + node["count"]):
+                edge = tree.edges[number]
+                policy[edge["action"]] = edge["visits"]
+                totals[edge["action"]] = edge["visits"] * edge["mean"]
+                counted += edge["visits"]
         total = 0.0
         returns = 0.0
         best = 0
@@ -658,12 +761,13 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         for i in range(run["game"], len(states)):
             policy = policies[i]
             if run["simulation"] == 0:  # every tree has room for the first simulation, so this runs once per game
-                tree.table[:] = NO_NODE
                 run["rng"] = next_u64(streams[i])
-                run["nodes"] = 0
-                run["edges"] = 0
-                run["leaves"] = 0
-                run["own_node"] = NO_NODE
+                if not settings.keep:  # else the tree has been made by `_recall`
+                    tree.table[:] = NO_NODE
+                    run["nodes"] = 0
+                    run["edges"] = 0
+                    run["leaves"] = 0
+                    run["own_node"] = NO_NODE
                 policy[:] = 0.0
                 totals[:] = 0.0
             lacking = search_on(params, settings, states[i], worlds, chances, averaged, tree, policy, totals)
@@ -675,6 +779,24 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
         return _ENOUGH
 
     return search
+
+
+class _Found(NamedTuple):
+    """Searches of n games, and what comes of them."""
+
+    states: np.ndarray  # (n,)
+    streams: np.ndarray  # (n,)
+    policies: np.ndarray  # (n, actions) float64
+    values: np.ndarray  # (n,) float64
+    actions: np.ndarray  # (n,) int64, drawn from the policies if asked for
+    memory: np.ndarray | None  # (n,), if trees are kept
+
+    def part(self, games: slice) -> _Found:
+        states, streams, policies, values, actions = (array[games] for array in self[:-1])
+        return _Found(states, streams, policies, values, actions, None if self.memory is None else self.memory[games])
+
+    def each(self) -> Iterator[_Found]:
+        return (self.part(slice(game, game + 1)) for game in range(len(self.states)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -693,7 +815,13 @@ class MCTS:
         rollout: how simulations continue below the tree: "random"; "numbers" (Liar's Dice); "strongest" (FateStones).
         final: "best" plays the most visited action, "mixed" in proportion to visits or, for "regret", the average
             strategy; None: "mixed" for "regret", else "best".
-        memory: GiB that the tree may take, 0.01 to 1000. When it is full, simulations continue without adding to it.
+        memory: GiB that the tree of each thread may take, 0.01 to 1000. When it is full, simulations continue without adding
+            to it.
+        threads: that search several games at once, 1 to 256. What each game's search finds is the same.
+        keep: keep the part of the tree below the chosen action for the next move, 368 bytes a simulation in each game. The
+            next search begins with as many simulations as have come by its position: nearly a fifth of them with one die
+            each and in The Shakes, up to a tenth in FateStones, next to none with more dice, since there are so many
+            answers. Not for "joint", whose nodes are of one search only.
     """
 
     simulations: int = 100
@@ -704,6 +832,8 @@ class MCTS:
     rollout: str = RANDOM
     final: Literal["best", "mixed"] | None = None
     memory: float = 2.0
+    threads: int = 1
+    keep: bool = False
 
     def __post_init__(self) -> None:
         check_range("simulations", self.simulations, 1, MAX_SIMULATIONS)
@@ -715,6 +845,12 @@ class MCTS:
         check_choice("rollout", self.rollout, (RANDOM, *rollouts()))
         check_choice("final", self.final, (None, "best", "mixed"))
         check_range("memory", self.memory, 0.01, 1000, whole=False)
+        check_range("threads", self.threads, 1, MOST_THREADS)
+        check_choice("keep", self.keep, (False, True))
+        if self.keep:
+            if self.select == "joint":
+                raise ValueError("keep must be false with select='joint', whose tree is of one search only")
+            check_range("simulations", self.simulations, 1, MOST_KEPT)
         if self.select == "joint" and self.opponent == "random":
             raise ValueError("opponent must be 'search' with select='joint', which picks for the opponent, not 'random'")
 
@@ -725,38 +861,78 @@ class MCTS:
         rollout_of(variant.game, self.rollout)
         self._settings(variant.game, variant.facts)
 
+    @property
+    def remembers(self) -> np.dtype[Any] | None:
+        """What is kept of a game's tree; see `dice_envs.Agent`."""
+        if not self.keep:
+            return None
+        most = int(self.simulations)
+        arrays = [("nodes", _NODE, (most,)), ("above", _ABOVE, (most,)), ("edges", _EDGE, (_EDGES_A_NODE * most,))]
+        return np.dtype([("count", np.int64), *arrays])
+
     def search(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """Search every game of the turn: the policies (n, num_actions) and the searchers' mean returns (n,), float64.
 
         Raises:
             ValueError: the game does not support the parameters, or `memory` is too little for it.
         """
-        game, facts = turn.game, turn.variant.facts
+        found = self._search(turn, acts=False)
+        return found.policies, found.values
+
+    def _search(self, turn: Turn, acts: bool) -> _Found:
+        """Search every game of the turn. `acts`: draw an action in each, and keep what the memory is for."""
         self.check_variant(turn.variant)
+        settings = self._settings(turn.game, turn.variant.facts)
+        memory = None
+        if self.keep:
+            memory = np.zeros(len(turn), self.remembers) if turn.memory is None else turn.memory
+        policies = np.empty((len(turn), turn.variant.facts.num_actions))
+        arrays = _Found(turn.states, turn.streams, policies, np.empty(len(turn)), np.empty(len(turn), np.int64), memory)
+        threads = min(int(self.threads), len(turn))
+        if threads <= 1:
+            self._search_all(turn, settings, arrays, acts)
+        else:
+            ends = [len(turn) * number // threads for number in range(threads + 1)]
+            shares = [arrays.part(slice(first, last)) for first, last in itertools.pairwise(ends)]
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(lambda share: self._search_all(turn, settings, share, acts), shares))
+        return arrays
+
+    def _search_all(self, turn: Turn, settings: _Settings, all_games: _Found, acts: bool) -> None:
+        """Search states one after another, with one tree. In place."""
+        game, facts = turn.game, turn.variant.facts
         search = compile_search(game, self.rollout)
-        settings = self._settings(game, facts)
         averaged = self.expect and settings.opponent_random and facts.simultaneous and facts.num_seats == 2
         worlds, chances = np.zeros(facts.num_actions + 1, game.state), np.zeros(facts.num_actions)
-        policies, totals, values = np.empty((len(turn), facts.num_actions)), np.zeros(facts.num_actions), np.empty(len(turn))
+        totals = np.zeros(facts.num_actions)
         tree = _new_tree(settings, facts)
-        while lacking := search(
-            turn.params, settings, turn.states, turn.streams, worlds, chances, averaged, tree, policies, totals, values
-        ):
-            tree = _grown(tree, lacking, settings)
+        for games in all_games.each() if self.keep else [all_games]:
+            if games.memory is not None:
+                kept = games.memory[0]
+                _recall(tree, kept["nodes"], kept["above"], kept["edges"], kept["count"])
+            found = games.policies, totals, games.values
+            while lacking := search(
+                turn.params, settings, games.states, games.streams, worlds, chances, averaged, tree, *found
+            ):
+                tree = _grown(tree, lacking, settings)
+            if acts:
+                games.actions[:] = draw_actions(games.streams, games.policies)
+            if acts and games.memory is not None:
+                kept["count"] = _retain(tree, games.actions[0], kept["nodes"], kept["above"], kept["edges"])
         if tree.runs["full"][0]:
             _tell_full(self.memory, int(tree.runs["nodes"][0]))
-        return policies, values
 
     def _settings(self, game: Game, facts: Facts) -> _Settings:
         regret = self.select == "regret"
         exploration = self.exploration if self.exploration is not None else (0.2 if regret else 1.4)
-        most_nodes, most_edges = _most(self.memory, int(self.simulations), game, facts)
+        most_nodes, most_edges = _most(self.memory, int(self.simulations), self.keep, game, facts)
         return _Settings(
             simulations=int(self.simulations),
             exploration=float(exploration),
             select=SELECTIONS.index(self.select),
             opponent_random=self.opponent == "random",
             expect=self.expect,
+            keep=self.keep,
             best=(self.final or ("mixed" if regret else "best")) == "best",
             span=max(float(facts.max_return - facts.min_return), 1e-9),
             seats=facts.num_seats,
@@ -770,7 +946,7 @@ class MCTS:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        return draw_actions(turn.streams, self.search(turn)[0])
+        return self._search(turn, acts=True).actions
 
 
 AGENTS = {"mcts": MCTS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from experiments.bench import BenchRow, Part, best_rate, best_seconds
 __all__ = ["PARTS"]
 
 BUDGET = 1000  # simulations a search
+THREADS = 2
 
 
 def _fatestones_games(quick: bool) -> Iterator[BenchRow]:
@@ -42,7 +44,10 @@ def _liars_dice_moves(quick: bool) -> Iterator[BenchRow]:
         if peer is None:
             yield BenchRow(name, ours, "/s", note="OpenSpiel is not installed")
         else:
-            yield BenchRow(name, ours, "/s", aim=3 * peer, peer=peer, peer_name="OpenSpiel C++ MCTSBot")
+            yield BenchRow(name, ours, "/s", aim=2 * peer, peer=peer, peer_name="OpenSpiel C++ MCTSBot")
+    together = dataclasses.replace(search, threads=THREADS)
+    rate = best_rate(lambda: together.act(Turn(variant, states, np.arange(len(states)), streams)), searches * BUDGET)
+    yield BenchRow(f"the same on {THREADS} threads", rate, "/s", peer=ours, peer_name="one thread")
 
 
 def _openspiel(num_dice: int, searches: int) -> float | None:
