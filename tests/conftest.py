@@ -51,6 +51,11 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", f"ignore:overflow encountered in scalar:RuntimeWarning:{module}")
 
 
+# Of processes that compile everything anew, to see that it is there and runs: machine code that is not optimised takes half as
+# long to make.
+COMPILES_SOON = {"NUMBA_OPT": "0"}
+
+
 @pytest.fixture
 def run_python(tmp_path):
     """Run Python code in a fresh process; returns what it printed, fails when it fails."""

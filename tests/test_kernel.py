@@ -11,7 +11,7 @@ from dice_envs import load
 from dice_envs.batch import compile_kernels
 from dice_envs.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
 from dice_envs.kernel import identity, kernel, package_stamp
-from tests.conftest import ROOT
+from tests.conftest import COMPILES_SOON, ROOT
 
 FIRST_BID = """
 import numpy as np
@@ -33,8 +33,8 @@ def copy_of_package(tmp_path):
 @pytest.mark.slow
 def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     """batch.py's loops are cached; the rules they call stand in another file. Editing that file must be noticed."""
-    run_python(FIRST_BID, copy_of_package)
-    before = run_python(FIRST_BID, copy_of_package)
+    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
+    before = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
     rewards, hits = before.rsplit(" ", 1)
     assert int(hits) > 0, "the second process should have found its kernels in the cache"
     rules = copy_of_package / "dice_envs" / "games" / "liars_dice.py"
@@ -42,7 +42,7 @@ def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     line = "caller if total >= quantity_of(params, bid) + 1 else _last_bidder(params, state)"
     assert line in text
     rules.write_text(text.replace(line, "caller if total < quantity_of(params, bid) + 1 else _last_bidder(params, state)"))
-    after, hits = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)
+    after, hits = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)
     assert eval(after) == [[-r for r in eval(rewards)[0]]], "the edited rule must be the one that runs"
     assert int(hits) == 0
 
@@ -71,14 +71,14 @@ def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_py
     (text,) = re.findall(r"```python\n(\"\"\"Pig.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
     rules = copy_of_package / "pig.py"
     rules.write_text(text)
-    before = run_python(OWN_GAME, copy_of_package).split()
-    again = run_python(OWN_GAME, copy_of_package).split()
+    before = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
+    again = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
     assert again[:2] == before[:2]
     assert int(again[2]) > 0, "the second process should have found its kernels in the cache"
     files = len(list((copy_of_package / "dice_envs").rglob("*.nbc")))
     assert "if face > 1:" in text
     rules.write_text(text.replace("if face > 1:", "if face > 0:"))
-    points, value, hits = run_python(OWN_GAME, copy_of_package).split()
+    points, value, hits = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
     assert int(points) > int(before[0]) + 50, "no roll ends the turn by the edited rule"
     assert value != before[1]
     assert hits == "0"
@@ -130,21 +130,21 @@ def _env():
 
 @pytest.mark.slow
 def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
-    expected = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)[0]
+    expected = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)[0]
     files = list(copy_of_package.rglob("*.nbc"))
     assert files
     for path in files:
         path.write_bytes(b"garbage")
-    assert run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)[0] == expected
+    assert run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)[0] == expected
 
 
 @pytest.mark.slow
 def test_stale_files_are_removed(copy_of_package, run_python):
-    run_python(FIRST_BID, copy_of_package)
+    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
     count = len(list(copy_of_package.rglob("*.nbc")))
     dice = copy_of_package / "dice_envs" / "dice.py"
     dice.write_text(dice.read_text() + "\n# an edit\n")
-    run_python(FIRST_BID, copy_of_package)
+    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
     assert len(list(copy_of_package.rglob("*.nbc"))) == count
 
 
@@ -283,7 +283,6 @@ def test_uniform_and_choice():
     assert choose_from_mask(streams[0], np.zeros(5, np.int8)) == -1
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_kernel_with_other_arguments_than_the_contracts_is_a_type_error(tmp_path, monkeypatch):
     api = pytest.importorskip("mypy.api")

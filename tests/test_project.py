@@ -13,7 +13,7 @@ import zipfile
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import COMPILES_SOON, ROOT
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +71,7 @@ def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
     subprocess.run(command, check=True, capture_output=True)
     hide = f"import sys; sys.path[:] = [{str(folder)!r}] + [p for p in sys.path if p not in ('', {str(ROOT)!r})]\n"
     code = hide + INSTALLED.format(folder=str(folder)) + "assert not [m for m in sys.modules if m.split('.')[0] == 'agents']"
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | COMPILES_SOON
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "0.409\n"
@@ -84,7 +84,7 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     python = tmp_path / "fresh" / "bin" / "python"
     install = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | COMPILES_SOON
     code = BEFORE_IMPORT + INSTALLED.format(folder=str(tmp_path / "fresh"))
     done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
@@ -246,10 +246,11 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
         "from experiments.arena import tournament\n"
         "print(tournament(dice_envs.configure('pig'), ['random', 'random'], 50, 1).win_rate)",
         tmp_path / "copy",
+        **COMPILES_SOON,
     )
     files = [f"tests/test_{name}.py" for name in ("conformance", "every_agent", "frames", "mcts")]
     command = [sys.executable, "-m", "pytest", "-q", "-x", *files, "-k", "pig and not torchrl and not videos"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "copy")}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "copy"), **COMPILES_SOON}
     done = subprocess.run(command, cwd=tmp_path / "copy", capture_output=True, text=True, timeout=500, env=environment)
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.search(r"(\d+) passed", done.stdout)
