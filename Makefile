@@ -29,17 +29,19 @@ EXAMPLE_VENV = $(VENV)$(strip $(foreach own,$(OWN_VENVS),$(if $(filter $(own)_%,
 example: $(EXAMPLE_VENV)/.installed
 	$(EXAMPLE_VENV)/bin/python -m experiments.examples.$(or $(NAME),$(error which example? NAME=, one of $(EXAMPLES))) $(ARGS)
 
-# Every agent in every game and option is played under bounds checks, by `make test-bounds`.
+# Every agent in every game and option is played under bounds checks, by `make test-bounds`. The tests of a file share kernels
+# and solutions, so that they are best left to one process.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto -m "not slow" --ignore=tests/test_every_agent.py
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" --ignore=tests/test_every_agent.py
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
 
-# With bounds checks kernels raise when they index outside an array. All fast tests but those of the tools around them.
+# With bounds checks kernels raise when they index outside an array. All fast tests but those of the tools around them, with
+# kernels that are optimised less and sooner compiled.
 TOOLS = cli kernel project train
 test-bounds: $(STAMP)
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m "not slow" $(TOOLS:%=--ignore=tests/test_%.py)
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" $(TOOLS:%=--ignore=tests/test_%.py)
 
 # Kernels as plain Python, with fewer games and simulations (`scaled` in tests/conftest.py).
 INTERPRETED = conformance every_agent mcts golden

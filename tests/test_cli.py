@@ -196,6 +196,7 @@ def test_play_hides_the_others_dice():
     assert result.exit_code == 130
 
 
+@pytest.mark.slow
 def test_play_gives_hints():
     """In a game of two one-die hands the best first bid is one's own face."""
     result = run("play", "liars_dice", "random", "-o", "num_dice=1", "--seed", 3, "--seat", 0, input="?\n?\nq\n")

@@ -34,6 +34,11 @@ from tests.conftest import ROOT, scaled
 from tests.variants import IDS, VARIANTS
 
 every_variant = pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+default_variants_first = pytest.mark.parametrize(  # the others are among the slow tests
+    ("name", "options"),
+    [pytest.param(name, options, marks=[pytest.mark.slow] if options else []) for name, options in VARIANTS],
+    ids=IDS,
+)
 every_game = pytest.mark.parametrize("name", names())
 
 
@@ -248,7 +253,7 @@ def differ(one, other):
     return chi2.sf(((table - expected) ** 2 / expected).sum(), max(table.shape[1] - 1, 1)) if table.shape[1] > 1 else 1.0
 
 
-@every_variant
+@default_variants_first
 def test_states_drawn_again_are_distributed_as_the_true_ones(name, options):
     """Each hidden entry of the state goes with every two others as it truly does, what is public included."""
     variant = configure(name, **options)

@@ -61,6 +61,7 @@ def test_every_game_can_be_searched(game):
     assert (turn.legal[np.arange(3), actions] == 1).all()
 
 
+@pytest.mark.slow
 def test_a_search_depends_on_its_own_stream_alone():
     together = agents.make("mcts:50,select=regret").probabilities(turn_of("fatestones", 20))
     batch = Batch("fatestones", 20, 1)

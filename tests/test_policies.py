@@ -372,6 +372,7 @@ def small():
     return variant, solve(variant, 1e-6)
 
 
+@pytest.mark.slow
 def test_positions_are_the_solutions(small):
     variant, solution = small
     positions = Positions(variant, solution, seed=1)
@@ -396,6 +397,7 @@ def test_positions_are_the_solutions(small):
     assert met > 1000
 
 
+@pytest.mark.slow
 def test_a_network_learns_the_solution(small):
     variant, solution = small
     learner, losses = Learner(variant, Settings((32,), steps=250, rate=3e-2), seed=1), []
@@ -406,7 +408,8 @@ def test_a_network_learns_the_solution(small):
     assert measure(variant, Learner(variant, Settings((32,)), seed=1).policy()).score < 0.5
 
 
-@pytest.mark.parametrize("memoryless", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("memoryless", [False, True])
 def test_distill_saves_what_it_measured(memoryless, tmp_path):
     option = [f"{name}={value}" for name, value in ONE.items()]
     out, json_path = tmp_path / "policy.npz", tmp_path / "about.json"

@@ -85,6 +85,7 @@ def test_a_measurement_is_the_same_wherever_its_repeats_are_made():
     assert "mean of 10 runs" in here.measures[0].note
 
 
+@pytest.mark.slow
 def test_a_solution_is_the_same_wherever_its_rounds_are_solved(tmp_path):
     """The precision is one for which some rounds are gone back to."""
     variant = configure("liars_dice", num_dice=3)
