@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -102,7 +104,8 @@ def games() -> None:
     for name in names():
         game = load(name)
         _print_heading(name, game.title)
-        console.print((game.options.__doc__ or "").partition("Attributes:")[2].rstrip().lstrip("\n"))
+        _, _, options = inspect.cleandoc(game.options.__doc__ or "").partition("Attributes:\n")
+        console.print(textwrap.indent(options, "    "))
         console.print(Text.assemble("\n  ", ("observation", "bold"), ", with the default options: entries, block, meaning"))
         console.print("\n".join(f"    {line}" for line in layout(game).splitlines()))
 
@@ -141,7 +144,7 @@ def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> Non
     _print_heading(heading, title)
     for name, factory in factories.items():
         console.print(Text.assemble("\n  ", (name, "bold")))
-        console.print(f"    {(factory.__doc__ or '').strip()}")
+        console.print(textwrap.indent(inspect.cleandoc(factory.__doc__ or ""), "    "))
 
 
 def _print_heading(name: str, title: str) -> None:
@@ -452,7 +455,7 @@ def soak(
     """Play every game with random options through every interface, and check at every move what they promise.
 
     Some callers do what they must not. What is wrong is listed with the options and the seed, and the command then fails.
-    JSON: {"seed", "moves", "seconds", "memory": [bytes after each round], "rows": [{"game", "interface", "moves", "games",
+    JSON: {"seed", "moves", "seconds", "memory": bytes after each round, "rows": [{"game", "interface", "moves", "games",
     "variants", "faults"}]}.
 
     Example: soak --moves 1000000000 --seed 1

@@ -36,9 +36,9 @@ def main(
 
     Every round is solved alone, to bounds that exact best responses certify, and kept for the agent `nash`. With --ray the
     rounds are shared out on a cluster, and come out the same.
-    JSON: {"value", "lower", "upper", "exploitability", "nash_conv", "seconds", "rounds": [{"dice": [a, b], "value",
-    "lower", "upper", "iterations", "seconds"}]}. A round's figures are its starter's chance to win it, the whole's the
-    starter's expected return in a single round, its chance to win a game of elimination.
+    JSON: {"value", "lower", "upper", "exploitability", "nash_conv", "seconds", "rounds": [{"dice", "value", "lower", "upper",
+    "iterations", "seconds"}]}. A round's dice are those of its starter and of the other, its figures the starter's chance to
+    win it; the whole's are the starter's expected return in a single round, its chance to win a game of elimination.
 
     Example: solve liars_dice -o num_dice=3 --precision 1e-5
     """
