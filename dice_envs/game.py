@@ -480,6 +480,7 @@ def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name or not text:
             raise ValueError(f"an option is written KEY=VALUE, not {shown(pair)}")
+        name = " ".join(name.split())  # in one line, for messages
         key = name.replace("-", "_")
         options[key] = text if key in texts else _value_of(name, text)
     return options
