@@ -7,6 +7,7 @@ done where, when, or how often makes no difference to what it gives, so neither 
 from __future__ import annotations
 
 import contextlib
+import io
 import json as json_module
 import logging
 import re
@@ -111,8 +112,10 @@ class Kept:
                 self.open()
             for each, found in self._waiting.items():
                 if isinstance(found, np.ndarray):
-                    with atomic(self.folder / f"{each}.npy") as temporary, temporary.open("wb") as file:
-                        np.save(file, found, allow_pickle=False)
+                    content = io.BytesIO()  # not straight into a file: NumPy does not notice a full disk
+                    np.save(content, found, allow_pickle=False)
+                    with atomic(self.folder / f"{each}.npy") as temporary:
+                        temporary.write_bytes(content.getbuffer())
                 else:
                     write_text(self.folder / f"{each}.json", json_module.dumps(found))
             self._waiting = {}

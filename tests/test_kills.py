@@ -22,6 +22,7 @@ from tests.test_train import ending as ending_of_training
 
 KILLS = int(os.environ.get("KILLS", "4"))
 SEED = 1
+ROOM = 500  # bytes that are left in any case, for the line that says what is wrong
 SECONDS = {"seconds": 0}
 
 
@@ -92,7 +93,7 @@ def drawn(rng, whole):
     if way == MOMENT:
         return Death(way, rng.randrange(int(1000 * whole.seconds) + 1))
     if way == FULL:
-        return Death(way, int(whole.largest ** rng.uniform(0.2, 1)))  # small limits as likely as large ones
+        return Death(way, int(ROOM * (whole.largest / ROOM) ** rng.random()))  # small limits as likely as large ones
     return Death(way, rng.randint(1, whole.counts[REMOVING if way == REMOVING else BEFORE]))
 
 
