@@ -16,7 +16,7 @@ import pkgutil
 from typing import Any
 
 from dice_envs.agent import Agent
-from dice_envs.game import MAX_SHOWN, load, parse_options, shown
+from dice_envs.game import load, parse_options, shown
 
 __all__ = ["factories", "for_game", "games_of", "make"]
 
@@ -77,5 +77,5 @@ def make(spec: str) -> Agent:
     try:
         agent: Agent = factory(**parameters)
     except TypeError as problem:
-        raise ValueError(f"{spec[:MAX_SHOWN]}: {problem}; {name} takes: {', '.join(fields) or 'no parameters'}") from None
+        raise ValueError(f"{shown(spec)}: {problem}; {name} takes: {', '.join(fields) or 'no parameters'}") from None
     return agent

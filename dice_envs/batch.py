@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from dice_envs.dice import choose_from_mask, new_streams, next_u64, uniform
-from dice_envs.game import OVER, Game, Variant, check_range, check_seed, configure
+from dice_envs.game import MAX_SHOWN, OVER, Game, Variant, check_range, check_seed, configure, shown
 from dice_envs.kernel import kernel
 from dice_envs.state import clear_rewards, end_game
 
@@ -244,10 +244,10 @@ class Batch:
     def _checked(self, index: np.ndarray | None) -> np.ndarray:
         if index is None:
             return self._all
-        array = np.asarray(index)
+        array = as_array("index", index)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise ValueError(f"index must be a list of games, not {array.dtype} of shape {array.shape}")
-        array = array.astype(np.int64)
+        array = array.astype(np.int64) if array.size else np.zeros(0, np.int64)  # an empty list may be of any kind
         if len(array) and not 0 <= array.min() <= array.max() < self.num_games:
             raise ValueError(f"index must name games from 0 to {self.num_games - 1}, not {array.min()} to {array.max()}")
         if len(np.unique(array)) < len(array):
@@ -267,7 +267,7 @@ class Batch:
             ValueError: `seats` are not n seats of the game.
         """
         facts = self.variant.facts
-        seats = np.maximum(self.states["seat"], 0) if seats is None else np.asarray(seats)
+        seats = np.maximum(self.states["seat"], 0) if seats is None else as_array("seats", seats)
         if seats.shape != (self.num_games,) or seats.dtype.kind not in "iu":
             raise ValueError(f"seats must be {self.num_games} integers, not {seats.dtype} of shape {seats.shape}")
         if not 0 <= seats.min() <= seats.max() < facts.num_seats:
@@ -302,12 +302,21 @@ def illegal_error(variant: Variant, state: Any, game: int, action: int) -> Illeg
     return IllegalActionError(f"game {game}: {explain_illegal(variant, state, action)}")
 
 
+def as_array(name: str, value: Any) -> np.ndarray:
+    """The value as an array. ValueError, which names it, if it is none: a list of lists that differ in length, say."""
+    try:
+        return np.asarray(value)
+    except Exception as problem:  # what it holds may turn itself into an array, or fail to
+        reason = " ".join(str(problem).split())[:MAX_SHOWN] or type(problem).__name__
+        raise ValueError(f"{name} must be an array, not {shown(value)}: {reason}") from None
+
+
 def as_actions(actions: Any, count: int) -> np.ndarray:
     """The actions as (count,) int64. IllegalActionError if they are not `count` integers."""
     try:
-        array = np.asarray(actions)
+        array = as_array("actions", actions)
     except ValueError as problem:
-        raise IllegalActionError(f"actions must be an array of {count} integers: {problem}") from None
+        raise IllegalActionError(str(problem)) from None
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise IllegalActionError(
             f"actions must be {count} integers, one for each game, not {array.dtype} of shape {array.shape}"
@@ -353,10 +362,10 @@ def explain_illegal(variant: Variant, state: Any, action: int) -> str:
         return "the game is over; reset it to play on"
     count = variant.facts.num_actions
     if not 0 <= action < count:
-        return f"action {action} does not exist; actions are 0 to {count - 1}"
+        return f"action {shown(action)} does not exist; actions are 0 to {count - 1}"
     mask = np.zeros(count, np.int8)
     variant.game.legal(variant.params, state, mask)
     legal = np.flatnonzero(mask)
-    shown = ", ".join(f"{a} ({variant.describe_action(int(a))})" for a in legal[:3])
+    examples = ", ".join(f"{a} ({variant.describe_action(int(a))})" for a in legal[:3])
     more = f" and {len(legal) - 3} more" if len(legal) > 3 else ""
-    return f"action {action} ({variant.describe_action(action)}) is not legal now; legal: {shown}{more}"
+    return f"action {action} ({variant.describe_action(action)}) is not legal now; legal: {examples}{more}"

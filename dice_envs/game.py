@@ -347,11 +347,13 @@ class _Short(reprlib.Repr):
 
 
 def shown(value: Any, most: int = MAX_SHOWN) -> str:
-    """The value as messages repeat it: its repr, cut to `most` characters; a long one with its length. Never raises."""
+    """The value as messages repeat it: its repr in one line, cut to `most` characters, and its length. Never raises."""
     try:
         text = _Short(most).repr(value)
     except Exception:  # the repr of a caller's own class may raise anything
         text = f"<{type(value).__name__}>"
+    if len(text.splitlines()) > 1:  # of an array
+        text = " ".join(text.split())
     if len(text) > most:
         text = f"{text[: most - 1]}…"
     if "…" in text and isinstance(value, (str, list, tuple)) and len(value) > MAX_ENTRIES:
@@ -478,6 +480,7 @@ def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name or not text:
             raise ValueError(f"an option is written KEY=VALUE, not {shown(pair)}")
+        name = " ".join(name.split())  # in one line, for messages
         key = name.replace("-", "_")
         options[key] = text if key in texts else _value_of(name, text)
     return options

@@ -16,7 +16,6 @@ import functools
 import hashlib
 import os
 import sys
-import tempfile
 import types
 import warnings
 from collections.abc import Callable
@@ -25,6 +24,8 @@ from typing import Any, TypeVar, overload
 
 import numba
 import numpy as np
+
+from dice_envs.files import OLD, atomic, remove_left_overs
 
 __all__ = ["identity", "is_kernel", "kernel", "makes_arrays", "package_stamp"]
 
@@ -144,10 +145,9 @@ class _KernelCache(_Cache):
         try:
             payload = dumps(self._impl.reduce(data))
             self._folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=self.prefix, suffix=".tmp")
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(payload)
-            os.replace(temporary, target)
+            with atomic(target) as temporary:
+                temporary.write_bytes(payload)
+            remove_left_overs(self._folder, older_than=OLD)
             for old in self._folder.glob(f"{self.prefix}-*.nbc"):
                 if not old.name.startswith(f"{self.prefix}-{self._stamp}-"):
                     old.unlink(missing_ok=True)

@@ -26,6 +26,7 @@ from dice_envs.batch import (
     IllegalAction,
     IllegalActionError,
     as_actions,
+    as_array,
     explain_illegal,
     forfeit,
     illegal_error,
@@ -42,6 +43,7 @@ from dice_envs.game import (
     check_range,
     check_reset_options,
     check_seed,
+    is_list,
     shown,
     single_seat,
 )
@@ -660,7 +662,11 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         if not self._playing:
             raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
         try:
-            done = self.games.advance(np.asarray(action).reshape(-1), np.zeros(1, bool), restart=False)
+            actions = as_array("action", action).reshape(-1)
+        except ValueError as problem:
+            raise IllegalActionError(str(problem)) from None
+        try:
+            done = self.games.advance(actions, np.zeros(1, bool), restart=False)
         except IllegalActionError as problem:
             raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
         self._playing = not done.ended[0]
@@ -742,7 +748,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         arrange = dict(options or {})
         index = self._all
         if "reset_mask" in arrange:
-            mask = np.asarray(arrange.pop("reset_mask"))
+            mask = as_array("reset_mask", arrange.pop("reset_mask"))
             if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
                 raise ValueError(f"reset_mask must be ({self.num_envs},) bool with some True, not {mask.dtype} {mask.shape}")
             index = self._all[mask]
@@ -761,7 +767,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if seed is None or isinstance(seed, (int, np.integer)):
             check_seed(seed)
             return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
-        if not isinstance(seed, (list, tuple, np.ndarray)) or len(seed) != self.num_envs:
+        if not is_list(seed) or len(seed) != self.num_envs:
             raise ValueError(f"seed must be a non-negative whole number, {self.num_envs} of them, or None, not {shown(seed)}")
         return list(seed)
 

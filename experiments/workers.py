@@ -7,8 +7,10 @@ done where, when, or how often makes no difference to what it gives, so neither 
 from __future__ import annotations
 
 import contextlib
+import io
 import json as json_module
 import logging
+import re
 import shutil
 import socket
 import time
@@ -30,6 +32,7 @@ __all__ = ["HERE", "Done", "Kept", "OnRay", "Workers", "kept_beside", "on_ray", 
 Done = Callable[[Any], Any]  # told how much of the work has been done since it was told last
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # what the parts in a folder are of
+PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.(npy|json)")
 MOST_RETRIES = 20  # of a part whose worker has died, before the part is thought to be what kills them
 
 
@@ -64,26 +67,40 @@ class Kept:
         self._lock.enter_context(only_process(self.folder, "--json"))
         remove_left_overs(self.folder)
         if not (self.folder / PLAN).exists():
+            self._remove_parts()  # nobody knows of what
             write_text(self.folder / PLAN, json_module.dumps({**self._plan, "seed": self.seed}))
         self._is_open = True
 
     def close(self, remove: bool) -> None:
         """Let others in; and remove what is kept."""
+        if remove and self._is_open:
+            with contextlib.suppress(OSError):  # what cannot be removed stays
+                self._remove_parts()
+                (self.folder / PLAN).unlink()  # as long as there are parts, it is there: they are not another run's
         self._lock.close()
         if remove and self._is_open:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _remove_parts(self) -> None:
+        for path in self.folder.iterdir():
+            if PART.fullmatch(path.name):
+                path.unlink()
 
     def of_next_run(self, parts: int) -> tuple[dict[int, Any], Callable[[int, Any], None]]:
         """The parts of the computation's next run that are there, by their numbers; and what keeps one."""
         name = f"{self._runs:03}"
         self._runs += 1
         there = {}
-        for number in range(parts):
+        for number in range(parts if self._is_open else 0):
             file = self.folder / f"{name}_{number:06}"
-            with contextlib.suppress(OSError, ValueError):  # not there, or damaged: it is done again
+            with contextlib.suppress(Exception):  # not there, or damaged, which shows in many ways: it is done again
                 array = file.with_suffix(".npy")
                 text = file.with_suffix(".json")
-                there[number] = np.load(array, allow_pickle=False) if array.exists() else json_module.loads(text.read_text())
+                if array.exists():
+                    with array.open("rb") as stream:
+                        there[number] = np.lib.format.read_array(stream, allow_pickle=False)
+                else:
+                    there[number] = json_module.loads(text.read_text())
         return there, lambda number, result: self._keep(f"{name}_{number:06}", result)
 
     def _keep(self, name: str, result: Any) -> None:
@@ -95,8 +112,10 @@ class Kept:
                 self.open()
             for each, found in self._waiting.items():
                 if isinstance(found, np.ndarray):
-                    with atomic(self.folder / f"{each}.npy") as temporary, temporary.open("wb") as file:
-                        np.save(file, found, allow_pickle=False)
+                    content = io.BytesIO()  # not straight into a file: NumPy does not notice a full disk
+                    np.save(content, found, allow_pickle=False)
+                    with atomic(self.folder / f"{each}.npy") as temporary:
+                        temporary.write_bytes(content.getbuffer())
                 else:
                     write_text(self.folder / f"{each}.json", json_module.dumps(found))
             self._waiting = {}

@@ -32,8 +32,11 @@ def own_cache(tmp_path_factory):
         yield
 
 
+# FUZZ=100 in the environment tries a hundred times as many examples.
+FUZZ = int(os.environ.get("FUZZ", "1"))
+EXAMPLES = scaled(40, 5) * FUZZ
 # Machines are shared and noisy, and the first example compiles kernels: no test has a deadline.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=scaled(40, 5))
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=EXAMPLES)
 # In CI every run tries the same examples; elsewhere each run tries new ones.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")

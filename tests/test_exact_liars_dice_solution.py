@@ -1,6 +1,7 @@
 """Liar's Dice solved: known values, certificates, what is kept, and a plain program that agrees."""
 
 import json
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -235,6 +236,41 @@ def test_a_worse_result_does_not_take_the_place_of_a_better_one():
     assert solve(variant, 1e-1).exploitability > better.exploitability
     again = solve(variant, 1e-3, resume=True)
     assert again.bounds == better.bounds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone_back", [0, 1])
+def test_a_game_that_is_stopped_ends_the_same(folder, gone_back):
+    """Before or after the first round that is gone back to, which the precision is chosen for."""
+    variant = configure("liars_dice", num_dice=3)
+    finished = []
+
+    def stop(progress):
+        finished.append(progress.finished)
+        if sum(finished) == len(rounds_of(variant.options)) + gone_back:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        solve(variant, 1e-3, folder=folder / "stopped", done=stop)
+    again = solve(variant, 1e-3, folder=folder / "stopped", resume=True)
+    whole = solve(variant, 1e-3, folder=folder / "whole")
+    for dice, found in whole.rounds.items():
+        np.testing.assert_array_equal(found.numbers, again.rounds[dice].numbers)
+        assert (found.bounds, found.iterations, found.widths) == (
+            again.rounds[dice].bounds, again.rounds[dice].iterations, again.rounds[dice].widths,
+        )  # fmt: skip
+
+
+def test_what_a_kill_has_left_is_removed(folder):
+    variant = configure("liars_dice", num_dice=1)
+    solve(variant, 1e-3, folder=folder)
+    (path,) = folder.rglob("*.npz")
+    old, fresh = path.with_name(".1-1.npz.abcd_123.tmp"), path.with_name(".1-1.npz.abcd_124.tmp")
+    for left_over in (old, fresh):
+        left_over.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    solve(variant, 1e-3, folder=folder, resume=True)
+    assert sorted(path.parent.iterdir()) == sorted([fresh, path])
 
 
 def test_out_of_time():

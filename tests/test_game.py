@@ -123,6 +123,7 @@ def test_shown():
         ([TOO_LONG_TO_PRINT], "[a number of about 5,001 digits]"),
         (Unprintable(), "Unprintable"),
         (np.zeros(10**6), "array([0., 0., 0."),
+        (np.zeros((2, 2)), "array([[0., 0.], [0., 0.]])"),
     ):
         assert text in shown(value)
         assert len(shown(value)) <= MAX_SHOWN + 40

@@ -381,27 +381,6 @@ def wait_for_a_checkpoint(process, folder, since=0):
 
 
 @pytest.mark.slow
-def test_real_processes_killed_at_random_moments_end_as_if_never_killed(tmp_path):
-    changes = {"steps": 150 * 512, "checkpoint_every": 5, "snapshot_every": 7}
-    whole = in_a_process(tmp_path / "whole", **changes)
-    assert whole.wait(timeout=240) == 0, whole.stderr.read()
-    folder = tmp_path / "run"
-    kills = 0
-    for _ in range(4):
-        started = time.time_ns()
-        process = in_a_process(folder, **changes)
-        if wait_for_a_checkpoint(process, folder, started):
-            time.sleep(random.uniform(0.0, 1.5))
-            process.kill()
-            kills += process.wait(timeout=60) == -signal.SIGKILL
-    assert kills >= 2
-    process = in_a_process(folder, **changes)
-    assert process.wait(timeout=240) == 0, process.stderr.read()
-    assert ending(folder) == ending(tmp_path / "whole")
-    assert not list(folder.glob(".*.tmp"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_real_signal_stops_a_real_process(tmp_path, number, status):
     process = in_a_process(tmp_path, steps=10**9)

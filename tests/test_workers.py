@@ -2,9 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -21,7 +18,6 @@ from experiments.arena import GAMES_ASKED, GAMES_AT_ONCE, play_table
 from experiments.presets import PRESETS
 from experiments.sweep import parse_settings
 from experiments.workers import HERE, Workers, kept_beside, on_ray
-from tests.conftest import ROOT
 
 ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--games", "1500", "--seed", "3"]
 
@@ -159,6 +155,36 @@ def test_a_damaged_part_is_done_again(tmp_path, at_once):
         assert sorted(kept.of_next_run(5)[0]) == [0]
 
 
+def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
+    """As versions left them that were killed while they removed parts."""
+    file = tmp_path / "out.json"
+    stopped(file)
+    (tmp_path / "out.json.parts" / workers.PLAN).unlink()
+    with kept_beside(file, False, {"of": "other numbers"}, 8) as kept:
+        assert kept.of_next_run(5)[0] == {}
+    stopped(file, after=1)
+    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
+        assert sorted(kept.of_next_run(5)[0]) == [0]
+
+
+def test_as_long_as_there_are_parts_there_is_a_plan(tmp_path, at_once, monkeypatch):
+    """Wherever a kill interrupts their removal."""
+    unlink, seen = os.unlink, []
+
+    def look(path, **kwargs):
+        names = {each.name for each in (tmp_path / "out.json.parts").iterdir()}
+        seen.append((any(name[0] == "0" for name in names), workers.PLAN in names))
+        unlink(path, **kwargs)
+
+    file = tmp_path / "out.json"
+    stopped(file)
+    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
+        Workers(kept).run(numbered, (10,), [(number,) for number in range(5)])
+        monkeypatch.setattr(os, "unlink", look)
+    assert (True, True) in seen
+    assert (True, False) not in seen
+
+
 @pytest.mark.parametrize(
     ("resume", "what", "seed", "message"),
     [
@@ -181,32 +207,6 @@ def test_where_nothing_can_be_kept_the_work_goes_on(tmp_path, at_once, capsys):
     with kept_beside(tmp_path / "out.json", False, {}, 1) as kept:
         assert Workers(kept).run(numbered, (0,), [(2,), (4,)]) == [{"number": 2}, {"number": 4}]
     assert capsys.readouterr().out.count("finished parts are not kept") == 1
-
-
-@pytest.mark.slow
-def test_an_arena_that_is_killed_goes_on_and_ends_the_same(tmp_path):
-    run = CliRunner()
-    assert run.invoke(app, [*ARENA, "--json", str(tmp_path / "whole.json")]).exit_code == 0
-    file = tmp_path / "killed.json"
-    program = "import experiments.workers as w; w.KEEP_AFTER = 0.0; from experiments.__main__ import app; app()"
-    command = [sys.executable, "-c", program, *ARENA, "--json", str(file)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    kills = 0
-    for _ in range(20):
-        process = subprocess.Popen([*command, *(["--resume"] if kills else [])], env=env, cwd=tmp_path)
-        parts = file.with_name("killed.json.parts")
-        before = len(list(parts.glob("0*")))
-        while process.poll() is None and len(list(parts.glob("0*"))) <= before:
-            time.sleep(0.02)
-        if process.poll() is not None:
-            break
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
-    assert kills >= 3
-    assert process.returncode == 0
-    assert file.read_bytes() == (tmp_path / "whole.json").read_bytes()
-    assert not parts.exists()
 
 
 # --- on Ray -----------------------------------------------------------------------------------------------------------

@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
-import tempfile
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +19,7 @@ from dice_envs.exact.liars_dice import Stage, record_response
 from dice_envs.exact.liars_dice_solution import cache_folder
 from dice_envs.exact.liars_dice_tree import hands_of
 from dice_envs.exact.liars_dice_walk import CALL, ROWS_AT_ONCE, Round, Tabled, source_of
+from dice_envs.files import atomic
 from dice_envs.game import Variant
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.kernel import kernel
@@ -305,15 +302,8 @@ def _keep(found: Responses, path: Path) -> None:
     """Write the file, whole or not at all."""
     arrays = {"wins": found.wins, **found.book._asdict()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, checksum=np.array(_checksum(arrays)), **arrays)
-        Path(temporary).chmod(0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, checksum=np.array(_checksum(arrays)), **arrays)
 
 
 def _kept(variant: Variant, responses: int, path: Path) -> Responses | None:
@@ -322,7 +312,7 @@ def _kept(variant: Variant, responses: int, path: Path) -> Responses | None:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in ("wins", *Book._fields)}
             checksum = str(file["checksum"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error):
+    except Exception:  # damage shows in zipfile, zlib, NumPy or Python's parser, each in its own way
         return None
     if checksum != _checksum(arrays) or arrays["wins"].shape != (responses,):
         return None

@@ -11,10 +11,7 @@ import dataclasses
 import functools
 import hashlib
 import os
-import tempfile
 import time
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -25,6 +22,7 @@ import platformdirs
 from dice_envs.exact.liars_dice_programme import MOST_NUMBERS, solve_exactly
 from dice_envs.exact.liars_dice_round import Bounds, RoundSolver, Walker, memory_of, quantised, strategy_at
 from dice_envs.exact.liars_dice_tree import LEAF, Tree
+from dice_envs.files import OLD, atomic, remove_left_overs
 from dice_envs.game import Variant, check_range
 from dice_envs.games.liars_dice import MAX_DICE, NO_BID, face_of, matching, quantity_of
 from dice_envs.kernel import kernel
@@ -151,6 +149,7 @@ class SolvedRound:
         value: the starter's chance to win if both play the strategies.
         iterations: made to find them; 0 for a linear programme.
         seconds: taken to find them.
+        widths: that were wanted of the bounds, one after another: what is found depends on all of them.
     """
 
     tree: Tree
@@ -159,12 +158,21 @@ class SolvedRound:
     value: float
     iterations: int
     seconds: float
+    widths: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, tree: Tree, numbers: np.ndarray, iterations: int, seconds: float, threads: int = 1) -> SolvedRound:
+    def of(
+        cls,
+        tree: Tree,
+        numbers: np.ndarray,
+        iterations: int,
+        seconds: float,
+        threads: int = 1,
+        widths: Sequence[float] = (),
+    ) -> SolvedRound:
         """The round with its certificate."""
         walker = Walker(tree, numbers, threads)
-        return cls(tree, numbers, walker.bounds(), walker.value(), iterations, seconds)
+        return cls(tree, numbers, walker.bounds(), walker.value(), iterations, seconds, tuple(widths))
 
 
 class Progress(NamedTuple):
@@ -224,21 +232,15 @@ def _keep(solved: SolvedRound, folder: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if _width_kept(path) < solved.bounds.width:
         return
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(
-                stream,
-                numbers=solved.numbers,
-                iterations=solved.iterations,
-                seconds=solved.seconds,
-                width=solved.bounds.width,
-            )
-        Path(temporary).chmod(0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(
+            stream,
+            numbers=solved.numbers,
+            iterations=solved.iterations,
+            seconds=solved.seconds,
+            width=solved.bounds.width,
+            widths=solved.widths,
+        )
 
 
 def _width_kept(path: Path) -> float:
@@ -246,11 +248,8 @@ def _width_kept(path: Path) -> float:
     try:
         with np.load(path, allow_pickle=False) as file:
             return float(file["width"])
-    except _UNREADABLE:
+    except Exception:  # not there; or damage, which shows in zipfile, zlib, NumPy or Python's parser, each in its own way
         return float("inf")
-
-
-_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
 def _kept(tree: Tree, folder: Path, threads: int) -> SolvedRound | None:
@@ -259,13 +258,16 @@ def _kept(tree: Tree, folder: Path, threads: int) -> SolvedRound | None:
     try:
         with np.load(path, allow_pickle=False) as file:
             numbers, iterations, seconds = file["numbers"], int(file["iterations"]), float(file["seconds"])
-    except _UNREADABLE:
+            widths = [float(width) for width in file["widths"]] if "widths" in file.files else []  # earlier versions have none
+    except Exception:  # as above
         return None
     if numbers.shape != (tree.kinds.size[0],) or numbers.dtype not in (np.uint16, np.float32, np.float64):
         return None
     if not np.isfinite(numbers).all() or numbers.min(initial=0) < 0:
         return None
-    return SolvedRound.of(tree, numbers, iterations, seconds, threads)
+    solved = SolvedRound.of(tree, numbers, iterations, seconds, threads)
+    reached = tuple(width for width in widths if width >= solved.bounds.width)
+    return dataclasses.replace(solved, widths=reached)
 
 
 # --- solving ----------------------------------------------------------------------------------------------------------
@@ -282,7 +284,7 @@ class _Job:
         self.size = int(self.tree.kinds.size[0])
         self.threads = threads if self.size >= THREADS_FROM else 1
         self.wanted = 1.0
-        self.widths: list[float] = []  # that were wanted of it elsewhere so far
+        self.widths: list[float] = []  # that were wanted of it so far
         self.solved: SolvedRound | None = None
         self._solver: RoundSolver | None = None
         self._seconds = 0.0
@@ -297,16 +299,26 @@ class _Job:
         return self.solved is not None and self.solved.bounds.width <= self.wanted
 
     def work(self, deadline: float, report: Callable[[int, float], Any]) -> None:
-        """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic."""
+        """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
+
+        One that was kept is solved anew by way of all that was wanted of it, to end as if it had never been left.
+        """
         start = time.monotonic()
-        before, self._seconds = self._seconds, self._seconds
         if self.is_exact:
             numbers = solve_exactly(self.tree)
             self.solved = SolvedRound.of(self.tree, numbers, 0, time.monotonic() - start)
             return
         if self._solver is None:
-            self._solver = RoundSolver(self.tree, self.threads)
-        solver = self._solver
+            self._solver, last = RoundSolver(self.tree, self.threads), self.wanted
+            for width in self.widths:
+                self.wanted = width
+                self._iterate(self._solver, deadline, report)
+            self.wanted = last
+        self.widths.append(self.wanted)
+        self._iterate(self._solver, deadline, report)
+
+    def _iterate(self, solver: RoundSolver, deadline: float, report: Callable[[int, float], Any]) -> None:
+        start, before = time.monotonic(), self._seconds
         check = solver.iterations + FIRST_CHECK
         while True:
             while solver.iterations < check:
@@ -328,10 +340,10 @@ class _Job:
     def _store(self, solver: RoundSolver) -> None:
         """Hold the strategies in two bytes a number where their certificate stays as good as wanted."""
         narrow = quantised(self.tree, solver.averages)
-        self.solved = SolvedRound.of(self.tree, narrow, solver.iterations, self._seconds, self.threads)
+        self.solved = SolvedRound.of(self.tree, narrow, solver.iterations, self._seconds, self.threads, self.widths)
         if not self.is_done:
             numbers = solver.averages.copy()
-            self.solved = SolvedRound.of(self.tree, numbers, solver.iterations, self._seconds, self.threads)
+            self.solved = SolvedRound.of(self.tree, numbers, solver.iterations, self._seconds, self.threads, self.widths)
 
 
 def solve_round(
@@ -438,6 +450,10 @@ def solve(
         job.wanted = wanted[dice]
         if resume:
             job.solved = _kept(job.tree, folder, job.threads)
+            job.widths = list(job.solved.widths) if job.solved else []
+    for rules in {_file_of(job.tree, folder).parent for job in jobs.values()}:
+        if rules.is_dir():
+            remove_left_overs(rules, older_than=OLD)
     sizes = np.cumsum([job.size for job in jobs.values()])
     if elsewhere is not None:
         _finish_elsewhere(variant, jobs, folder, done, elsewhere)
@@ -496,7 +512,8 @@ def _finish_elsewhere(
         dice, left = waiting[number], left - 1
         job = jobs[dice]
         before = job.solved
-        job.solved = SolvedRound.of(job.tree, np.array(numbers), iterations, seconds, job.threads)  # theirs may be read-only
+        numbers = np.array(numbers)  # theirs may be read-only
+        job.solved = SolvedRound.of(job.tree, numbers, iterations, seconds, job.threads, job.widths)
         _take(job, before, folder)
         _tell(dice, job, left, done)
 

@@ -60,10 +60,10 @@ def main(
             with progress("hands", comb(bag, hand)) as done:
                 sums = workers.run(solve_part, (variant,), parts, [last - first for first, last in parts], done)
             result = add_up(sums)
-    seconds = time.perf_counter() - start
-    console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:")
-    console.print(f"  best response to random  {result.best_response:+.6f} ± {result.best_response_error:.6f}")
-    console.print(f"  Nash against random      {result.nash:+.6f} ± {result.nash_error:.6f}")
-    console.print(f"  mean |value|, Nash both  {result.unfairness:+.6f}")
-    console.print(f"  most left from Nash      {result.gap:.1e} at any position")
-    write_json(json, {**dataclasses.asdict(result), "seconds": seconds, "seed": seed if draws else None})
+        seconds = time.perf_counter() - start
+        console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:")
+        console.print(f"  best response to random  {result.best_response:+.6f} ± {result.best_response_error:.6f}")
+        console.print(f"  Nash against random      {result.nash:+.6f} ± {result.nash_error:.6f}")
+        console.print(f"  mean |value|, Nash both  {result.unfairness:+.6f}")
+        console.print(f"  most left from Nash      {result.gap:.1e} at any position")
+        write_json(json, {**dataclasses.asdict(result), "seconds": seconds, "seed": seed if draws else None})

@@ -1,0 +1,188 @@
+"""Many at once, in processes and threads: all get what each would get alone, and nothing is left lying about."""
+
+import concurrent.futures
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import dice_envs.sb3
+from dice_envs import SeatEnv, SeatVectorEnv, aec, configure
+from dice_envs.game import names
+from experiments.arena import tournament
+from tests.conftest import COMPILES_SOON
+
+PROCESSES = 16
+THREADS = 8
+SEED = 1
+
+# Processes that find nothing compiled, released at the same moment; then threads of one process that has loaded nothing yet.
+# Their first argument is how many of each there are.
+COLD = """
+import concurrent.futures, hashlib, json, multiprocessing
+from dice_envs import Batch, configure
+from dice_envs.dice import below, new_streams, roll
+
+variant = configure("thirties", num_players=1)
+
+def work():
+    stream = new_streams({seed}, 1)[0]
+    drawn = [int(below(stream, 10)) for _ in range(5)] + [int(roll(stream, 6)) for _ in range(5)]
+    batch = Batch(variant, 4, seed={seed})
+    return [drawn, hashlib.sha256(batch.states.tobytes() + batch.legal().tobytes()).hexdigest()]
+
+def child(barrier, results):
+    barrier.wait()
+    results.put(work())
+
+if {processes}:
+    context = multiprocessing.get_context("fork")
+    barrier, results = context.Barrier({processes}), context.Queue()
+    crowd = [context.Process(target=child, args=(barrier, results)) for _ in range({processes})]
+    for process in crowd:
+        process.start()
+    found = [results.get(timeout=240) for _ in crowd]
+    for process in crowd:
+        process.join()
+    assert [process.exitcode for process in crowd] == [0] * {processes}
+else:
+    found = []
+with concurrent.futures.ThreadPoolExecutor({threads}) as pool:
+    found += [each.result() for each in [pool.submit(work) for _ in range({threads})]]
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
+    cache = tmp_path / "cache"
+    environment = {**COMPILES_SOON, "NUMBA_CACHE_DIR": str(cache)}
+    crowd = json.loads(run_python(COLD.format(seed=SEED, processes=PROCESSES, threads=THREADS), **environment))
+    assert len(crowd) == PROCESSES + THREADS
+    files = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
+    assert {path.suffix for path in files} == {".nbc"}, "nothing half-written is left"
+    alone = json.loads(run_python(COLD.format(seed=SEED, processes=0, threads=1), **environment))
+    assert crowd == alone * len(crowd), f"seed {SEED}"
+    assert {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()} == files, "all of it was whole, and is used"
+
+
+COMPILE = """
+import resource
+from dice_envs.dice import new_streams, roll
+if {limit}:
+    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+print(roll(new_streams({seed}, 1)[0], 6))
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk_leaves_no_half_written_kernel_and_what_a_kill_has_left_is_removed(tmp_path, run_python):
+    environment = {**COMPILES_SOON, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run(limit=0):
+        return run_python(COMPILE.format(limit=limit, seed=SEED), **environment)
+
+    def files():
+        return [path for path in tmp_path.rglob("*") if path.is_file()]
+
+    full = run(limit=1000)
+    assert files() == []
+    assert run() == full, f"seed {SEED}"
+    (folder,) = {path.parent for path in files()}
+    assert {path.suffix for path in files()} == {".nbc"}
+    old, fresh = folder / ".kernel.nbc.abcd_123.tmp", folder / ".kernel.nbc.abcd_124.tmp"
+    for left_over in (old, fresh):
+        left_over.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    next(path for path in files() if path.suffix == ".nbc").unlink()
+    run()
+    assert [path for path in files() if path.suffix != ".nbc"] == [fresh]
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def in_a_seat(name, seed):
+    env = SeatEnv(name)
+    observation, info = env.reset(seed=seed)
+    rng, seen = np.random.default_rng(seed), [observation]
+    for _ in range(60):
+        observation, reward, ended, _, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
+        seen += [observation, reward]
+        if ended:
+            observation, info = env.reset()
+    return seen
+
+
+def in_turns(name, seed):
+    env = aec.env(name)
+    env.reset(seed=seed)
+    rng, seen = np.random.default_rng(seed), []
+    for _ in range(60):
+        observation, reward, ended, *_ = env.last()
+        seen += [observation["observation"], reward]
+        env.step(None if ended else int(rng.choice(np.flatnonzero(observation["action_mask"]))))
+        if not env.agents:
+            env.reset()
+    return seen
+
+
+def in_a_vector(name, seed):
+    env = SeatVectorEnv(name, 4)
+    observations, _ = env.reset(seed=seed)
+    rng, seen = np.random.default_rng(seed), [observations]
+    for _ in range(40):
+        actions = [rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in env.action_masks()]
+        observations, rewards, *_ = env.step(np.array(actions))
+        seen += [observations.copy(), rewards.copy()]
+    return seen
+
+
+def for_stable_baselines(name, seed):
+    env = dice_envs.sb3.make_vec_env(name, 4, seed=seed)
+    rng, seen = np.random.default_rng(seed), [env.reset()]
+    for _ in range(40):
+        actions = [rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in env.action_masks()]
+        observations, rewards, *_ = env.step(np.array(actions))
+        seen += [observations.copy(), rewards.copy()]
+    return seen
+
+
+def in_a_tournament(name, seed):
+    variant = configure(name)
+    result = tournament(variant, ["random"] * max(2, variant.facts.num_seats), 200, seed)
+    return [np.array(result.win_rate, float), np.array(result.mean_return, float)]
+
+
+def against_agents(name, seed):
+    result = tournament(configure(name), ["numbers:bluff=0.5", "mcts:20", "reader"], 40, seed)
+    return [np.array(result.win_rate, float), np.array(result.mean_return, float)]
+
+
+@pytest.fixture
+def threads_change_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    yield
+    sys.setswitchinterval(before)
+
+
+KINDS = (in_a_seat, in_turns, in_a_vector, for_stable_baselines, in_a_tournament)
+
+
+@pytest.mark.slow
+def test_threads_play_what_each_would_play_alone(threads_change_often):
+    """Every kind of environment of every game, and tournaments, side by side."""
+    tasks = [(kind, name, SEED + number) for name in names() for kind in KINDS for number in range(2)]
+    tasks += [(against_agents, "liars_dice", SEED + number) for number in range(4)]
+    np.random.default_rng(SEED).shuffle(tasks)
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        together = [each.result() for each in [pool.submit(kind, name, seed) for kind, name, seed in tasks]]
+    for (kind, name, seed), found in zip(tasks, together, strict=True):
+        told = f"{kind.__name__}, {name}, seed {seed}"
+        alone = kind(name, seed)
+        assert len(alone) == len(found), told
+        for one, other in zip(alone, found, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=told)

@@ -1,0 +1,468 @@
+"""Whatever comes from outside is taken and works, or is refused in one line that says what is wrong; nothing else happens.
+
+FUZZ=100 in the environment tries a hundred times as many examples. Memory is limited: what asks for a lot of it fails.
+"""
+
+import contextlib
+import functools
+import json
+import operator
+import resource
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import agents
+import dice_envs.sb3
+from agents.ppo import load_policy, shipped
+from dice_envs import Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Turn, aec, configure
+from dice_envs.dice import new_streams
+from dice_envs.exact.liars_dice_solution import solve
+from dice_envs.game import load, names, options_text, parse_options
+from experiments import workers
+from experiments.logs.fatestones import read_log
+from experiments.options import game_options
+from experiments.play import choose
+from experiments.presets import PRESETS
+from experiments.sweep import parse_settings
+from experiments.workers import Workers, kept_beside
+from tests.test_errors import remember
+
+GIBIBYTE = 2**30
+LONGEST = 2000  # characters of a message
+every_game = pytest.mark.parametrize("name", names())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def little_memory():
+    """One GiB more than what is taken already."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + GIBIBYTE, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def refused(call, errors=ValueError):
+    """(None, what came of it), or (the message, None) where it was refused in one line."""
+    try:
+        return None, call()
+    except errors as problem:
+        text = str(problem)
+    assert len(text.splitlines()) == 1, text
+    assert text.strip()
+    assert len(text) < LONGEST, text
+    return text, None
+
+
+# --- what is typed ----------------------------------------------------------------------------------------------------
+
+WORDS = [
+    "none", "true", "False", "nan", "inf", "-inf", "1e400", "-0", "0", "1", "2", "6", "5,4", "(5,4)", "[]", "[1,]", "1_0", "½",
+    "٣", "0x10", "1e5", "1.5", "win", "ones", "standard", "openspiel", "single", "either", "fair", "maesters", "physician",
+    "1000000000", "123456,222555", "6,6,6", "@", "=", "best", "last", "64x64", "x", "-1x2", "10**9", "\0", "\n", " ", "\ud800",
+    "9" * 50, "9" * 5000,
+]  # fmt: skip
+typed = st.one_of(
+    st.sampled_from(WORDS),
+    st.text(max_size=30),
+    st.text(alphabet="0123456789.eE+-_[](),= x", max_size=20),
+    st.lists(st.sampled_from(WORDS), min_size=2, max_size=6).map(",".join),
+    st.integers().map(str),
+    st.floats().map(str),
+)
+
+
+def pairs_of(known):
+    """KEY=VALUE for known keys and others, and what is none."""
+    return st.lists(st.one_of(st.tuples(st.one_of(known, known, typed), typed).map("=".join), typed), max_size=4)
+
+
+@functools.cache
+def option_names(name):
+    return tuple(load(name).options.__dataclass_fields__)
+
+
+@every_game
+@given(st.data())
+def test_game_options(name, data):
+    pairs = data.draw(pairs_of(st.sampled_from(option_names(name))))
+    pairs = [pair for pair in pairs if not pair.partition("=")[2].strip().startswith("@")]  # files: below
+    message, variant = refused(lambda: configure(name, **game_options(pairs)))
+    if variant is None:
+        assert message
+        return
+    changed = variant.changed_options()
+    assert str(variant).startswith(name)
+    if all(len(str(value)) < 80 for value in changed.values()):
+        again = configure(name, **parse_options(options_text(changed).split()))
+        assert again.options == variant.options
+    assert variant.facts.observation_size > 0
+
+
+text_files = st.one_of(typed, st.text(max_size=200)).map(lambda text: text.encode("utf-8", "replace"))
+
+
+@given(content=st.one_of(st.binary(max_size=200), text_files), path=st.one_of(st.none(), st.text(max_size=20)))
+def test_options_in_files(tmp_path_factory, content, path):
+    file = tmp_path_factory.getbasetemp() / "dice.txt"
+    file.write_bytes(content)
+    name = str(file) if path is None else path
+    refused(lambda: configure("fatestones", **game_options([f"dice=@{name}"])), (ValueError, OSError))
+
+
+@functools.cache
+def agent_parameters():
+    return {
+        name: [field for field in factory.__dataclass_fields__ if not field.startswith("_")]
+        for name, factory in agents.factories().items()
+    }
+
+
+@given(st.data())
+def test_agent_specs(data):
+    name = data.draw(st.one_of(st.sampled_from(sorted(agent_parameters())), typed))
+    known = agent_parameters().get(name) or ["sims"]
+    parts = data.draw(pairs_of(st.sampled_from(known)))
+    _, agent = refused(lambda: agents.make(f"{name}:{','.join(parts)}" if parts else name))
+    if agent is not None:
+        assert callable(agent.act)
+        assert repr(agent)
+
+
+@given(st.data())
+def test_settings(data):
+    preset = PRESETS[""]["quick"]
+    given_ = data.draw(pairs_of(st.sampled_from(sorted(preset.__dataclass_fields__))))
+    _, found = refused(lambda: parse_settings(given_, preset))
+    for name, values in (found or {}).items():
+        kind = type(getattr(preset, name))
+        assert all(isinstance(value, (kind, float, int)) for value in values)
+
+
+@given(words=typed, seed=st.integers(0, 50))
+def test_what_people_say_at_the_terminal(words, seed):
+    batch = Batch("liars_dice", 1, seed=seed)
+    legal = np.flatnonzero(batch.legal()[0]).tolist()
+    assert choose(batch.variant, legal, words) in (None, *legal)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def damaged(draw, whole):
+    """A file's bytes, with some changed, taken out, put in or doubled, or cut off."""
+    content = bytearray(whole)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(0, len(content) - 1)))
+        how = draw(st.integers(0, 4))
+        if how == 0 and content:
+            content[at] = draw(st.integers(0, 255))
+        elif how == 1:
+            del content[at : at + draw(st.integers(1, 64))]
+        elif how == 2:
+            content[at:at] = draw(st.binary(max_size=16))
+        elif how == 3:
+            content[at:at] = content[at : at + draw(st.integers(1, 64))]
+        else:
+            del content[at:]
+    return bytes(content)
+
+
+numbers = st.one_of(st.integers(-(10**6), 10**6), st.sampled_from([10**18, 10**400]), st.floats())
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), numbers, st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["seed", "sources", "of", "a"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+arrays = st.one_of(
+    hnp.arrays(
+        st.sampled_from([np.float64, np.float32, np.float16, np.uint16, np.int64, np.bool_, np.complex128]),
+        hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=8),
+    ),
+    st.just(np.array("words")),
+)
+
+
+@pytest.fixture(scope="module")
+def policy_file():
+    name = min(shipped(), key=lambda each: (agents.ppo.POLICIES / f"{each}.npz").stat().st_size)
+    return (agents.ppo.POLICIES / f"{name}.npz").read_bytes()
+
+
+@given(st.data())
+def test_policy_files(policy_file, tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "policy.npz"
+    path.write_bytes(data.draw(damaged(policy_file)))
+    _, policy = refused(lambda: load_policy(path))
+    if policy is not None:
+        batch = Batch(policy.variant, 2, seed=1)
+        actions = policy.act(Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2)))
+        batch.play(actions)
+
+
+ROUNDS = {"num_dice": 2, "rounds": "single"}
+
+
+@pytest.fixture(scope="module")
+def solution_file(tmp_path_factory):
+    """A folder with one solved round, its file, and what that holds."""
+    folder = tmp_path_factory.mktemp("solution")
+    solve(configure("liars_dice", **ROUNDS), 1e-2, folder=folder)
+    (path,) = folder.rglob("*.npz")
+    with np.load(path) as file:
+        return folder, path, path.read_bytes(), {name: file[name] for name in file.files}
+
+
+def solves(folder):
+    """The solution is as precise as asked, whatever was kept."""
+    found = solve(configure("liars_dice", **ROUNDS), 1e-2, folder=folder, resume=True)
+    assert found.exploitability <= 1e-2
+    assert -1e-9 <= found.upper - found.lower <= 0.02 + 1e-9
+    assert abs(found.value) <= 1
+
+
+@given(st.data())
+def test_kept_solutions_that_are_damaged(solution_file, data):
+    folder, path, whole, _ = solution_file
+    path.write_bytes(data.draw(damaged(whole)))
+    solves(folder)
+
+
+@given(st.data())
+def test_kept_solutions_that_lie(solution_file, data):
+    folder, path, _, held = solution_file
+    changed = dict(held)
+    for name in data.draw(st.lists(st.sampled_from(sorted(held)), min_size=1, max_size=3)):
+        like = hnp.arrays(held[name].dtype, held[name].shape)
+        changed[name] = data.draw(st.one_of(arrays, like) if held[name].size < 10 else st.one_of(
+            arrays, st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).random(len(held["numbers"]))),
+            st.floats(width=32).map(lambda number: np.full(len(held["numbers"]), number, np.float32)),
+        ))  # fmt: skip
+    np.savez(path, **changed)
+    solves(folder)
+
+
+def numbered(number, done):
+    done(1)
+    return np.arange(number + 1) if number % 2 else {"number": number}
+
+
+def leave_parts(file):
+    """As a run that was stopped after its third part."""
+    with contextlib.suppress(KeyboardInterrupt), kept_beside(file, False, {"of": "numbers"}, 7) as kept:
+        Workers(kept).run(numbered, (), [(number,) for number in range(3)])
+        raise KeyboardInterrupt
+
+
+@given(st.data())
+def test_kept_parts_that_are_damaged(tmp_path_factory, data):
+    """What is damaged is done again; a plan that is damaged is refused, and all stays."""
+    folder = tmp_path_factory.mktemp("parts")
+    file, parts = folder / "out.json", folder / "out.json.parts"
+    before, workers.KEEP_AFTER = workers.KEEP_AFTER, 0.0
+    try:
+        leave_parts(file)
+        victim = parts / data.draw(st.sampled_from(sorted(path.name for path in parts.iterdir() if path.name[0] != ".")))
+        whole = victim.read_bytes()
+        kinds = [damaged(whole), st.binary(max_size=64), json_values.map(lambda value: json.dumps(value).encode())]
+        content = data.draw(st.one_of(*kinds))
+        victim.write_bytes(content)
+
+        def go_on():
+            with kept_beside(file, True, {"of": "numbers"}, None) as kept:
+                return kept.seed, Workers(kept).run(numbered, (), [(number,) for number in range(3)])
+
+        message, found = refused(go_on)
+        if message is not None:
+            assert victim.name == workers.PLAN
+            assert str(parts) in message
+            assert victim.read_bytes() == content
+            assert len(list(parts.glob("0*"))) == 3
+        elif victim.name != workers.PLAN:
+            assert found[0] == 7
+            for number, result in enumerate(found[1]):
+                if f"{number:06}" not in victim.name:
+                    assert np.array_equal(result, numbered(number, lambda amount: None))
+    finally:
+        workers.KEEP_AFTER = before
+
+
+LINES = "111222,333444,111222,333444,555666,111222,0,1,1,3\n111222,333444,,333444,555666,,1,0,4,5\n"
+
+
+lines = st.text(alphabet="0123456789,\n\r -", max_size=80).map(str.encode)
+
+
+@given(content=st.one_of(damaged(LINES.encode()), st.binary(max_size=100), lines))
+def test_logs(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "log.csv"
+    path.write_bytes(content)
+    message, log = refused(lambda: read_log(path))
+    if log is None:
+        assert "log.csv" in message
+    else:
+        assert sum(log.record()) == len(log.sizes)
+        log.edge_share()
+
+
+# --- what programs hand over ------------------------------------------------------------------------------------------
+
+
+class Odd:
+    """Neither number nor array."""
+
+
+plain = st.one_of(
+    *(st.none(), st.booleans(), st.integers(-3, 100), st.integers(), st.floats(), st.complex_numbers(), st.builds(Odd)),
+    *(st.text(max_size=5), st.binary(max_size=5), st.just(len)),
+    st.sampled_from([2**31, 2**63, 2**64, -(2**63) - 1, 10**4000]),
+    st.sampled_from([np.int8, np.uint64, np.float32, np.bool_, np.str_]).map(lambda kind: kind(1)),
+    st.sampled_from([np.datetime64("NaT"), np.timedelta64(1, "s"), np.array(3), np.array([[1]]), np.ma.masked]),
+)
+odd = st.one_of(
+    plain,
+    st.recursive(plain, lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.tuples(inner), st.dictionaries(st.text(max_size=3), inner, max_size=2)), max_leaves=6),
+    hnp.arrays(
+        st.sampled_from([np.int8, np.int64, np.uint64, np.float64, np.bool_, np.complex64, "U3", "O", "M8[s]"]),
+        hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
+    ),
+)  # fmt: skip
+
+
+@functools.cache
+def single(name):
+    env = SeatEnv(name, illegal_action="raise")
+    env.reset(seed=1)
+    return env
+
+
+@functools.cache
+def vector(name):
+    env = SeatVectorEnv(name, 3)
+    env.reset(seed=1)
+    return env
+
+
+@functools.cache
+def turns(name):
+    env = aec.raw_env(name)
+    env.reset(seed=1)
+    return env
+
+
+@functools.cache
+def parallel(name):
+    env = aec.parallel_env(name)
+    env.reset(seed=1)
+    return env
+
+
+@functools.cache
+def table(name):
+    return Batch(name, 3, seed=1)
+
+
+@functools.cache
+def sb3(name):
+    env = dice_envs.sb3.make_vec_env(name, 3, seed=1)
+    env.reset()
+    return env
+
+
+def changes_nothing(call, thing, errors):
+    """Refused in one line, with nothing changed; or taken (True)."""
+    before = remember(thing)
+    message, _ = refused(call, errors)
+    if message is not None:
+        assert remember(thing) == before, message
+    return message is None
+
+
+@every_game
+@given(action=odd)
+def test_actions_in_a_single_env(name, action):
+    env = single(name)
+    env.reset(seed=1)
+    legal = np.flatnonzero(env.action_masks())
+    if changes_nothing(lambda: env.step(action), env, IllegalActionError):
+        assert np.asarray(action).reshape(-1)[0] in legal
+
+
+@every_game
+@given(actions=odd)
+def test_actions_in_vectors(name, actions):
+    for env in (vector(name), sb3(name)):
+        env.reset()  # else some games may be over, where any action is taken
+        masks = env.action_masks()
+        if changes_nothing(lambda env=env: env.step(actions), env, IllegalActionError):
+            assert all(masks[game, int(action)] for game, action in enumerate(actions))
+    batch = table(name)
+    batch.deal()
+    masks = batch.legal()
+    if changes_nothing(lambda: batch.play(actions), batch, IllegalActionError):
+        assert all(masks[game, int(action)] for game, action in enumerate(actions))
+
+
+@every_game
+@given(action=odd, data=st.data())
+def test_actions_in_pettingzoo_envs(name, action, data):
+    env = turns(name)
+    env.reset(seed=1)
+    if changes_nothing(lambda: env.step(action), env, IllegalActionError):
+        assert operator.index(action) >= 0
+    if configure(name).facts.simultaneous:
+        env = parallel(name)
+        env.reset(seed=1)
+        whole = data.draw(st.one_of(odd, st.fixed_dictionaries(dict.fromkeys(env.possible_agents, odd))))
+        if changes_nothing(lambda: env.step(whole), env, IllegalActionError):
+            assert set(whole) == set(env.possible_agents)
+
+
+REFUSED = (ValueError, TypeError, gymnasium.error.Error)
+
+
+@every_game
+@given(seed=odd, data=st.data())
+def test_seeds_and_options_of_resets(name, seed, data):
+    known = st.sampled_from([*load(name).reset_options, "dise", "reset_mask"])
+    dice = st.lists(st.lists(st.integers(-1, 7), max_size=6), max_size=3)
+    options = data.draw(st.one_of(odd, st.dictionaries(known, st.one_of(odd, dice), max_size=2)))
+    is_number = isinstance(seed, int) and not isinstance(seed, bool)
+    for env in (single(name), vector(name), turns(name)):
+        changes_nothing(lambda env=env: env.reset(seed=seed), env, REFUSED)
+        changes_nothing(lambda env=env: env.reset(options=options), env, REFUSED)
+        if changes_nothing(lambda env=env: env.reset(seed=seed, options=options), env, REFUSED) and is_number:
+            assert seed >= 0
+        env.reset(seed=1)
+
+
+@every_game
+@given(index=odd, seats=odd)
+def test_games_and_seats_of_a_batch(name, index, seats):
+    batch = table(name)
+    legal = batch.legal().argmax(axis=1)
+    changes_nothing(lambda: batch.observe(seats), batch, (ValueError, TypeError))
+    if changes_nothing(lambda: batch.play(legal, index), batch, (ValueError, TypeError)):
+        batch.deal()
+    changes_nothing(lambda: batch.deal(index), batch, (ValueError, TypeError))
+
+
+@every_game
+@given(st.data())
+def test_options_of_programs(name, data):
+    known = st.sampled_from([*option_names(name), "dise"])
+    options = data.draw(st.dictionaries(known, odd, max_size=2))
+    _, variant = refused(lambda: configure(name, **options), (ValueError, TypeError))
+    if variant is not None:
+        assert variant.facts.num_actions > 0
+        assert str(variant)
