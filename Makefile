@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train example test test-slow test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
+.PHONY: train example test test-slow test-survival test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
 .PHONY: environments lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
@@ -37,11 +37,18 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
 
+# Kills, garbage and crowds, in larger numbers: so many kills of each command, so many times the usual number of examples.
+KILLS ?= 50
+FUZZ ?= 50
+test-survival: $(STAMP)
+	KILLS=$(KILLS) FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_kills.py tests/test_fuzz.py tests/test_crowds.py
+
 # With bounds checks kernels raise when they index outside an array. All fast tests but those of the tools around them, with
 # kernels that are optimised less and sooner compiled.
 TOOLS = cli kernel project train
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" $(TOOLS:%=--ignore=tests/test_%.py)
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto tests/test_fuzz.py
 
 # Kernels as plain Python, with fewer games and simulations (`scaled` in tests/conftest.py).
 INTERPRETED = conformance every_agent mcts golden

@@ -33,6 +33,8 @@ from experiments.sweep import parse_settings
 from experiments.workers import Workers, kept_beside
 from tests.test_errors import remember
 
+pytestmark = pytest.mark.slow  # all games are compiled for it
+
 GIBIBYTE = 2**30
 LONGEST = 2000  # characters of a message
 every_game = pytest.mark.parametrize("name", names())
