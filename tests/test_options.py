@@ -6,6 +6,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from experiments import thread_settings
 from experiments.__main__ import app
 from experiments.options import game_options
 from tests.conftest import ROOT
@@ -111,3 +112,13 @@ def test_the_command_line_starts_without_heavy_libraries(run_python):
     heavy = ("torch", "stable_baselines3", "sb3_contrib", "matplotlib", "scipy.optimize", "icepool", "pyspiel", "tensorboard")
     code = f"import sys, experiments.__main__; print([name for name in {heavy} if name in sys.modules])"
     assert run_python(code) == "[]\n"
+
+
+def test_threads_spin_only_where_cores_are_free(run_python):
+    assert thread_settings(0.2, 2) == {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
+    assert thread_settings(1.0, 2) == {"OMP_WAIT_POLICY": "PASSIVE"}
+    assert thread_settings(14.0, 16) == thread_settings(0.0, 2)
+    names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"
+    for given in ({names[0]: "ACTIVE"}, {names[1]: "7"}):  # whoever sets one is left alone
+        code = f"import os\nfor name in {names}: os.environ.pop(name, None)\nos.environ.update({given})\nimport experiments\n"
+        assert run_python(f"{code}print({{name: os.environ[name] for name in {names} if name in os.environ}})") == f"{given}\n"
