@@ -25,6 +25,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
     os.environ.update(thread_settings(os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1))
 
-from dice_envs.extras import check_extra
+from dice_envs.extras import check_extra  # noqa: E402 - NumPy comes with it
 
 check_extra("experiments", "experiments", "typer", "rich", "filelock")
