@@ -31,14 +31,9 @@ from dice_envs.game import OVER, configure, load, names
 from dice_envs.sb3 import make_vec_env
 from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
 from tests.conftest import ROOT, scaled
-from tests.variants import IDS, VARIANTS
+from tests.variants import IDS, MARKED
 
-every_variant = pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
-default_variants_first = pytest.mark.parametrize(  # the others are among the slow tests
-    ("name", "options"),
-    [pytest.param(name, options, marks=[pytest.mark.slow] if options else []) for name, options in VARIANTS],
-    ids=IDS,
-)
+every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 every_game = pytest.mark.parametrize("name", names())
 
 
@@ -253,7 +248,7 @@ def differ(one, other):
     return chi2.sf(((table - expected) ** 2 / expected).sum(), max(table.shape[1] - 1, 1)) if table.shape[1] > 1 else 1.0
 
 
-@default_variants_first
+@every_variant
 def test_states_drawn_again_are_distributed_as_the_true_ones(name, options):
     """Each hidden entry of the state goes with every two others as it truly does, what is public included."""
     variant = configure(name, **options)
@@ -355,7 +350,7 @@ def played_interpreted():
     """The same of all variants, by a process in which kernels are plain Python."""
     program = (
         "import json, warnings; import numpy as np; warnings.simplefilter('ignore'); np.seterr(over='ignore')\n"
-        "from tests.test_conformance import VARIANTS, played\n"
+        "from tests.test_conformance import played\nfrom tests.variants import VARIANTS\n"
         "print(json.dumps([played(*variant) for variant in VARIANTS]))"
     )
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}

@@ -334,6 +334,7 @@ def test_illegal_actions_change_nothing_in_raw_env(action):
     env.step(0)
 
 
+@pytest.mark.filterwarnings("ignore:an illegal action has ended a game")
 def test_illegal_action_in_env_ends_the_game():
     env = liars_dice_v0.env(starter="first")
     env.reset(seed=1)

@@ -73,6 +73,7 @@ def test_a_search_depends_on_its_own_stream_alone():
     assert (np.concatenate(alone) == together).all()
 
 
+@pytest.mark.slow
 def test_the_waiting_commitment_has_no_influence():
     """Seat 1 searches the same whatever seat 0 has chosen."""
     policies = []

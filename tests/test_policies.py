@@ -460,6 +460,7 @@ def test_wrong_arguments_of_distill(arguments, words, tmp_path):
     assert not (tmp_path / "policy.npz").exists()
 
 
+@pytest.mark.slow
 def test_a_limit_of_time_ends_training(small):
     variant, solution = small
     learner = Learner(variant, Settings((8,), steps=10**9, minutes=1e-3), seed=1)
