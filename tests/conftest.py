@@ -54,9 +54,9 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", f"ignore:overflow encountered in scalar:RuntimeWarning:{module}")
 
 
-# Of processes that compile everything anew, to see that it is there and runs: machine code that is not optimised takes half as
-# long to make.
-COMPILES_SOON = {"NUMBA_OPT": "0"}
+# Of processes that compile everything anew, to see that it is there and runs: less optimised machine code is made sooner.
+# (Below 1, numba cannot cache what calls other kernels.)
+COMPILES_SOON = {"NUMBA_OPT": "1"}
 
 
 @pytest.fixture
