@@ -145,7 +145,6 @@ _NEW_WITH_EDGES = 2
 _ENOUGH, _MORE_NODES, _MORE_EDGES = range(3)  # what a search lacks to continue
 
 _EDGES_A_NODE = 8  # edges budgeted per node under the memory limit; most nodes stay leaves, which have none
-_KEPT_BYTES = _NODE.itemsize + _ABOVE.itemsize + _EDGES_A_NODE * _EDGE.itemsize  # of a game's memory, for each simulation
 _FIRST_SIMULATIONS = 4096  # a new tree has room for this many
 _TABLE_BYTES = 24  # a node's share of the hash table, and of the old table while a larger one is filled
 

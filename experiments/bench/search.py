@@ -44,7 +44,7 @@ def _liars_dice_moves(quick: bool) -> Iterator[BenchRow]:
         if peer is None:
             yield BenchRow(name, ours, "/s", note="OpenSpiel is not installed")
         else:
-            yield BenchRow(name, ours, "/s", aim=2 * peer, peer=peer, peer_name="OpenSpiel C++ MCTSBot")
+            yield BenchRow(name, ours, "/s", aim=3 * peer, peer=peer, peer_name="OpenSpiel C++ MCTSBot")
     together = dataclasses.replace(search, threads=THREADS)
     rate = best_rate(lambda: together.act(Turn(variant, states, np.arange(len(states)), streams)), searches * BUDGET)
     yield BenchRow(f"the same on {THREADS} threads", rate, "/s", peer=ours, peer_name="one thread")
