@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: train example test test-slow test-survival test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
-.PHONY: environments lint format types golden stubs clean
+.PHONY: environments docs docs-links lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -95,6 +95,13 @@ test-newest:
 libraries: $(STAMP)
 	$(BIN)/python -m tests.libraries write .libraries
 
+# The pages of docs, with warnings as errors; every run fetches or follows nothing. `docs-links` follows links to other sites.
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -b html --fail-on-warning --keep-going --quiet docs docs/_build/html
+
+docs-links: $(STAMP)
+	$(BIN)/python -m sphinx -b linkcheck --quiet docs docs/_build/links
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -113,4 +120,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.stubs
 
 clean:
-	rm -rf $(VENV) $(VENV)-rllib $(VENV)-tianshou $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/_build docs/generated $(VENV) $(VENV)-rllib $(VENV)-tianshou $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,52 @@
+"""Sphinx's settings. What is generated is written by `generate.py` before the pages are read."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from generate import write_pages  # noqa: E402 - found by the path above
+
+project = "dice-envs"
+author = "the dice-envs contributors"
+copyright = author
+release = metadata.version("dice-envs")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "cache"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+exclude_patterns = ["_build", "generated/index.md"]
+default_role = "code"  # single backticks in docstrings
+autodoc_inherit_docstrings = False  # a method without one of its own is left out
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = True
+napoleon_use_ivar = True
+# Names in angle brackets of other projects are left as text where their inventories cannot be fetched.
+intersphinx_mapping: dict[str, tuple[str, None]] = {}
+linkcheck_ignore = [r"http://localhost.*", r"http://127\.0\.0\.1.*"]
+
+html_theme = "furo"
+html_title = "dice-envs"
+html_static_path = ["_static"]
+html_theme_options = {"source_repository": "", "navigation_with_keys": True}
+
+
+def setup(app: object) -> None:
+    """Write the generated pages."""
+    write_pages(HERE)

@@ -1,0 +1,252 @@
+"""Writes the pages that are made from the code: a page for each game, its agents, and tables of stored results.
+
+They go into `generated`, which is not kept. What is stored in `results` and `bench` was written by commands that the tables
+name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import agents
+from dice_envs import Batch, Game, Variant, configure, load, names
+from dice_envs.game import OVER, single_seat
+from dice_envs.render import svg
+from experiments.presets import presets_of
+
+SEED = 1  # of the positions that are pictured
+MOVES = 6  # that are played before a picture is taken
+
+
+def write_pages(docs: Path) -> None:
+    """Write all generated pages below `docs`/generated. A page that has not changed is left alone."""
+    for name in names():
+        _write(docs / "generated" / "games" / f"{name}.md", game_page(load(name), docs / "results"))
+        _write(docs / "generated" / "games" / f"{name}.svg", svg(_position(single_seat(load(name)))))
+    _write(docs / "generated" / "agents.md", agents_page())
+    _write(docs / "generated" / "speed.md", speed_page(docs / "bench"))
+    _write(docs / "generated" / "presets.md", presets_page())
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[str] = ()) -> str:
+    """A table in Markdown. Columns named in `right` are aligned there."""
+    lines = [f"| {' | '.join(headings)} |", "|" + "|".join("--:" if each in right else "---" for each in headings) + "|"]
+    lines += [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return " ".join(text.replace("|", "\\|").split())
+
+
+# --- games ------------------------------------------------------------------------------------------------------------
+
+
+def game_page(game: Game, results: Path) -> str:
+    """Rules, options, spaces, observation, picture, facts, agents, and published figures beside ours."""
+    variant, alone = configure(game), single_seat(game)
+    parts = [
+        f"# {game.title}",
+        rules(inspect.getdoc(sys.modules[game.deal.__module__]) or ""),
+        f"```{{figure}} {game.name}.svg\n:alt: {game.title}\n:width: 100%\n\nA position, as everybody would see it.\n```",
+        "## Options\n\n" + options_table(game),
+        "## Environments\n\n" + environments(game, variant, alone),
+        "## Observation\n\n" + _blocks(alone),
+        "## Agents\n\n" + _agents_of(game),
+        "## Published figures beside ours\n\n" + figures(results / f"{game.name}.json"),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def rules(doc: str) -> str:
+    """A game's docstring as Markdown: its headings as headings, its table of actions as it stands."""
+    first, _, rest = doc.partition("\n\n")
+    parts = [first.replace("\n", " ")]
+    for section in re.split(r"\n\n(?=\S)", rest):
+        heading, _, body = section.partition("\n")
+        body = textwrap.dedent(body)
+        body = f"```text\n{body}\n```" if heading.strip() == "Actions" else _spaced(body)
+        parts.append(f"## {heading.strip()}\n\n{body}")
+    return "\n\n".join(parts)
+
+
+def _spaced(body: str) -> str:
+    """Lists set off by an empty line from what stands before them, as Markdown wants it."""
+    lines: list[str] = []
+    in_list = False
+    for line in body.split("\n"):
+        begins = line.startswith("- ")
+        if begins and not in_list and lines and lines[-1]:
+            lines.append("")
+        in_list = begins or (in_list and line.startswith(" "))
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def attributes(doc: str) -> list[tuple[str, str]]:
+    """The names and meanings under `Attributes:` of a docstring."""
+    _, _, listed = inspect.cleandoc(doc).partition("Attributes:\n")
+    entries = re.split(r"\n(?=\S)", textwrap.dedent(listed).strip())
+    return [(name, " ".join(meaning.split())) for name, _, meaning in (entry.partition(":") for entry in entries) if name]
+
+
+def options_table(game: Game) -> str:
+    """Each option with its default and its meaning."""
+    defaults = {field.name: field.default for field in dataclasses.fields(game.options)}
+    listed = attributes(game.options.__doc__ or "")
+    return table(("option", "default", "meaning"), [(f"`{name}`", f"`{defaults.get(name)!r}`", text) for name, text in listed])
+
+
+def environments(game: Game, variant: Variant, alone: Variant) -> str:
+    """How to make each environment, and what its spaces are."""
+    rows = [("PettingZoo AEC", f"`from dice_envs import {game.name}_v0`, `{game.name}_v0.env()`", variant)]
+    if variant.facts.simultaneous:
+        rows.append(("PettingZoo parallel", f"`{game.name}_v0.parallel_env()`", variant))
+    rows.append(("Gymnasium, single and vector", f'`gymnasium.make("dice_envs/{game.env_name}-v0")`, `make_vec`', alone))
+    rows.append(("Stable-Baselines3", f'`dice_envs.sb3.make_vec_env("{game.name}", 8)`', alone))
+    cells = [(*row[:2], each.facts.num_seats, each.facts.num_actions, each.facts.observation_size) for *row, each in rows]
+    made = table(("interface", "made by", "seats", "actions", "observation"), cells, ("seats", "actions", "observation"))
+    facts = variant.facts
+    kind = "zero-sum" if facts.zero_sum else "not zero-sum"
+    commits = ", choices unseen by the others until all are made" if facts.simultaneous else ""
+    said = (
+        f"With the default options a game takes at most {facts.max_steps:,} moves, returns lie between "
+        f"{facts.min_return:g} and {facts.max_return:g}, {kind}{commits}."
+    )
+    return f"{made}\n\nActions are whole numbers, observations float32 in [0, 1]. {said}"
+
+
+def _blocks(variant: Variant) -> str:
+    rows, begin = [], 0
+    for block in variant.blocks:
+        if block.size:
+            rows.append((f"{begin} … {begin + block.size - 1}" if block.size > 1 else begin, f"`{block.name}`", block.meaning))
+        begin += block.size
+    listed = table(("entries", "block", "meaning"), rows)
+    return f"Of {variant}; `dice_envs.describe` reads one out.\n\n{listed}"
+
+
+def _agents_of(game: Game) -> str:
+    any_game = agents.for_game(None)
+    own = {name: factory for name, factory in agents.for_game(game.name).items() if name not in any_game}
+    rows = [(f"`{name}`", _summary(factory)) for name, factory in own.items()]
+    others = ", ".join(f"`{name}`" for name in any_game)
+    listed = table(("agent", "plays"), rows)
+    return f"{listed}\n\nAnd those of any game: {others}. [All of them](../agents.md) with their parameters."
+
+
+def _summary(factory: Any) -> str:
+    return (inspect.getdoc(factory) or "").partition("\n\n")[0]
+
+
+def _position(variant: Variant) -> Any:
+    """A picture of a game under way, everything shown."""
+    batch, rng = Batch(variant, 1, seed=SEED), np.random.default_rng(SEED)
+    for _ in range(MOVES):
+        before = batch.states.copy()
+        batch.play(np.array([rng.choice(np.flatnonzero(batch.legal()[0]))]))
+        if batch.seats[0] == OVER:
+            return variant.picture(before[0])
+    return variant.picture(batch.states[0])
+
+
+def figures(path: Path) -> str:
+    """The stored result of `reproduce` as a table."""
+    if not path.exists():
+        return "Nothing is stored."
+    stored = json.loads(path.read_text())
+    rows = [
+        (
+            row["source"],
+            row["figure"],
+            row["published"],
+            row["ours"],
+            "exact" if not row["error"] else row["error"],
+            {True: "yes", False: "no", None: ""}[row["agrees"]],
+            row["note"],
+        )
+        for row in stored["rows"]
+    ]
+    headings = ("source", "figure", "published", "ours", "±", "agrees", "note")
+    made = f"Written by `python -m experiments {stored['command']}`." if "command" in stored else ""
+    return f"{made}\n\n{table(headings, rows, ('published', 'ours', '±'))}"
+
+
+# --- agents, presets, speed -------------------------------------------------------------------------------------------
+
+
+def agents_page() -> str:
+    """Every agent with its parameters."""
+    parts = ["# Agents in full\n\nWhat `python -m experiments agents` lists."]
+    for game in (None, *names()):
+        own = agents.for_game(game)
+        chosen = own if game is None else {name: own[name] for name in own if name not in agents.for_game(None)}
+        parts.append(f"## {load(game).title if game else 'Any game'}")
+        for name, factory in chosen.items():
+            text, _, _ = (inspect.getdoc(factory) or "").partition("Attributes:\n")
+            listed = attributes(factory.__doc__ or "")
+            parameters = table(("parameter", "meaning"), [(f"`{key}`", meaning) for key, meaning in listed]) if listed else ""
+            parts.append(
+                f"### {name}{f' ({game})' if game and _elsewhere(name, game) else ''}\n\n{text.strip()}\n\n{parameters}"
+            )
+    return "\n\n".join(parts) + "\n"
+
+
+def _elsewhere(name: str, game: str) -> bool:
+    return any(name in agents.for_game(other) for other in names() if other != game)
+
+
+def presets_page() -> str:
+    """The settings that the presets of `train` have, where they differ from the usual ones."""
+    parts = ["# Presets in full\n\nSettings of `train`; `--set NAME=VALUE` changes one."]
+    meaning = attributes(next(iter(presets_of("").values())).__class__.__doc__ or "")
+    parts.append(table(("setting", "meaning"), [(f"`{name}`", text) for name, text in meaning]))
+    for game in names():
+        presets = presets_of(game)
+        settings = [field.name for field in dataclasses.fields(next(iter(presets.values())))]
+        rows = [[f"`{name}`", *(f"`{getattr(preset, name)}`" for preset in presets.values())] for name in settings]
+        parts.append(f"## {load(game).title}\n\n{table(('setting', *presets), rows)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def speed_page(folder: Path) -> str:
+    """What `bench` has measured with each version, newest first."""
+    about = "What `python -m experiments bench` measured, beside peers in the same run; a ratio of 2 is twice as fast."
+    headings = ("what", "ours", "unit", "peer", "the peer's", "ratio", "note")
+    parts = [f"# Speed\n\n{about}"]
+    for path in sorted(folder.glob("*.json"), key=_version, reverse=True):
+        bench = json.loads(path.read_text())
+        rows = []
+        for row in bench["rows"]:
+            ours, peer, ratio = (_figure(row[key]) for key in ("ours", "peer", "ratio"))
+            rows.append((row["name"], ours, row["unit"], row["peer_name"], peer, ratio, row["note"]))
+        machine = ", ".join(f"{key} {value}" for key, value in bench.get("machine", {}).items())
+        parts += [f"## {path.stem}", machine, table(headings, rows, ("ours", "the peer's", "ratio"))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", path.stem))
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"

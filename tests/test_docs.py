@@ -1,0 +1,85 @@
+"""The documentation speaks of what is there, its code runs, and what is made from the code holds what the code says."""
+
+import dataclasses
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from dice_envs import configure, load, names
+from tests.conftest import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in ("libraries.md", "notebook.md"))
+
+
+@pytest.fixture(scope="module")
+def generate():
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_games_page_holds_its_rules_options_and_observation(generate, name):
+    game, variant = load(name), configure(name)
+    page = generate.game_page(game, DOCS / "results")
+    for option in variant.game.options.__dataclass_fields__:
+        assert f"| `{option}` |" in page
+    for section in ("Play", "Source", "Actions"):
+        assert re.search(rf"^## {section}", page, re.M), section
+    entries = 0
+    for first, last in re.findall(r"^\| (\d+)(?: … (\d+))? \| `\w+` \|", page.partition("## Observation")[2], re.M):
+        assert int(first) == entries
+        entries = int(last or first) + 1
+    assert entries == generate.single_seat(game).facts.observation_size
+
+
+def test_the_agents_page_has_every_agent_and_parameter(generate):
+    page = generate.agents_page()
+    for game in (None, *names()):
+        for name, factory in generate.agents.for_game(game).items():
+            assert re.search(rf"^### {name}\b", page, re.M)
+            for parameter in dataclasses.fields(factory):
+                if parameter.init and not parameter.name.startswith("_"):
+                    assert f"| `{parameter.name}` |" in page, (name, parameter.name)
+
+
+def test_a_docstrings_sections_become_headings_and_lists(generate):
+    doc = "A game: fun.\n\nPlay\n    Throw dice.\n    - One.\n    - Two.\n\nActions\n    0    hold\n    1    roll"
+    made = "A game: fun.\n\n## Play\n\nThrow dice.\n\n- One.\n- Two.\n\n## Actions\n\n```text\n0    hold\n1    roll\n```"
+    assert generate.rules(doc) == made
+
+
+def test_pages_name_what_is_there():
+    from typer.main import get_command
+
+    from experiments.__main__ import app
+
+    commands = get_command(app).commands
+    for page in [ROOT / "README.md", *PAGES]:
+        for line in re.findall(r"python -m experiments ([^`\n]*)", page.read_text()):
+            words = line.split("#")[0].split()
+            if not words or words[0] == "COMMAND":
+                continue
+            assert words[0] in commands, f"{page.name}: {line}"
+            command = commands[words[0]]
+            if hasattr(command, "commands"):  # `reproduce` and `solve` have one for each game
+                assert words[1] in (*command.commands, "GAME", "SOURCE"), f"{page.name}: {line}"
+                command = command.commands.get(words[1])
+            known = {option for parameter in command.params for option in parameter.opts} if command else set()
+            for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", line.split("#")[0]):
+                assert not known or option in known, f"{page.name}: {option} in {line}"
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            made = re.fullmatch(r"generated/.*\.md", link)  # by the build
+            assert made or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
+def test_python_blocks_run(run_python, page: Path):
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):
+        if not block.startswith('"""Pig'):  # a whole game, which another test plays
+            run_python(block)
