@@ -24,9 +24,11 @@ from dice_envs import layout, load, measure, names
 from dice_envs.game import check_choice, check_range, single_seat
 from experiments.arena import (
     Result,
+    add_optimal,
     check_match,
     check_table,
     exact_tournament,
+    expanded,
     log_writer,
     num_meetings,
     save_plot,
@@ -173,6 +175,9 @@ def arena(
 ) -> None:
     """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
 
+    `3*numbers` stands for three of them, so `ppo 3*numbers` is one against a team at a table of four. Where all at a table are
+    paid the same, as in The Shakes, it says what they have earned together, and how far that is from optimal play.
+
     Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
     computed, no games are played, and --games and --seed have no effect.
 
@@ -187,6 +192,7 @@ def arena(
 
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
+    agents = expanded(agents)
     variant, players, policy = cast(game, game_options(option), agents)
     check_table(variant, len(agents), games)
     check_match(games, match)
@@ -205,6 +211,7 @@ def arena(
     meetings = num_meetings(variant, len(agents))
 
     def hand_over(result: Result) -> None:
+        add_optimal(result, variant)
         finish(
             lambda: show(result),
             lambda: write_json(json, result),

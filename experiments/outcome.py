@@ -8,15 +8,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from agents import make
-from dice_envs import Measures, Variant, measure
+from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.game import options_text
-from experiments.arena import Result, num_meetings, show, tournament
+from experiments.arena import Result, add_optimal, num_meetings, show, tournament
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
+from experiments.names import short
 from experiments.output import console, logarithmic, progress, saved_plot
 
-__all__ = ["TooManyPositions", "add_edges", "add_measures", "add_table", "gap_label", "plot_curve", "plot_gaps", "up_to"]
+__all__ = [
+    "TooManyPositions",
+    "add_edges",
+    "add_measures",
+    "add_pool",
+    "add_table",
+    "gap_label",
+    "plot_curve",
+    "plot_gaps",
+    "up_to",
+]
 
 MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked when training ends
 
@@ -70,9 +83,34 @@ def add_table(variant: Variant, spec: str, opponents: Sequence[str], games: int,
     with progress("cross table", num_meetings(variant, len(specs)) * games) as done:
         table = tournament(variant, specs, games, seed, done)
     table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
+    add_optimal(table, variant)
     show(table)
     result["table"] = dataclasses.asdict(table)
     return table
+
+
+def add_pool(
+    variant: Variant, spec: str, pool: Sequence[tuple[str, Sequence[Agent]]], games: int, seed: int, result: dict[str, Any]
+) -> None:
+    """Add what the policy wins from each opponent of the pool that it was trained on, at a table of three seats or more: the
+    opponent has all other seats. Where all are paid the same, it is what they earn together."""
+    seats, result["pool"] = variant.facts.num_seats, []
+    table = Table(title=f"against its pool, {games:,} games each, seed {seed}", title_justify="left")
+    cooperative = variant.facts.cooperative
+    wins = [] if cooperative else ["even share", "share of wins"]
+    for heading in ("all other seats", *wins, "team's mean return" if cooperative else "mean return"):
+        table.add_column(heading, justify="left" if heading == "all other seats" else "right")
+    with progress("its pool", len(pool) * games) as done:
+        for name, players in pool:
+            others = list(itertools.islice(itertools.cycle(players), seats - 1))
+            met = tournament(variant, ["ppo", *[name] * len(others)], games, seed, done, [make(spec), *others])
+            row = {key: getattr(met, key)[0][0] for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
+            result["pool"].append({"opponent": name, "seats": len(others), "games": games, "even": 1 / seats, **row})
+            shares = [] if cooperative else [f"{100 / seats:.2f}", f"{100 * row['win_rate']:.2f} ± {100 * row['ci95']:.2f}"]
+            table.add_row(
+                f"{len(others)} × {short(name)}", *shares, f"{row['mean_return']:.4f} ± {row['mean_return_ci95']:.4f}"
+            )
+    console.print(table)
 
 
 def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]) -> None:

@@ -21,7 +21,17 @@ from experiments.checkpoint import check_like, model_state, read_checkpoint, res
 from experiments.discovery import cast, make_players
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
 from experiments.options import game_options
-from experiments.outcome import TooManyPositions, add_edges, add_measures, add_table, gap_label, plot_curve, plot_gaps, up_to
+from experiments.outcome import (
+    TooManyPositions,
+    add_edges,
+    add_measures,
+    add_pool,
+    add_table,
+    gap_label,
+    plot_curve,
+    plot_gaps,
+    up_to,
+)
 from experiments.output import (
     Stopped,
     atomic,
@@ -129,6 +139,14 @@ class Run:
 
     def opponent_name(self, number: int) -> str:
         return self.preset.opponents[number] if number < self.num_fixed else "past selves"
+
+    def trained_on(self) -> list[tuple[str, list[Any]]]:
+        """The pool: each fixed opponent, and the past selves together, by name."""
+        if self.pool is None:
+            return []
+        fixed = [(spec, [agent]) for spec, agent in zip(self.preset.opponents, self.pool.agents, strict=False)]
+        there = min(self.selves, self.preset.past_selves) if self.preset.self_share else 0
+        return [*fixed, *([("past selves", list(self.pool.agents[self.num_fixed :][:there]))] if there else [])]
 
     def policy(self, averaged: bool = False) -> NetworkPolicy:
         """The model's present policy, or the running mean of its policies, copied."""
@@ -563,6 +581,8 @@ def _finish(run: Run, evaluation_games: int, json: Path | None, command: str) ->
     spec, seats = f"ppo:{run.folder / 'policy.npz'}", run.variant.facts.num_seats
     add_measures(run.variant, spec, run.preset.floor > 0, run.seed, result)
     table = add_table(run.variant, spec, run.preset.opponents, evaluation_games, run.seed, result) if seats > 1 else None
+    if seats > 2:
+        add_pool(run.variant, spec, run.trained_on(), evaluation_games, run.seed, result)
     if table is not None and seats == 2:
         add_edges(run.variant, table, run.seed, result)
     finish(
