@@ -69,6 +69,7 @@ from experiments.policies import add_policy, list_policies
 from experiments.presets import presets_of
 from experiments.recipes import compare, recipes_of
 from experiments.recipes import show as show_recipes
+from experiments.report import reproduce_all, with_page
 from experiments.response import measure_response
 from experiments.soak import MOST_MOVES, broken
 from experiments.soak import show as show_soak
@@ -280,6 +281,7 @@ def train(
     seeds: Annotated[int | None, typer.Option(help="Runs of each setting, with --seed and the next ones, or 1, 2, 3 …")] = None,
     ray: RayOption = None,
     json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """Train a PPO agent, measure it exactly where that is possible, and save it.
 
@@ -289,6 +291,8 @@ def train(
     The agent is saved as OUT/policy.npz; `ppo:OUT` names it wherever agents are named, and brings its game options with
     it. Ctrl-C saves all and stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run
     does. Of The Shakes it trains a physician, of the game of 30s a player alone; -o takes the table instead.
+
+    With --report the measures, tables and plots become one page.
 
     With --seeds, or several values of --set, there are many runs, each in a folder of its own inside OUT, and a table of all
     at the end; --ray shares them out on a cluster.
@@ -303,9 +307,24 @@ def train(
     if not several or plain is None:  # a game or preset that does not exist is refused there
         chosen = {name: each for name, (each,) in values.items()}
         run_training(
-            game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json, device, threads, chosen
+            game,
+            preset,
+            out,
+            option or [],
+            opponents,
+            steps,
+            seed,
+            resume,
+            evaluation_games,
+            json,
+            device,
+            threads,
+            chosen,
+            report,
         )
         return
+    if report is not None:
+        raise ValueError("--report shows one run: leave it out, or --seeds and several values of --set")
     check_range("seeds", 1 if seeds is None else seeds, 1, MOST_RUNS)
     first = 1 if seed is None else seed
     sweep(
@@ -484,7 +503,27 @@ def soak(
         raise typer.Exit(1)
 
 
-add_commands(reproduce_app, experiments.reproduce, guarded)
+@reproduce_app.command("all")
+@guarded
+def all_sources(
+    games: Annotated[
+        int | None, typer.Option("--games", help="Games to play for each source; each one's own if left out.")
+    ] = None,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    ray: RayOption = None,
+) -> None:
+    """Every source, one after another; with --report one page of all their figures and plots.
+
+    JSON: {"seed", "sources": {game: rows}}.
+
+    Example: reproduce all --report report
+    """
+    reproduce_all(games, seed, json, report, ray)
+
+
+add_commands(reproduce_app, experiments.reproduce, lambda main: guarded(with_page(main)))
 add_commands(solve_app, experiments.solve, guarded)
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(solve_app, name="solve")

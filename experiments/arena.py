@@ -632,11 +632,13 @@ def save_plot(folder: Path, name: str, result: Result) -> None:
     names = [text.replace("  ", ": ") for text in _named(result)]
     if len(result.win_rate) == 1 or result.cooperative:
         bars = len(result.teams) if result.cooperative else len(names)
-        with saved_plot(folder, name, figsize=(8, 1.8 + 0.45 * bars)) as (_, axes):
+        caption = f"{_title(result, 'what teams earn' if result.cooperative else 'share of wins at one table')}."
+        with saved_plot(folder, name, caption, figsize=(8, 1.8 + 0.45 * bars)) as (_, axes):
             _plot_bars(axes, result, names)
         return
     size = 2 + 1.1 * len(result.agents)
-    with saved_plot(folder, name, figsize=(size + 0.1 * max(map(len, names)), size)) as (_, axes):
+    caption = f"{_title(result, '% of games that the agent of the row wins')}."
+    with saved_plot(folder, name, caption, figsize=(size + 0.1 * max(map(len, names)), size)) as (_, axes):
         _plot_win_rates(axes, result, names)
 
 
