@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import math
 import os
+import shlex
 import sys
 import textwrap
 import time
@@ -38,6 +40,12 @@ from experiments.arena import (
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
 from experiments.distill import Settings, distill, hidden_sizes
+from experiments.leaderboard import INTRO as BOARD_INTRO
+from experiments.leaderboard import board, check_measured, chosen, made_by, plan
+from experiments.leaderboard import markdown as as_markdown
+from experiments.leaderboard import plot as plot_board
+from experiments.leaderboard import sections as board_sections
+from experiments.leaderboard import show as show_board
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
 from experiments.options import (
@@ -58,18 +66,20 @@ from experiments.output import (
     console,
     finish,
     one_line_errors,
+    plots_noted,
     print_mode,
     progress,
     seed_or_fresh,
     write_json,
     write_text,
 )
+from experiments.page import About, write_page
 from experiments.play import play_game
 from experiments.policies import add_policy, list_policies
 from experiments.presets import presets_of
 from experiments.recipes import compare, recipes_of
 from experiments.recipes import show as show_recipes
-from experiments.report import reproduce_all, with_page
+from experiments.report import command_line, reproduce_all, with_page
 from experiments.response import measure_response
 from experiments.soak import MOST_MOVES, broken
 from experiments.soak import show as show_soak
@@ -444,6 +454,78 @@ def measure_agent(
                 apply = map if ray is None else workers.map
                 measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply)
     finish(lambda: show_measures(measured, scored=response is None), lambda: write_json(json, measured))
+
+
+@app.command()
+@guarded
+def leaderboard(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Tasks (or a game, for all its tasks) and agents, in any order; all tasks, usual agents if left out."
+        ),
+    ] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option(help="An agent of yours, MODULE:FACTORY, say mine:make; repeat it for more.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(help="Deals or games looked at where there are too many for all of them.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="How long one agent on one task may take before fewer are looked at.")] = 3.0,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the board here as Markdown.")] = None,
+    ray: RayOption = None,
+    resume: ResumeOption = False,
+) -> None:
+    """The board: how far every agent is from optimal play, on every named task that it can play.
+
+    A task is a game with options and the one quantity that counts (`dice_envs.TASKS`). A score is 0 for uniformly random play
+    and 1 for optimal play. What an agent cannot play, or not within --minutes, is left out with the reason.
+
+    --agent puts an agent of yours on it: MODULE is found in the current folder, FACTORY is called without arguments, or with
+    the game's variant if it takes one, and returns what `dice_envs.measure` takes.
+
+    With --json each agent on a task is kept when it is done, and after a stop the same command with --resume goes on.
+
+    Example: leaderboard liars_dice_openspiel_1 random nash --agent mine:make --report report
+    """
+    tasks, specs = chosen(names or [])
+    others = {text: made_by(text) for text in agent or []}
+    for path in (json, markdown):
+        check_writable(path)
+    check_folder(report)
+    given = {
+        "names": [task.name for task in tasks],
+        "agents": specs,
+        "others": list(others),
+        "sample": sample,
+        "minutes": minutes,
+    }
+    with kept_beside(json, resume, {"board": given}, seed) as kept, on_ray(ray, kept) as workers:
+        seed = kept.seed if kept else seed_or_fresh(seed)
+        console.print(f"seed {seed}")
+        rows = plan(tasks, specs or None, others)
+        with progress("agents on tasks", len(rows)) as done:
+            found = board([task.name for task in tasks], specs or None, others, seed, sample, minutes, done, workers)
+        check_measured(found, [*specs, *others])
+        words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
+        typed = {"agent": agent, "sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
+        command = command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
+
+        def write_report(folder: Path) -> None:
+            with plots_noted() as plots:
+                plot_board(folder, found)
+            about = About(command, {"sample": sample or "each game's own", "minutes": minutes}, seed)
+            write_page(folder, "dice-envs: the board", [BOARD_INTRO], board_sections(found, plots), about)
+
+        finish(
+            lambda: show_board(found),
+            lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
+            lambda: write_report(report) if report is not None else None,
+            lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
+        )
 
 
 @app.command()
