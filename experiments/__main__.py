@@ -482,7 +482,8 @@ def leaderboard(
     """The board: how far every agent is from optimal play, on every named task that it can play.
 
     A task is a game with options and the one quantity that counts (`dice_envs.TASKS`). A score is 0 for uniformly random play
-    and 1 for optimal play. What an agent cannot play, or not within --minutes, is left out with the reason.
+    and 1 for optimal play. A game's name stands for all its tasks, so the agent of thirties is named with a strategy, say
+    thirties:heuristic. What an agent cannot play, or not within --minutes, is left out with the reason.
 
     --agent puts an agent of yours on it: MODULE is found in the current folder, FACTORY is called without arguments, or with
     the game's variant if it takes one, and returns what `dice_envs.measure` takes.

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import experiments.reproduce
+from dice_envs.game import check_range
+from experiments.arena import MOST_GAMES
 from experiments.discovery import modules
 from experiments.output import check_folder, check_writable, console, finish, plots_noted, seed_or_fresh, write_json
 from experiments.page import About, Chapter, Section, sections_of, write_page
 
 __all__ = ["command_line", "reproduce_all", "with_page"]
 
+LEAST_GAMES = 1000  # as many as every source takes
 FILES = ("json", "report", "resume", "ray")  # parameters that say where results go or are made, and not what they are
 
 
@@ -73,7 +76,12 @@ def reproduce_all(
 
     Returns:
         The chapters by the sources' names.
+
+    Raises:
+        ValueError: wrong arguments.
     """
+    if games is not None:
+        check_range("games", games, LEAST_GAMES, MOST_GAMES)
     check_writable(json)
     check_folder(report)
     seed = seed_or_fresh(seed)
