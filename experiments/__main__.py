@@ -41,7 +41,7 @@ from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
 from experiments.distill import Settings, distill, hidden_sizes
 from experiments.leaderboard import INTRO as BOARD_INTRO
-from experiments.leaderboard import board, check_measured, chosen, made_by, plan
+from experiments.leaderboard import board, chosen, made_by, plan, source_of, unmeasured
 from experiments.leaderboard import markdown as as_markdown
 from experiments.leaderboard import plot as plot_board
 from experiments.leaderboard import sections as board_sections
@@ -500,7 +500,7 @@ def leaderboard(
     given = {
         "names": [task.name for task in tasks],
         "agents": specs,
-        "others": list(others),
+        "others": {text: source_of(text) for text in others},
         "sample": sample,
         "minutes": minutes,
     }
@@ -510,7 +510,7 @@ def leaderboard(
         rows = plan(tasks, specs or None, others)
         with progress("agents on tasks", len(rows)) as done:
             found = board([task.name for task in tasks], specs or None, others, seed, sample, minutes, done, workers)
-        check_measured(found, [*specs, *others])
+        nowhere = unmeasured(found, [*specs, *others])
         words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
         typed = {"agent": agent, "sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
         command = command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
@@ -521,12 +521,15 @@ def leaderboard(
             about = About(command, {"sample": sample or "each game's own", "minutes": minutes}, seed)
             write_page(folder, "dice-envs: the board", [BOARD_INTRO], board_sections(found, plots), about)
 
-        finish(
-            lambda: show_board(found),
-            lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
-            lambda: write_report(report) if report is not None else None,
-            lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
-        )
+        if not nowhere:
+            finish(
+                lambda: show_board(found),
+                lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
+                lambda: write_report(report) if report is not None else None,
+                lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
+            )
+    if nowhere:  # outside, so that what was kept is removed: it is of no use once the agent is mended
+        raise ValueError(nowhere)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
 import inspect
 import math
@@ -34,7 +35,6 @@ __all__ = [
     "Place",
     "Standing",
     "board",
-    "check_measured",
     "chosen",
     "made_by",
     "markdown",
@@ -42,6 +42,8 @@ __all__ = [
     "plot",
     "sections",
     "show",
+    "source_of",
+    "unmeasured",
 ]
 
 # Instead of an agent's own defaults: what is worth a row of the board.
@@ -205,6 +207,12 @@ def made_by(text: str) -> Callable[[Variant], Any]:
             raise ValueError(f"{name} has failed: {_words(problem)}") from problem
 
     return make
+
+
+def source_of(text: str) -> str:
+    """A hash of the file that holds the module of MODULE:FACTORY, which `made_by` has imported; empty if there is none."""
+    path = getattr(sys.modules[text.partition(":")[0]], "__file__", None)
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -570,9 +578,10 @@ def plot(folder: Path, found: Board) -> None:
         canvas.suptitle("Score by task: 0 random, 1 optimal")
 
 
-def check_measured(found: Board, names: Sequence[str]) -> None:
-    """Raise ValueError if one of these agents, which were asked for, is measured on none of the tasks."""
+def unmeasured(found: Board, names: Sequence[str]) -> str:
+    """Why the first of these agents, which were asked for, is measured on none of the tasks; empty if each is on one."""
     for name in names:
         mine = [each for place in found.tasks for each in place.standings if each.agent == name]
         if all(each.missing for each in mine):
-            raise ValueError(f"{name} is measured on none of these tasks; on {mine[0].task}: {mine[0].missing}")
+            return f"{name} is measured on none of these tasks; on {mine[0].task}: {mine[0].missing}"
+    return ""
