@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class Champion(OfOneGame):
         if FILE not in found:
             raise ValueError(f"the package is not complete: there is no policy file {FILE}.npz in {POLICIES}")
         return found[FILE]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What its file says of itself (see `agents.about`)."""
+        return dict(self.policy.about or {})
 
     @property
     def memoryless(self) -> bool:

@@ -429,6 +429,11 @@ class Ppo:
         return dict(self._policy.options) if self._policy else {}
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What the policy's file says of itself (see `agents.about`); nothing without a path."""
+        return dict(self._policy.about or {}) if self._policy else {}
+
+    @property
     def memoryless(self) -> bool:
         """See `NetworkPolicy`; false without a path (see `for_variant`)."""
         return self._policy.memoryless if self._policy else False

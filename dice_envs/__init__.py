@@ -20,11 +20,13 @@ from dice_envs.describe import Description, Reading, describe, layout
 from dice_envs.exact import Measurement, Measures, measure
 from dice_envs.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
 from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
+from dice_envs.tasks import TASKS, Task
 
 if TYPE_CHECKING:
     from dice_envs.v0_modules import *  # noqa: F403 - what `_register` makes, as `make stubs` has written it down
 
 __all__ = [
+    "TASKS",
     "Agent",
     "AgentError",
     "Batch",
@@ -41,6 +43,7 @@ __all__ = [
     "Row",
     "SeatEnv",
     "SeatVectorEnv",
+    "Task",
     "Turn",
     "Uniform",
     "Variant",

@@ -65,6 +65,8 @@ class Facts:
     zero_sum: bool  # returns over all seats add up to 0
     simultaneous: bool  # seats commit without seeing each other's choice: a parallel environment exists
     max_steps: int  # the most actions in one game, all seats together
+    cooperative: bool = False  # all seats are paid the same, so they play as a team
+    winning_return: float | None = None  # of a team or of one seat alone: it has won with this return or more
 
 
 # --- the kernels of a game --------------------------------------------------------------------------------------

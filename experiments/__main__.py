@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import math
 import os
+import shlex
 import sys
 import textwrap
 import time
@@ -24,9 +26,11 @@ from dice_envs import layout, load, measure, names
 from dice_envs.game import check_choice, check_range, single_seat
 from experiments.arena import (
     Result,
+    add_optimal,
     check_match,
     check_table,
     exact_tournament,
+    expanded,
     log_writer,
     num_meetings,
     save_plot,
@@ -36,6 +40,12 @@ from experiments.arena import (
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
 from experiments.distill import Settings, distill, hidden_sizes
+from experiments.leaderboard import INTRO as BOARD_INTRO
+from experiments.leaderboard import board, chosen, made_by, plan, source_of, unmeasured
+from experiments.leaderboard import markdown as as_markdown
+from experiments.leaderboard import plot as plot_board
+from experiments.leaderboard import sections as board_sections
+from experiments.leaderboard import show as show_board
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
 from experiments.options import (
@@ -56,17 +66,20 @@ from experiments.output import (
     console,
     finish,
     one_line_errors,
+    plots_noted,
     print_mode,
     progress,
     seed_or_fresh,
     write_json,
     write_text,
 )
+from experiments.page import About, write_page
 from experiments.play import play_game
 from experiments.policies import add_policy, list_policies
 from experiments.presets import presets_of
 from experiments.recipes import compare, recipes_of
 from experiments.recipes import show as show_recipes
+from experiments.report import command_line, reproduce_all, with_page
 from experiments.response import measure_response
 from experiments.soak import MOST_MOVES, broken
 from experiments.soak import show as show_soak
@@ -173,6 +186,9 @@ def arena(
 ) -> None:
     """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
 
+    `3*numbers` stands for three of them, so `ppo 3*numbers` is one against a team at a table of four. Where all at a table are
+    paid the same, as in The Shakes, it says what they have earned together, and how far that is from optimal play.
+
     Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
     computed, no games are played, and --games and --seed have no effect.
 
@@ -187,6 +203,7 @@ def arena(
 
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
+    agents = expanded(agents)
     variant, players, policy = cast(game, game_options(option), agents)
     check_table(variant, len(agents), games)
     check_match(games, match)
@@ -205,6 +222,7 @@ def arena(
     meetings = num_meetings(variant, len(agents))
 
     def hand_over(result: Result) -> None:
+        add_optimal(result, variant)
         finish(
             lambda: show(result),
             lambda: write_json(json, result),
@@ -273,6 +291,7 @@ def train(
     seeds: Annotated[int | None, typer.Option(help="Runs of each setting, with --seed and the next ones, or 1, 2, 3 …")] = None,
     ray: RayOption = None,
     json: JsonOption = None,
+    report: ReportOption = None,
 ) -> None:
     """Train a PPO agent, measure it exactly where that is possible, and save it.
 
@@ -282,6 +301,8 @@ def train(
     The agent is saved as OUT/policy.npz; `ppo:OUT` names it wherever agents are named, and brings its game options with
     it. Ctrl-C saves all and stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run
     does. Of The Shakes it trains a physician, of the game of 30s a player alone; -o takes the table instead.
+
+    With --report the measures, tables and plots become one page.
 
     With --seeds, or several values of --set, there are many runs, each in a folder of its own inside OUT, and a table of all
     at the end; --ray shares them out on a cluster.
@@ -296,9 +317,24 @@ def train(
     if not several or plain is None:  # a game or preset that does not exist is refused there
         chosen = {name: each for name, (each,) in values.items()}
         run_training(
-            game, preset, out, option or [], opponents, steps, seed, resume, evaluation_games, json, device, threads, chosen
+            game,
+            preset,
+            out,
+            option or [],
+            opponents,
+            steps,
+            seed,
+            resume,
+            evaluation_games,
+            json,
+            device,
+            threads,
+            chosen,
+            report,
         )
         return
+    if report is not None:
+        raise ValueError("--report shows one run: leave it out, or --seeds and several values of --set")
     check_range("seeds", 1 if seeds is None else seeds, 1, MOST_RUNS)
     first = 1 if seed is None else seed
     sweep(
@@ -422,6 +458,82 @@ def measure_agent(
 
 @app.command()
 @guarded
+def leaderboard(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Tasks (or a game, for all its tasks) and agents, in any order; all tasks, usual agents if left out."
+        ),
+    ] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option(help="An agent of yours, MODULE:FACTORY, say mine:make; repeat it for more.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(help="Deals or games looked at where there are too many for all of them.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="How long one agent on one task may take before fewer are looked at.")] = 3.0,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the board here as Markdown.")] = None,
+    ray: RayOption = None,
+    resume: ResumeOption = False,
+) -> None:
+    """The board: how far every agent is from optimal play, on every named task that it can play.
+
+    A task is a game with options and the one quantity that counts (`dice_envs.TASKS`). A score is 0 for uniformly random play
+    and 1 for optimal play. A game's name stands for all its tasks, so the agent of thirties is named with a strategy, say
+    thirties:heuristic. What an agent cannot play, or not within --minutes, is left out with the reason.
+
+    --agent puts an agent of yours on it: MODULE is found in the current folder, FACTORY is called without arguments, or with
+    the game's variant if it takes one, and returns what `dice_envs.measure` takes.
+
+    With --json each agent on a task is kept when it is done, and after a stop the same command with --resume goes on.
+
+    Example: leaderboard liars_dice_openspiel_1 random nash --agent mine:make --report report
+    """
+    tasks, specs = chosen(names or [])
+    others = {text: made_by(text) for text in agent or []}
+    for path in (json, markdown):
+        check_writable(path)
+    check_folder(report)
+    given = {
+        "names": [task.name for task in tasks],
+        "agents": specs,
+        "others": {text: source_of(text) for text in others},
+        "sample": sample,
+        "minutes": minutes,
+    }
+    with kept_beside(json, resume, {"board": given}, seed) as kept, on_ray(ray, kept) as workers:
+        seed = kept.seed if kept else seed_or_fresh(seed)
+        console.print(f"seed {seed}")
+        rows = plan(tasks, specs or None, others)
+        with progress("agents on tasks", len(rows)) as done:
+            found = board([task.name for task in tasks], specs or None, others, seed, sample, minutes, done, workers)
+        nowhere = unmeasured(found, [*specs, *others])
+        words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
+        typed = {"agent": agent, "sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
+        command = command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
+
+        def write_report(folder: Path) -> None:
+            with plots_noted() as plots:
+                plot_board(folder, found)
+            about = About(command, {"sample": sample or "each game's own", "minutes": minutes}, seed)
+            write_page(folder, "dice-envs: the board", [BOARD_INTRO], board_sections(found, plots), about)
+
+        if not nowhere:
+            finish(
+                lambda: show_board(found),
+                lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
+                lambda: write_report(report) if report is not None else None,
+                lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
+            )
+    if nowhere:  # outside, so that what was kept is removed: it is of no use once the agent is mended
+        raise ValueError(nowhere)
+
+
+@app.command()
+@guarded
 def bench(
     only: Annotated[list[str] | None, typer.Argument(help="Games or parts, say liars_dice or search; all if left out.")] = None,
     quick: Annotated[bool, typer.Option(help="Smaller sizes: a look, not a measurement.")] = False,
@@ -477,7 +589,27 @@ def soak(
         raise typer.Exit(1)
 
 
-add_commands(reproduce_app, experiments.reproduce, guarded)
+@reproduce_app.command("all")
+@guarded
+def all_sources(
+    games: Annotated[
+        int | None, typer.Option("--games", help="Games to play for each source; each one's own if left out.")
+    ] = None,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    ray: RayOption = None,
+) -> None:
+    """Every source, one after another; with --report one page of all their figures and plots.
+
+    JSON: {"seed", "sources": {game: rows}}.
+
+    Example: reproduce all --report report
+    """
+    reproduce_all(games, seed, json, report, ray)
+
+
+add_commands(reproduce_app, experiments.reproduce, lambda main: guarded(with_page(main)))
 add_commands(solve_app, experiments.solve, guarded)
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(solve_app, name="solve")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,20 +17,24 @@ from rich.table import Table
 import experiments.logs
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, resolve
 from dice_envs.dice import new_streams
+from dice_envs.exact import optima
 from dice_envs.exact.liars_dice import winning_probability
-from dice_envs.game import OVER, Variant, check_range, options_text
+from dice_envs.game import MAX_SEATS, OVER, Variant, check_range, options_text, shown
 from dice_envs.table import play_games, team_of
 from experiments.discovery import modules
+from experiments.names import joined, legend, letters, short
 from experiments.output import Z95, console, saved_plot
 from experiments.workers import HERE, Workers
 
 __all__ = [
     "MOST_GAMES",
     "Result",
+    "add_optimal",
     "check_match",
     "check_table",
     "elo",
     "exact_tournament",
+    "expanded",
     "log_writer",
     "num_meetings",
     "parts_of",
@@ -43,6 +49,7 @@ GAMES_ASKED = 256  # played at once where agents are asked: fewer would cost tim
 PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
 MOST_GAMES = 10**7  # of one meeting: the returns of all are kept, 8 bytes a seat
 MOST_IN_MATCH = 10**5
+_COPIES = re.compile(r"([0-9]+)\*(.+)")
 PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
 
 
@@ -67,6 +74,33 @@ class Result:
     exact: bool = False  # computed: no games were played, and the intervals are 0
     match: int = 1  # games played one after another by the same players; intervals then count matches, not games
     parts: list[Part] = dataclasses.field(default_factory=list)  # of the matches, where they are long enough
+    cooperative: bool = False  # all at a table are paid the same: `teams` says what they have earned
+    teams: list[Team] = dataclasses.field(default_factory=list)  # of a cooperative game, or each agent that plays alone
+    copies: list[Copies] = dataclasses.field(default_factory=list)  # at one table, where agents sit there more than once
+    optimal: dict[str, float] | None = None  # what optimal play reaches: first of the return, then of P(win), each alone
+
+
+@dataclasses.dataclass
+class Team:
+    """What those who play together have earned, or one who plays alone."""
+
+    members: list[int]  # numbers of agents
+    mean_return: float
+    ci95: float
+    win: float | None = None  # the share of games that they have won; None where a game cannot be won
+    win_ci95: float | None = None
+
+
+@dataclasses.dataclass
+class Copies:
+    """What all copies of one agent have earned at one table."""
+
+    agent: str
+    seats: int  # how many they have
+    win_rate: float  # the share of games that one of them wins
+    ci95: float
+    mean_return: float  # of one seat
+    mean_return_ci95: float
 
 
 @dataclasses.dataclass
@@ -251,6 +285,49 @@ def _half_width(shares: np.ndarray) -> float:
     return Z95 / (1 + z2 / n) * math.sqrt(spread / n + z2 / (4 * n * n)) if n and 0 <= mean <= 1 else 1.0
 
 
+def _spread(returns: np.ndarray) -> float:
+    """95 % half-width of a mean return, from the returns of each match, (matches, games) float64."""
+    return Z95 * float(returns.mean(axis=1).std()) / math.sqrt(len(returns))
+
+
+def _team(members: list[int], returns: np.ndarray, winning: float | None) -> Team:
+    """What a team has earned, from the returns of each match, (matches, games) float64, and the return that wins."""
+    team = Team(members, float(returns.mean()), _spread(returns))
+    if winning is not None:
+        won = (returns >= winning - 1e-6).astype(np.float64)
+        team.win, team.win_ci95 = float(won.mean()), _half_width(won)
+    return team
+
+
+def _copies(specs: Sequence[str], shares: np.ndarray, returns: np.ndarray, match: int) -> list[Copies]:
+    """Each spec with all its seats, from shares and returns (games, seats) float64 at one table."""
+    found = []
+    for spec in dict.fromkeys(specs):
+        mine = [place for place, other in enumerate(specs) if other == spec]
+        share = shares[:, mine].sum(axis=1).reshape(-1, match)
+        earned = returns[:, mine].mean(axis=1).reshape(-1, match)
+        widths = _half_width(share), _spread(earned)
+        found.append(Copies(spec, len(mine), float(share.mean()), widths[0], float(earned.mean()), widths[1]))
+    return found
+
+
+def expanded(specs: Sequence[str]) -> list[str]:
+    """Specs with `3*SPEC` written out as three.
+
+    Raises:
+        ValueError: not so many copies, or copies of nothing.
+    """
+    found: list[str] = []
+    for spec in specs:
+        count = _COPIES.fullmatch(spec)
+        if count is None:
+            found.append(spec)
+            continue
+        check_range(f"the copies in {shown(spec)}", int(count[1][:9]), 1, MAX_SEATS)
+        found += [count[2]] * int(count[1])
+    return found
+
+
 def tournament(
     variant: Variant,
     specs: Sequence[str],
@@ -280,8 +357,9 @@ def tournament(
     for player in players:
         check_plays(player, variant)
     n = len(players)
-    options = variant.changed_options()
+    options, facts = variant.changed_options(), variant.facts
     result = Result(variant.game.name, options, list(specs), games, seed, [], [], [], [], seats=seats, match=match)
+    result.cooperative = facts.cooperative and seats > 1
     result.parts = [Part(first, last, [], []) for first, last in parts_of(match)]
     in_pairs = seats <= 2
     tables = [result.win_rate, result.ci95, result.draws, result.mean_return, result.mean_return_ci95]
@@ -295,9 +373,15 @@ def tournament(
         return play_table(variant, [players[m] for m in members], games, meeting_seed, done, after_move, match, workers)
 
     earned = [meet([member], own_seed) for member, own_seed in enumerate(seeds)] if seats == 1 else []
+    for member, returns in enumerate(earned):
+        result.teams.append(_team([member], returns.reshape(-1, match), facts.winning_return))
     for number, members in enumerate(groups):
         returns = np.hstack([earned[member] for member in members]) if seats == 1 else meet(members, seeds[number])
         shares, is_tie = _shares(returns)
+        if result.cooperative:
+            result.teams.append(_team(list(members), returns[:, 0].reshape(-1, match), facts.winning_return))
+        elif seats > 2 and len(set(specs)) < n:
+            result.copies = _copies(specs, shares, returns, match)
         for place, member in enumerate(members):
             row, column = (member, members[1 - place]) if in_pairs else (0, member)
             by_match, earned_by_match = (of[:, place].reshape(-1, match) for of in (shares, returns))
@@ -305,8 +389,7 @@ def tournament(
             result.ci95[row][column] = _half_width(by_match)
             result.draws[row][column] = float(is_tie.mean())
             result.mean_return[row][column] = float(earned_by_match.mean())
-            spread = float(earned_by_match.mean(axis=1).std())
-            result.mean_return_ci95[row][column] = Z95 * spread / math.sqrt(len(earned_by_match))
+            result.mean_return_ci95[row][column] = _spread(earned_by_match)
             for part in result.parts:
                 own = by_match[:, part.first - 1 : part.last]
                 part.win_rate[row][column] = float(own.mean())
@@ -408,47 +491,123 @@ def _share(rate: float | None, half: float | None, exact: bool) -> str:
     return f"{100 * rate:.4f}" if exact else f"{100 * rate:.2f} ± {100 * half:.2f}"
 
 
+def add_optimal(result: Result, variant: Variant) -> None:
+    """Add what optimal play earns where that is what counts, and is known."""
+    if result.teams:
+        with contextlib.suppress(ValueError):
+            result.optimal = optima(variant)
+
+
 def show(result: Result) -> None:
-    """The cross table on the terminal: % of games that the row's agent wins, and where all play alone or at one table
-    what it earns."""
+    """The tournament on the terminal: % of games that the row's agent wins, and where all play alone or at one table what it
+    earns; of a cooperative game what each team earns."""
+    if result.cooperative:
+        _show_teams(result)
+    else:
+        _show_wins(result)
+    for line in legend(result.agents):
+        console.whole_line(f"  {line}")
+
+
+def _title(result: Result, what: str) -> str:
     game = f"{result.game} ({options_text(result.options)})" if result.options else result.game
+    if result.exact:
+        return f"{game}: {what}, exactly"
+    matches = f" in matches of {result.match:,}" if result.match > 1 else ""
+    return f"{game}: {what} ± 95 % interval, {result.games:,} games each{matches}, seed {result.seed}"
+
+
+def _named(result: Result) -> list[str]:
+    """Each agent as rows name it: its letter and its name."""
+    return [f"{letter}  {short(name)}" for letter, name in zip(letters(len(result.agents)), result.agents, strict=True)]
+
+
+def _show_wins(result: Result) -> None:
     won = "% of games in which it earns more than the other, each alone," if result.seats == 1 else "% won"
-    title = f"{game}: % won, exactly"
-    if not result.exact:
-        matches = f" in matches of {result.match:,}" if result.match > 1 else ""
-        title = f"{game}: {won} ± 95 % interval, {result.games:,} games each{matches}, seed {result.seed}"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=_title(result, won), title_justify="left")
     one_table = len(result.win_rate) == 1
     table.add_column("agent", overflow="fold")
-    if result.elo is not None:
+    if result.elo is not None and result.seats > 1:
         table.add_column("Elo", justify="right")
-    # Columns are numbered like the rows: names side by side would be cut until none could be told from another.
-    for number in [0] if one_table else range(1, len(result.agents) + 1):
-        table.add_column(f"v {number}" if number else "share of wins", justify="right")
+    # Columns have the rows' letters: names side by side would be cut until none could be told from another.
+    for letter in ["share of wins"] if one_table else letters(len(result.agents)):
+        table.add_column(letter if one_table else f"v {letter}", justify="right")
     if result.seats != 2:
         table.add_column("mean return", justify="right")
-    for i, name in enumerate(result.agents):
+    wins = result.seats == 1 and all(team.win is not None for team in result.teams)
+    if wins:
+        table.add_column("P(win), %", justify="right")
+    for i, name in enumerate(_named(result)):
         row, columns = (0, [i]) if one_table else (i, range(len(result.agents)))
-        cells = []
-        for j in columns:
-            rate, half = result.win_rate[row][j], result.ci95[row][j]
-            cells.append(_share(rate, half, result.exact))
+        cells = [_share(result.win_rate[row][j], result.ci95[row][j], result.exact) for j in columns]
+        if result.elo is not None and result.seats > 1:
+            cells.insert(0, f"{result.elo[i]:.0f}")
         if result.seats != 2:
             j = columns[0] if one_table else (i + 1) % len(result.agents)
             cells.append(f"{result.mean_return[row][j]:.4f} ± {result.mean_return_ci95[row][j]:.4f}")
-        table.add_row(
-            name if one_table else f"{i + 1}  {name}", *([] if result.elo is None else [f"{result.elo[i]:.0f}"]), *cells
-        )
+        if wins:
+            cells.append(_share(result.teams[i].win, result.teams[i].win_ci95, False))
+        table.add_row(name, *cells)
+    for label, cells in (("optimal play", _optimal_cells(result)),) if result.seats == 1 else ():
+        if cells:
+            table.add_section()
+            table.add_row(label, *[""] * (len(result.agents)), *cells[: 1 + wins])
     console.print(table)
+    if result.copies:
+        _show_copies(result)
     if result.parts:
         _show_parts(result)
     if one_table:
         ties = [f"{100 * share:.2f} %" for share in result.draws[0][:1] if share]
     else:
         pairs = itertools.combinations(range(len(result.agents)), 2)
-        ties = [f"{i + 1} v {j + 1} {100 * share:.2f} %" for i, j in pairs if (share := result.draws[i][j])]
+        names = letters(len(result.agents))
+        ties = [f"{names[i]} v {names[j]} {100 * share:.2f} %" for i, j in pairs if (share := result.draws[i][j])]
     if ties:
         console.print(f"ties: {', '.join(ties)}")
+
+
+def _optimal_cells(result: Result) -> list[str]:
+    """What optimal play earns, and P(win) where that is known."""
+    if not result.optimal:
+        return []
+    earned, *others = result.optimal.values()
+    return [f"{earned:.4f}", *(f"{100 * chance:.2f}" for chance in others[:1])]
+
+
+def _show_teams(result: Result) -> None:
+    """What each team earns, and how far that is from optimal play."""
+    unit = f" ({next(iter(result.optimal))})" if result.optimal else ""
+    table = Table(title=_title(result, f"what the team earns{unit}"), title_justify="left")
+    table.add_column("team", overflow="fold")
+    wins = all(team.win is not None for team in result.teams)
+    for heading in ("mean return", *(("short of optimal",) if result.optimal else ()), *(("P(win), %",) if wins else ())):
+        table.add_column(heading, justify="right")
+    for team in result.teams:
+        cells = [f"{team.mean_return:.4f} ± {team.ci95:.4f}"]
+        if result.optimal:
+            cells.append(f"{next(iter(result.optimal.values())) - team.mean_return:.4f} ± {team.ci95:.4f}")
+        if wins:
+            cells.append(_share(team.win, team.win_ci95, False))
+        table.add_row(joined([result.agents[member] for member in team.members]), *cells)
+    if best := _optimal_cells(result):
+        table.add_section()
+        table.add_row("optimal play", best[0], "", *best[1 : 1 + wins])
+    console.print(table)
+    if result.optimal and wins and len(result.optimal) > 1:
+        console.print("  each optimum is that of the best play for it alone")
+
+
+def _show_copies(result: Result) -> None:
+    """Agents that sit at the table more than once: what all their copies earn."""
+    table = Table(title="all copies of an agent", title_justify="left")
+    for heading in ("agent", "seats", "even share", "share of wins", "mean return of a seat"):
+        table.add_column(heading, justify="left" if heading == "agent" else "right")
+    for each in result.copies:
+        even = f"{100 * each.seats / result.seats:.2f}"
+        earned = f"{each.mean_return:.4f} ± {each.mean_return_ci95:.4f}"
+        table.add_row(short(each.agent), str(each.seats), even, _share(each.win_rate, each.ci95, False), earned)
+    console.print(table)
 
 
 def _show_parts(result: Result) -> None:
@@ -461,36 +620,65 @@ def _show_parts(result: Result) -> None:
     n = len(result.agents)
     cells = [(0, i) for i in range(n)] if one_table else list(itertools.combinations(range(n), 2))
     for row, column in cells:
-        name = result.agents[column] if one_table else f"{result.agents[row]} v {result.agents[column]}"
+        name = short(result.agents[column])
+        name = name if one_table else f"{short(result.agents[row])} v {name}"
         shares = [_share(part.win_rate[row][column], part.ci95[row][column], False) for part in result.parts]
         table.add_row(name, *shares)
     console.print(table)
 
 
 def save_plot(folder: Path, name: str, result: Result) -> None:
-    """The cross table as a plot in the folder."""
+    """The tournament as a plot in the folder: a cross table of pairs, else bars."""
+    names = [text.replace("  ", ": ") for text in _named(result)]
+    if len(result.win_rate) == 1 or result.cooperative:
+        bars = len(result.teams) if result.cooperative else len(names)
+        caption = f"{_title(result, 'what teams earn' if result.cooperative else 'share of wins at one table')}."
+        with saved_plot(folder, name, caption, figsize=(8, 1.8 + 0.45 * bars)) as (_, axes):
+            _plot_bars(axes, result, names)
+        return
     size = 2 + 1.1 * len(result.agents)
-    with saved_plot(folder, name, figsize=(size + 2, size)) as (_, axes):
-        _plot_win_rates(axes, result)
+    caption = f"{_title(result, '% of games that the agent of the row wins')}."
+    with saved_plot(folder, name, caption, figsize=(size + 0.1 * max(map(len, names)), size)) as (_, axes):
+        _plot_win_rates(axes, result, names)
 
 
-def _plot_win_rates(axes: Any, result: Result) -> None:
+def _plot_bars(axes: Any, result: Result, names: list[str]) -> None:
+    """What teams earn, or the share of wins of each at one table."""
+    if result.cooperative:
+        names = [joined([result.agents[member] for member in team.members]) for team in result.teams]
+        values, halves = [team.mean_return for team in result.teams], [team.ci95 for team in result.teams]
+        mark = None if result.optimal is None else ("optimal play", next(iter(result.optimal.values())))
+        what = next(iter(result.optimal)) if result.optimal else "mean return"
+    else:
+        values, halves = ([100 * (each or 0.0) for each in table[0]] for table in (result.win_rate, result.ci95))
+        mark, what = ("an even share", 100 / result.seats), "% of games won"
+    places = np.arange(len(values))[::-1]
+    axes.barh(places, values, 0.6, xerr=halves, capsize=3, color="#2a6f97", ecolor="#333333")
+    for place, value, half in zip(places, values, halves, strict=True):
+        axes.annotate(f"{value:.4g} ± {half:.2g}", (0, place), (4, 0), textcoords="offset points", va="center", color="white")
+    if mark is not None:
+        axes.axvline(mark[1], color="#e76f51", linestyle="--", label=f"{mark[0]}: {mark[1]:.4g}")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    axes.set_yticks(places, names)
+    axes.set_xlim(0, 1.05 * max(*values, mark[1] if mark else 0.0, 1e-9) if min(values) >= 0 else None)
+    axes.set_xlabel(what)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"{result.game}: {result.games:,} games, seed {result.seed}", pad=28)
+
+
+def _plot_win_rates(axes: Any, result: Result, names: list[str]) -> None:
     """The cross table as coloured cells."""
     rates = np.array([[np.nan if rate is None else rate for rate in row] for row in result.win_rate], float)
     axes.imshow(rates, cmap="RdYlGn", vmin=0, vmax=1)
     for (i, j), rate in np.ndenumerate(rates):
         half = result.ci95[i][j]
         if half is not None:
-            axes.text(
-                j,
-                i,
-                f"{100 * rate:.1f}" + ("" if result.exact else f"\n±{100 * half:.1f}"),
-                ha="center",
-                va="center",
-                fontsize=8,
-            )
-    axes.set_xticks(range(len(result.agents)), result.agents, rotation=30, ha="right", fontsize=8)
-    rows = result.agents if len(rates) > 1 else ["all at one table"]
-    axes.set_yticks(range(len(rates)), rows, fontsize=8)
+            text = f"{100 * rate:.1f}" + ("" if result.exact else f"\n±{100 * half:.1f}")
+            axes.text(j, i, text, ha="center", va="center", fontsize=10, color="white" if abs(rate - 0.5) > 0.35 else "black")
+    axes.set_xticks(range(len(names)), [f"v {letter}" for letter in letters(len(names))])
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
     how = "exactly" if result.exact else f"{result.games:,} games each, seed {result.seed}"
-    axes.set_title(f"{result.game}: % won by the row's agent ({how})", fontsize=10)
+    axes.set_title(f"{result.game}: % won by the row's agent\n({how})", fontsize=11)

@@ -47,7 +47,9 @@ RayOption = Annotated[
 ResumeOption = Annotated[
     bool, typer.Option("--resume", help="Go on with what a run that was stopped has kept beside the file of --json.")
 ]
-ReportOption = Annotated[Path | None, typer.Option("--report", help="Write plots into this folder.")]
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", help="Write plots into this folder, and a page where there is one (index.html).")
+]
 
 
 def game_options(pairs: Sequence[str] | None) -> dict[str, Any]:

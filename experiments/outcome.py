@@ -8,15 +8,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from agents import make
-from dice_envs import Measures, Variant, measure
+from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.game import options_text
-from experiments.arena import Result, num_meetings, show, tournament
+from experiments.arena import Result, add_optimal, num_meetings, show, tournament
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
-from experiments.output import console, logarithmic, progress, saved_plot
+from experiments.names import short
+from experiments.output import Plot, console, logarithmic, progress, saved_plot
+from experiments.page import Grid, Section
 
-__all__ = ["TooManyPositions", "add_edges", "add_measures", "add_table", "gap_label", "plot_curve", "plot_gaps", "up_to"]
+__all__ = [
+    "TooManyPositions",
+    "add_edges",
+    "add_measures",
+    "add_pool",
+    "add_table",
+    "gap_label",
+    "plot_curve",
+    "plot_gaps",
+    "run_sections",
+    "up_to",
+]
 
 MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked when training ends
 
@@ -70,9 +85,34 @@ def add_table(variant: Variant, spec: str, opponents: Sequence[str], games: int,
     with progress("cross table", num_meetings(variant, len(specs)) * games) as done:
         table = tournament(variant, specs, games, seed, done)
     table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
+    add_optimal(table, variant)
     show(table)
     result["table"] = dataclasses.asdict(table)
     return table
+
+
+def add_pool(
+    variant: Variant, spec: str, pool: Sequence[tuple[str, Sequence[Agent]]], games: int, seed: int, result: dict[str, Any]
+) -> None:
+    """Add what the policy wins from each opponent of the pool that it was trained on, at a table of three seats or more: the
+    opponent has all other seats. Where all are paid the same, it is what they earn together."""
+    seats, result["pool"] = variant.facts.num_seats, []
+    table = Table(title=f"against its pool, {games:,} games each, seed {seed}", title_justify="left")
+    cooperative = variant.facts.cooperative
+    wins = [] if cooperative else ["even share", "share of wins"]
+    for heading in ("all other seats", *wins, "team's mean return" if cooperative else "mean return"):
+        table.add_column(heading, justify="left" if heading == "all other seats" else "right")
+    with progress("its pool", len(pool) * games) as done:
+        for name, players in pool:
+            others = list(itertools.islice(itertools.cycle(players), seats - 1))
+            met = tournament(variant, ["ppo", *[name] * len(others)], games, seed, done, [make(spec), *others])
+            row = {key: getattr(met, key)[0][0] for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
+            result["pool"].append({"opponent": name, "seats": len(others), "games": games, "even": 1 / seats, **row})
+            shares = [] if cooperative else [f"{100 / seats:.2f}", f"{100 * row['win_rate']:.2f} ± {100 * row['ci95']:.2f}"]
+            table.add_row(
+                f"{len(others)} × {short(name)}", *shares, f"{row['mean_return']:.4f} ± {row['mean_return_ci95']:.4f}"
+            )
+    console.print(table)
 
 
 def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]) -> None:
@@ -106,15 +146,19 @@ def plot_curve(folder: Path, variant: Variant, seed: int, curve: Sequence[dict[s
     """Write learning_curve.png: win rates, or returns, against the learner's steps."""
     if not curve:
         return
-    with saved_plot(folder, "learning_curve") as (_, axes):
-        for name in sorted({key for point in curve for key in point if key != "steps"}):
+    what = "share of training games won" if has_opponents else "mean return in training"
+    with saved_plot(folder, "learning_curve", f"{variant}: {what} against the learner's steps, seed {seed}.") as (_, axes):
+        names = sorted({key for point in curve for key in point if key != "steps"})
+        for name in names:
             points = [(point["steps"] / 1e6, point[name]) for point in curve if name in point]
             axes.plot(*zip(*points), label=name)
         axes.set_xlabel("learner steps, millions")
-        axes.set_ylabel("share of training games won (actions sampled from the policy)" if has_opponents else "mean return")
-        axes.set_title(f"{variant.game.title}: PPO, seed {seed}")
+        axes.set_ylabel(what)
+        axes.set_title(f"{variant.game.title}: PPO while it learns, seed {seed}")
         axes.grid(alpha=0.3)
-        axes.legend()
+        axes.set_xlim(left=0)
+        if len(names) > 1:
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def gap_label(found: Sequence[Measures]) -> str:
@@ -129,14 +173,79 @@ def plot_gaps(folder: Path, variant: Variant, seed: int, gaps: Sequence[dict[str
     """Write gap.png: the distance from optimal play against the learner's steps."""
     if not gaps:
         return
-    with saved_plot(folder, "gap") as (_, axes):
+    with saved_plot(folder, "gap", f"{variant}: {label} against the learner's steps, seed {seed}.") as (_, axes):
         for policy in ("last", "averaged"):
             points = [(point["steps"] / 1e6, point[policy]) for point in gaps if policy in point]
             if points:
                 axes.plot(*zip(*points), label=f"{policy} policy", marker=".")
-        logarithmic(axes, "y")
+        values = [value for point in gaps for name, value in point.items() if name in ("last", "averaged")]
+        if max(values) > 5 * min(values):  # else a logarithmic axis has hardly a label
+            logarithmic(axes, "y")
+        axes.set_xlim(left=0)
         axes.set_xlabel("learner steps, millions")
-        axes.set_ylabel(label)
-        axes.set_title(f"{variant.game.title}: PPO, seed {seed}")
+        axes.set_ylabel("gap from optimal play")
+        axes.set_title(f"{variant.game.title}: PPO, seed {seed}\n{label}", fontsize=12)
         axes.grid(alpha=0.3, which="both")
         axes.legend()
+
+
+def run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[Plot]) -> list[Section]:
+    """What a run ends with, as a page shows it."""
+    speed = result["steps_per_second"]
+    trained = [f"{result['steps']:,} learner steps"]
+    trained += [] if result["minutes"] is None else [f"{result['minutes']:.1f} minutes"]
+    trained += [] if speed is None else [f"{speed:,.0f} steps a second"]
+    why = [f"Not measured: {result['not_measured']}"] if "not_measured" in result else []
+    games = [] if table is None else [_table_grid(table)]
+    games += [_pool_grid(result["pool"])] if result.get("pool") else []
+    games += [_edges_grid(result["edges"])] if result.get("edges") else []
+    return [
+        Section("What was trained", ["; ".join(trained) + "."], plots=plots),
+        Section("How far from optimal play", why, [measures_grid(each) for each in result["measures"]]),
+        *([Section("Against others", grids=games)] if games else []),
+    ]
+
+
+def measures_grid(found: Measures) -> Grid:
+    """What was measured of one agent."""
+    rows = []
+    for each in found.measures:
+        error = f"{each.error:.6f}" if each.error else "exact"
+        rows.append((each.name, f"{each.value:.6f}", error, f"{each.optimum:.6f}", f"{each.gap:.6f}", each.unit, each.note))
+    score = [] if found.score is None else [f"score {found.score:.6f} (0: uniformly random play, 1: optimal)"]
+    return Grid(found.agent, ("quantity", "agent", "± 95 %", "optimal", "gap", "unit", "note"), rows, (0, 5, 6), score)
+
+
+def _pool_grid(pool: Sequence[dict[str, Any]]) -> Grid:
+    rows = []
+    for row in pool:
+        shares = [f"{100 * row[key]:.2f}" for key in ("even", "win_rate", "ci95")]
+        means = [f"{row[key]:.4f}" for key in ("mean_return", "mean_return_ci95")]
+        rows.append((row["opponent"], str(row["seats"]), f"{row['games']:,}", *shares, *means))
+    headings = ("opponent", "seats", "games", "even share, %", "won, %", "± 95 %", "mean return", "± 95 %")
+    return Grid("against the pool that it trained on: the opponent has all other seats", headings, rows)
+
+
+def _edges_grid(edges: Sequence[dict[str, Any]]) -> Grid:
+    rows = []
+    for row in edges:
+        wins = [f"{100 * row[key]:.2f}" for key in ("wins", "best_response_wins")]
+        rows.append((row["agent"], row["opponent"], *wins, *(f"{100 * row[key]:.1f}" for key in ("share", "ci95"))))
+    headings = ("agent", "opponent", "wins, %", "a best response wins, %", "share of its edge, %", "± 95 %")
+    return Grid("share of a best response's edge over one half", headings, rows, (0, 1))
+
+
+def _table_grid(table: Result) -> Grid:
+    """The cross table, or shares of wins and returns at one table."""
+    title = f"{table.games:,} games each, seed {table.seed}"
+    numbers = range(len(table.agents))
+
+    def share(row: int, column: int) -> str:
+        rate, half = table.win_rate[row][column], table.ci95[row][column]
+        return "" if rate is None or half is None else f"{100 * rate:.2f} ± {100 * half:.2f}"
+
+    if len(table.win_rate) > 1:
+        return Grid(title, ("% won by", *table.agents), [(table.agents[i], *(share(i, j) for j in numbers)) for i in numbers])
+    means = [f"{mean:.4f} ± {half:.4f}" for mean, half in zip(table.mean_return[0], table.mean_return_ci95[0], strict=True)]
+    rows = [(table.agents[j], share(0, j), means[j]) for j in numbers]
+    return Grid(title, ("agent at one table", "% won", "mean return"), rows)

@@ -8,6 +8,7 @@ output cannot take goes to standard error.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import dataclasses
 import errno
 import json
@@ -20,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -34,14 +35,18 @@ from dice_envs.game import Variant, check_range
 
 __all__ = [
     "Finding",
+    "Plot",
     "Stopped",
     "atomic",
     "check_folder",
     "check_writable",
     "console",
+    "counted",
+    "figure_text",
     "finish",
     "logarithmic",
     "one_line_errors",
+    "plots_noted",
     "print_mode",
     "print_rows",
     "progress",
@@ -138,13 +143,18 @@ class Finding:
     note: str = ""
 
 
+def figure_text(value: float | str | None, digits: int = 6) -> str:
+    """A figure as tables show it: so many decimals at most, a dash for none."""
+    if isinstance(value, float):
+        return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
+    return "-" if value is None else str(value)
+
+
 def print_rows(title: str, findings: list[Finding], digits: int = 4) -> None:
     """The findings as a table on the terminal, one a row."""
 
     def text(value: Any) -> str:
-        if isinstance(value, float):
-            return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
-        return "-" if value is None else str(value)
+        return figure_text(value, digits)
 
     table = Table(title=title, title_justify="left")
     for heading, justify in (("figure", "left"), ("published", "right"), ("ours", "right"), ("±", "right"), ("agrees", "left")):
@@ -366,16 +376,51 @@ def write_json(path: Path | None, data: Any) -> None:
         raise
 
 
+class Plot(NamedTuple):
+    """A plot that was saved, and what it shows."""
+
+    path: Path
+    caption: str
+
+
+_noted: contextvars.ContextVar[list[Plot] | None] = contextvars.ContextVar("noted", default=None)
+
+
 @contextlib.contextmanager
-def saved_plot(report: Path, name: str, **kwargs: Any) -> Iterator[tuple[Any, Any]]:
-    """A matplotlib canvas and its axes, saved as `report/name.png` when the block ends well."""
+def plots_noted() -> Iterator[list[Plot]]:
+    """The plots that are saved while the block runs, in order; the list grows."""
+    plots: list[Plot] = []
+    token = _noted.set(plots)
+    try:
+        yield plots
+    finally:
+        _noted.reset(token)
+
+
+# Plots are looked at in half their size: on a page, in two columns.
+_STYLE: dict[Any, Any] = {
+    "text.parse_math": False,  # a dollar sign in the name of an agent is a dollar sign
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "figure.titlesize": 14,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.8,
+}
+
+
+@contextlib.contextmanager
+def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Iterator[tuple[Any, Any]]:
+    """A matplotlib canvas and its axes, saved as `report/name.png` when the block ends well; `caption` says what it shows."""
     path = report / f"{name}.png"
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    with matplotlib.rc_context({"text.parse_math": False}):  # a dollar sign in the name of an agent is a dollar sign
+    with matplotlib.rc_context(_STYLE):
         canvas, axes = plt.subplots(**{"figsize": (8, 5), "layout": "constrained", **kwargs})
         try:
             yield canvas, axes
@@ -384,6 +429,16 @@ def saved_plot(report: Path, name: str, **kwargs: Any) -> Iterator[tuple[Any, An
         finally:
             plt.close(canvas)
     console.whole_line(f"plot: {path}")
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(Plot(path, caption or name.replace("_", " ")))
+
+
+def counted(axes: Any, which: Literal["x", "y"]) -> None:
+    """Label the x or y axis of a plot with whole numbers only: it counts something."""
+    from matplotlib.ticker import MaxNLocator
+
+    getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(integer=True))
 
 
 def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:

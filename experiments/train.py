@@ -21,7 +21,18 @@ from experiments.checkpoint import check_like, model_state, read_checkpoint, res
 from experiments.discovery import cast, make_players
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
 from experiments.options import game_options
-from experiments.outcome import TooManyPositions, add_edges, add_measures, add_table, gap_label, plot_curve, plot_gaps, up_to
+from experiments.outcome import (
+    TooManyPositions,
+    add_edges,
+    add_measures,
+    add_pool,
+    add_table,
+    gap_label,
+    plot_curve,
+    plot_gaps,
+    run_sections,
+    up_to,
+)
 from experiments.output import (
     Stopped,
     atomic,
@@ -29,6 +40,7 @@ from experiments.output import (
     check_writable,
     console,
     finish,
+    plots_noted,
     print_mode,
     progress,
     remove_left_overs,
@@ -36,6 +48,7 @@ from experiments.output import (
     write_json,
     write_text,
 )
+from experiments.page import About, write_page
 from experiments.presets import MOST_SEED, PRESETS, Preset, presets_of
 
 __all__ = ["PRESETS", "Preset", "train"]
@@ -129,6 +142,14 @@ class Run:
 
     def opponent_name(self, number: int) -> str:
         return self.preset.opponents[number] if number < self.num_fixed else "past selves"
+
+    def trained_on(self) -> list[tuple[str, list[Any]]]:
+        """The pool: each fixed opponent, and the past selves together, by name."""
+        if self.pool is None:
+            return []
+        fixed = [(spec, [agent]) for spec, agent in zip(self.preset.opponents, self.pool.agents, strict=False)]
+        there = min(self.selves, self.preset.past_selves) if self.preset.self_share else 0
+        return [*fixed, *([("past selves", list(self.pool.agents[self.num_fixed :][:there]))] if there else [])]
 
     def policy(self, averaged: bool = False) -> NetworkPolicy:
         """The model's present policy, or the running mean of its policies, copied."""
@@ -463,6 +484,7 @@ def train(
     device: str = "cpu",
     threads: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    report: Path | None = None,
 ) -> dict[str, Any]:
     """Train, measure and save; the arguments are those of the command `train`, `settings` fields of the preset.
 
@@ -500,6 +522,7 @@ def train(
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
     check_folder(folder)
+    check_folder(report)
     print_mode(variant, policy)
     with only_process(folder):
         remove_left_overs(folder)
@@ -507,7 +530,7 @@ def train(
         run.save()
         other_threads = run.preset.threads if run.preset.threads != choices[preset].threads else None
         command = _command(variant, preset, opponents, steps, run.seed, other_threads, settings or {})
-        return _finish(run, evaluation_games, json, command)
+        return _finish(run, evaluation_games, json, command, report)
 
 
 def _check_device(device: str) -> None:
@@ -542,7 +565,7 @@ def _command(
     return " ".join(parts)
 
 
-def _finish(run: Run, evaluation_games: int, json: Path | None, command: str) -> dict[str, Any]:
+def _finish(run: Run, evaluation_games: int, json: Path | None, command: str, report: Path | None) -> dict[str, Any]:
     """Train what is left to train, measure, and write the results."""
     first = run.model.num_timesteps
     console.print(f"training {run.variant} from step {first:,} to {run.preset.steps:,} in {run.folder}, seed {run.seed}")
@@ -563,14 +586,31 @@ def _finish(run: Run, evaluation_games: int, json: Path | None, command: str) ->
     spec, seats = f"ppo:{run.folder / 'policy.npz'}", run.variant.facts.num_seats
     add_measures(run.variant, spec, run.preset.floor > 0, run.seed, result)
     table = add_table(run.variant, spec, run.preset.opponents, evaluation_games, run.seed, result) if seats > 1 else None
+    if seats > 2:
+        add_pool(run.variant, spec, run.trained_on(), evaluation_games, run.seed, result)
     if table is not None and seats == 2:
         add_edges(run.variant, table, run.seed, result)
+
+    def plot(folder: Path) -> None:
+        finish(
+            lambda: plot_curve(folder, run.variant, run.seed, run.curve, seats > 1),
+            lambda: plot_gaps(folder, run.variant, run.seed, result["gaps"], gap_label(result["measures"])),
+            lambda: save_plot(folder, "cross_table", table) if table is not None else None,
+        )
+
+    def write_report() -> None:
+        if report is None:
+            return
+        with plots_noted() as plots:
+            plot(report)
+        about = About(command, {"preset": run.preset, **dataclasses.asdict(run.variant.options)}, run.seed)
+        write_page(report, f"PPO trained on {run.variant}", [], run_sections(result, table, plots), about)
+
     finish(
         lambda: write_json(run.folder / "results.json", result),
         lambda: write_json(json, result),
-        lambda: plot_curve(run.folder, run.variant, run.seed, run.curve, seats > 1),
-        lambda: plot_gaps(run.folder, run.variant, run.seed, result["gaps"], gap_label(result["measures"])),
-        lambda: save_plot(run.folder, "cross_table", table) if table is not None else None,
+        lambda: plot(run.folder),
+        write_report,
         lambda: console.print(f"saved: ppo:{run.folder}"),
     )
     return result

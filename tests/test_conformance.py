@@ -86,6 +86,8 @@ def test_facts_hold_over_random_games(name, options):
     assert returns.max() <= facts.max_return + 1e-5, "a return exceeded Facts.max_return"
     if facts.zero_sum:
         np.testing.assert_allclose(returns.sum(axis=1), 0, atol=1e-5, err_msg="returns must sum to 0")
+    if facts.cooperative:
+        np.testing.assert_array_equal(returns, returns[:, :1].repeat(facts.num_seats, axis=1), "a team is paid alike")
     assert not batch.legal().any(), "nothing is legal once the game is over"
 
 

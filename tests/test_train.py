@@ -120,6 +120,19 @@ def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
     )
 
 
+def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
+    out = tmp_path / "result.json"
+    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_players=3", "-o", "num_dice=1", "--json", out)
+    assert result.exit_code == 0, result.output
+    pool = json.loads(out.read_text())["pool"]
+    assert [(row["opponent"], row["seats"]) for row in pool] == [("random", 2), ("numbers", 2), ("past selves", 2)]
+    for row in pool:
+        assert row["even"] == pytest.approx(1 / 3)
+        assert 0 <= row["win_rate"] <= 1
+        assert 0 < row["ci95"] < 0.5
+    assert "2 × past selves" in result.output
+
+
 def test_the_learning_rate_never_falls_below_0(tmp_path):
     """The last rollout is a whole one, so training ends beyond the steps that it was asked for."""
     run = training.Run(tmp_path, configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1)

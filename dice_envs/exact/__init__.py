@@ -13,6 +13,7 @@ import importlib.util
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,7 +32,7 @@ from dice_envs.agent import (
 )
 from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
 
-__all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure"]
+__all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure", "optima"]
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
@@ -262,6 +263,23 @@ def measure(
     return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
 
 
+def optima(game: str | Game | Variant, **options: Any) -> dict[str, float]:
+    """What optimal play reaches of each quantity that `measure` gives, known without an agent: name → value.
+
+    What the game rewards comes first. `game` and `options` are those of `measure`. A game offers this by a function
+    `optima(variant)` in its module here.
+
+    Raises:
+        ValueError: that is not known of the game or of the variant.
+    """
+    variant = single_seat(game, **options)
+    module = _module_of(variant.game)
+    if not hasattr(module, "optima"):
+        raise ValueError(f"what optimal play of {variant.game.name} reaches is not known without an agent")
+    found: dict[str, float] = module.optima(variant)  # type: ignore[union-attr]
+    return found
+
+
 def _run(measure_game: GameMeasure, variant: Variant, player: _Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """One measurement, and the headline's gap for uniformly random play with the same random numbers."""
     return measure_game(variant, player, effort), _random_gap(variant, effort.seed, effort.sample)
@@ -322,9 +340,13 @@ def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant:
     raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
 
 
-def _measure_of(game: Game) -> GameMeasure:
+def _module_of(game: Game) -> ModuleType | None:
     name = f"{__name__}.{game.name}"
-    module = importlib.import_module(name) if importlib.util.find_spec(name) else None
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+def _measure_of(game: Game) -> GameMeasure:
+    module = _module_of(game)
     if not hasattr(module, "measure"):
         raise ValueError(f"{game.name} cannot be measured exactly: no optimal play, equilibrium or best response is known")
     found: GameMeasure = module.measure  # type: ignore[union-attr]

@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 MOST_TALLIES = 20_000_000  # over all numbers of patients together; more would not fit into a few GiB
+MOST_IN_PASSING = 500_000  # solved in some seconds
 TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more
 ROWS_AT_ONCE = 1 << 16
 MOST_ASKED = 10_000_000  # positions at which `measure` asks an agent; where there are more it plays games instead
@@ -305,11 +306,17 @@ def _keys(codes: np.ndarray, bits: int) -> np.ndarray:
     return keys
 
 
+def _about(problem: Problem) -> int:
+    """About how many tallies there are if those that differ only in the order of the treatments count as one."""
+    n = len(problem.efficacies)
+    return math.comb(problem.num_patients + 2 * n, 2 * n) // math.factorial(n)
+
+
 def _bits(problem: Problem) -> int:
     """Bits that hold a code; a key holds one code for each treatment. ValueError if there are too many tallies."""
     patients, n = problem.num_patients, len(problem.efficacies)
     bits = (((patients + 1) * (patients + 2)) // 2).bit_length()
-    about = math.comb(patients + 2 * n, 2 * n) // math.factorial(n)
+    about = _about(problem)
     if about > MOST_TALLIES or n * bits > 64:
         raise ValueError(
             f"num_patients={patients} with num_players={n} has about {about:,} tallies; "
@@ -763,6 +770,30 @@ def _by_playing(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
     return _Outcome(_play(variant, agent, games, effort) / games, games, note)
 
 
+SAVED, WIN = "patients saved", "P(win)"
+
+
+def optima(variant: Variant) -> dict[str, float]:
+    """What Bayes-optimal play reaches, the quantity that the game rewards first. See `dice_envs.exact.optima`.
+
+    Raises:
+        ValueError: the variation is competitive, or the game is too large to be solved in passing.
+    """
+    about = _about(Problem.of(variant.options))
+    if about > MOST_IN_PASSING:
+        raise ValueError(f"{variant} has about {about:,} tallies; optimal play is found in passing up to {MOST_IN_PASSING:,}")
+    return _best(variant)
+
+
+def _best(variant: Variant) -> dict[str, float]:
+    options = variant.options
+    if options.competitive:
+        raise ValueError("variation must be 'cooperative' for an exact measure, not 'competitive': no optimal play is known")
+    problem = Problem.of(options)
+    best = {SAVED: solve(problem, "saved").value, WIN: solve(problem, "win").value}
+    return best if options.pays == "saved" else dict(reversed(best.items()))
+
+
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """Patients saved and P(win); the one that the game rewards comes first. See `dice_envs.exact.GameMeasure`.
 
@@ -780,11 +811,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     Raises:
         ValueError: the variation is competitive, or the game is too large to be solved.
     """
-    options = variant.options
-    if options.competitive:
-        raise ValueError("variation must be 'cooperative' for an exact measure, not 'competitive': no optimal play is known")
-    problem = Problem.of(options)
-    best_saved, best_win = solve(problem, "saved").value, solve(problem, "win").value
+    best = _best(variant)
     if not _merges(variant, agent) and _positions(variant, agent) > MOST_ASKED:
         found = _by_playing(variant, agent, effort)
     elif _is_uniform(agent):
@@ -792,10 +819,11 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     else:
         found = _exactly(variant, agent, effort.seed, effort.done)
     saved = float(found.distribution @ np.arange(len(found.distribution)))
-    win = float(found.distribution[problem.goal :].sum())
-    saved_gap, win_gap = max(0.0, best_saved - saved), max(0.0, best_win - win)
-    measures = [
-        Measurement("patients saved", saved, best_saved, saved_gap, found.mean_error(), "patients", found.note),
-        Measurement("P(win)", win, best_win, win_gap, found.chance_error(win), "probability", found.note),
-    ]
-    return measures if options.pays == "saved" else measures[::-1]
+    win = float(found.distribution[variant.options.to_win :].sum())
+    measures = {
+        SAVED: Measurement(
+            SAVED, saved, best[SAVED], max(0.0, best[SAVED] - saved), found.mean_error(), "patients", found.note
+        ),
+        WIN: Measurement(WIN, win, best[WIN], max(0.0, best[WIN] - win), found.chance_error(win), "probability", found.note),
+    }
+    return [measures[name] for name in best]

@@ -596,6 +596,16 @@ _QUANTITIES = {  # by the goal that optimises it: name, unit, and −1 where low
 }
 
 
+def optima(variant: Variant) -> dict[str, float]:
+    """The best expected value of the goal. See `dice_envs.exact.optima`.
+
+    Raises:
+        ValueError: the variant is the table game.
+    """
+    _check_alone(variant)
+    return {"value": float(solve(Rules.of(variant.options), variant.options.goal)[1])}
+
+
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """The expected value of the goal, and the quantities of the other goals. See `dice_envs.exact.GameMeasure`.
 
@@ -606,11 +616,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     Raises:
         ValueError: the variant is the table game.
     """
+    _check_alone(variant)
     options = variant.options
-    if options.num_players != 1:
-        raise ValueError(
-            f"num_players must be 1 for an exact measure, not {options.num_players}: optimal play of the table game is unknown"
-        )
     rules = Rules.of(options)
     chances = score_chances(rules, policy_of(agent, options, effort.seed, effort.done))
 
@@ -622,3 +629,12 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     unit = "points" if options.goal == "optimal" else _QUANTITIES[options.goal][1]
     others = [measurement(goal, *quantity) for goal, quantity in _QUANTITIES.items() if goal != options.goal]
     return [measurement(options.goal, "value", unit, 1, f"goal {options.goal}"), *others]
+
+
+def _check_alone(variant: Variant) -> None:
+    """Raise ValueError for the table game."""
+    players = variant.options.num_players
+    if players != 1:
+        raise ValueError(
+            f"num_players must be 1 for an exact measure, not {players}: optimal play of the table game is unknown"
+        )

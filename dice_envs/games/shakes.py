@@ -215,6 +215,8 @@ def _facts(options: Options) -> Facts:
         zero_sum=options.competitive and options.pays == "win",
         simultaneous=False,
         max_steps=options.patients * (1 if physician else n),
+        cooperative=not options.competitive,
+        winning_return=None if options.competitive else float(options.to_win) if options.pays == "saved" else 1.0,
     )
 
 

@@ -166,6 +166,7 @@ def _facts(options: Options) -> Facts:
         zero_sum=n > 1,
         simultaneous=False,
         max_steps=dice * (1 if n == 1 else n * options.rounds),
+        winning_return=1.0 if n == 1 and options.goal == "thirty_or_over" else None,
     )
 
 

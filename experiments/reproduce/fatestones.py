@@ -32,6 +32,7 @@ from experiments.output import (
     seed_or_fresh,
     write_json,
 )
+from experiments.page import Chapter
 from experiments.workers import Done, Workers, kept_beside, on_ray
 
 SOURCE = "FateStones README, Results"
@@ -73,7 +74,7 @@ def main(
     report: ReportOption = None,
     ray: RayOption = None,
     resume: ResumeOption = False,
-) -> None:
+) -> Chapter:
     """FateStones: the source's table, how much can be won, why its search won nothing, and one that wins it.
 
     Example: reproduce fatestones --log mcts10_vs_random.csv --report report
@@ -119,6 +120,7 @@ def main(
             lambda: write_json(json, {"seed": seed, "rows": rows + values, "curves": curves}),
             lambda: _plot(report, curves) if report is not None else None,
         )
+    return Chapter("FateStones: the project's README, and what can be won", rows + values, seed)
 
 
 def _recount(path: Path, log: Any) -> list[Finding]:
@@ -298,14 +300,15 @@ def _liars_dice_curves(most: int, seed: int, workers: Workers) -> list[dict[str,
 
 def _plot(report: Path, points: list[dict[str, Any]]) -> None:
     for game, quantity, title in (
-        ("fatestones", "edge_share", "share of the edge captured"),
-        ("fatestones", "exploitability", "exploitability a draw"),
-        ("liars_dice", "exploitability", "exploitability, one-die Liar's Dice"),
+        ("fatestones", "edge_share", "FateStones: share of the edge against random play that search captures"),
+        ("fatestones", "exploitability", "FateStones: what a best response wins from search, a draw"),
+        ("liars_dice", "exploitability", "One-die Liar's Dice: what a best response wins from search"),
     ):
         of_game = [point for point in points if point["game"] == game]
         if not of_game:
             continue
-        with saved_plot(report, f"{game}_{quantity}") as (_, axes):
+        caption = f"{title}, by simulations a move and rule of selection; bars are 95 % intervals."
+        with saved_plot(report, f"{game}_{quantity}", caption, figsize=(10, 5)) as (_, axes):
             for rule in dict.fromkeys(point["rule"] for point in of_game):
                 line = [point for point in of_game if point["rule"] == rule]
                 errors = [point.get(f"{quantity}_ci95", 0.0) for point in line]
@@ -314,6 +317,8 @@ def _plot(report: Path, points: list[dict[str, Any]]) -> None:
                 )
             logarithmic(axes, "x")
             axes.set_xlabel("simulations a move")
-            axes.set_ylabel(title)
+            axes.set_ylabel({"edge_share": "share of the edge"}.get(quantity, quantity))
+            axes.set_title(title, fontsize=12)
+            axes.grid(alpha=0.3)
             axes.axhline(0, color="grey", linewidth=0.8)
-            axes.legend()
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -28,6 +28,7 @@ from experiments.output import (
     check_folder,
     check_writable,
     console,
+    counted,
     finish,
     print_rows,
     progress,
@@ -37,6 +38,7 @@ from experiments.output import (
     wilson_half_width,
     write_json,
 )
+from experiments.page import Chapter
 from experiments.workers import HERE, Workers, kept_beside, on_ray
 
 RULES = "A. Downey, The Shakes, rules (2020)"
@@ -90,7 +92,7 @@ def main(
     report: ReportOption = None,
     ray: RayOption = None,
     resume: ResumeOption = False,
-) -> None:
+) -> Chapter:
     """The Shakes (A. Downey): the rules' claims, the notebook's simulation, and every agent's exact worth.
 
     Everything is exact except the last table, which plays games through both environments and compares.
@@ -100,10 +102,10 @@ def main(
     check_folder(report)
     with kept_beside(json, resume, {"source": "shakes", "games": games}, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
-        _reproduce(games, seed, json, report, workers)
+        return _reproduce(games, seed, json, report, workers)
 
 
-def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, workers: Workers) -> None:
+def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, workers: Workers) -> Chapter:
     start = time.perf_counter()
     players = range(2, 7)
     parts = [(n, *policy) for n in players for policy in POLICIES.values()]
@@ -134,10 +136,12 @@ def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, wo
         _plot_agents(folder, exact)
         _plot_distributions(folder, exact[4], played)
 
+    rows = [*claims, *notebook, *dice, *all_agents, *simulated]
     finish(
-        lambda: write_json(json, {"rows": [*claims, *notebook, *dice, *all_agents, *simulated], "seed": seed}),
+        lambda: write_json(json, {"rows": rows, "seed": seed}),
         lambda: plot(report) if report is not None else None,
     )
+    return Chapter("The Shakes: A. Downey's rules and notebook (2020)", rows, seed)
 
 
 # --- exact ------------------------------------------------------------------------------------------------------
@@ -425,7 +429,14 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
 def _plot_kept_die(report: Path) -> None:
     from scipy.stats import beta
 
-    with saved_plot(report, "shakes_kept_die", nrows=2, ncols=3, figsize=(11, 6), sharex=True) as (canvas, axes):
+    caption = (
+        "The die that a maester keeps, counted exactly, beside a Beta(saved + 1, failed + 1) variable times 6, rounded up, for "
+        "six tallies."
+    )
+    with saved_plot(report, "shakes_kept_die", caption, nrows=2, ncols=3, figsize=(11, 6.5), sharex=True, sharey=True) as (
+        canvas,
+        axes,
+    ):
         x = np.linspace(0, 6, 301)
         for place, (treated, saved) in zip(axes.flat, TALLIES_SHOWN, strict=True):
             faces = np.arange(1, 7)
@@ -433,28 +444,40 @@ def _plot_kept_die(report: Path) -> None:
             place.bar(faces - 0.7, dice, 0.36, label="kept die")
             place.bar(faces - 0.3, _beta_masses(treated, saved), 0.36, label="Beta × 6, rounded up")
             place.plot(x, beta.pdf(x / 6, saved + 1, treated - saved + 1) / 6, "k-", label="Beta × 6, density")
-            place.set_title(f"treated {treated}, saved {saved}", fontsize=10)
+            place.set_title(f"treated {treated}, saved {saved}")
             place.set_xticks(faces - 0.5, faces)
-        axes[0, 0].legend(fontsize=8)
+        for place in axes[-1]:
+            place.set_xlabel("kept die")
+        for place in axes[:, 0]:
+            place.set_ylabel("probability")
+        canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
         canvas.suptitle("The kept die is a Beta(saved + 1, failed + 1) variable times 6, rounded up")
 
 
 def _plot_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
-    with saved_plot(report, "shakes_agents", ncols=2, figsize=(12, 5), sharey=True) as (_, axes):
-        players = list(exact)
+    caption = "What each policy reaches, in % of Bayes-optimal play, which has 100; exact."
+    with saved_plot(report, "shakes_agents", caption, ncols=2, figsize=(12, 7.5), sharey=True) as (canvas, axes):
+        import matplotlib
+
+        players, viridis = list(exact), matplotlib.colormaps["viridis"]
         width = 0.8 / len(players)
         for place, (column, title) in zip(axes, (("saved", "expected patients saved"), ("win", "P(win)")), strict=True):
             for i, n in enumerate(players):
                 optimum = getattr(exact[n][f"bayes:{column}"], column)
                 shares = [100 * getattr(result, column) / optimum for result in exact[n].values()]
-                place.barh(np.arange(len(shares)) + i * width, shares, width, label=f"{n} players")
-            place.set_yticks(np.arange(len(POLICIES)) + 0.4, list(POLICIES))
-            place.set_xlabel(f"{title}, % of Bayes-optimal")
-        axes[1].legend(fontsize=8, loc="lower right")
+                colour = viridis(0.85 * i / max(1, len(players) - 1))
+                place.barh(np.arange(len(shares)) + i * width, shares, width, label=f"{n} players", color=colour)
+            place.set_yticks(np.arange(len(POLICIES)) + 0.4 - width / 2, list(POLICIES))
+            place.axvline(100, color="grey", linewidth=0.8, linestyle=":")
+            place.set_xlabel("% of Bayes-optimal")
+            place.set_title(title)
+        axes[0].invert_yaxis()  # shared: the first policy and the fewest players at the top
+        canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(players))
 
 
 def _plot_distributions(report: Path, exact: dict[str, Evaluation], played: list[tuple[str, np.ndarray, Evaluation]]) -> None:
-    with saved_plot(report, "shakes_distributions") as (_, axes):
+    caption = "How many of 18 patients are saved, 4 players: exact for five policies, and as played through both environments."
+    with saved_plot(report, "shakes_distributions", caption, figsize=(10, 5.5)) as (_, axes):
         for name in ("random", "argument", "thompson:permutations", "bayes:saved", "bayes:win"):
             axes.plot(exact[name].distribution, "o-", markersize=3, label=f"{name}, exact")
         for (name, counts, _), marker in zip(played, "x+", strict=True):
@@ -462,4 +485,5 @@ def _plot_distributions(report: Path, exact: dict[str, Evaluation], played: list
         axes.set_xlabel("patients saved")
         axes.set_ylabel("probability")
         axes.set_title("Patients saved, 4 players, 18 patients")
-        axes.legend(fontsize=8)
+        counted(axes, "x")
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

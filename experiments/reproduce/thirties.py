@@ -25,7 +25,18 @@ from dice_envs.exact.thirties import (
 )
 from dice_envs.games.thirties import GOALS
 from experiments.options import JsonOption, ReportOption
-from experiments.output import Finding, check_folder, check_writable, console, finish, print_rows, saved_plot, write_json
+from experiments.output import (
+    Finding,
+    check_folder,
+    check_writable,
+    console,
+    counted,
+    finish,
+    print_rows,
+    saved_plot,
+    write_json,
+)
+from experiments.page import Chapter
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)
@@ -226,13 +237,14 @@ def _plot_scores(axes: Any, computed: Computed) -> None:
     axes.set(
         xlim=(17.5, 36.5), ylim=(0, None), xlabel="score", ylabel="chance, %", title="The game of 30s: scores of the strategies"
     )
-    axes.legend()
+    counted(axes, "x")
+    axes.legend(loc="upper left")
 
 
 def main(
     json: JsonOption = None,
     report: ReportOption = None,
-) -> None:
+) -> Chapter:
     """The game of 30s: every figure of M. Veeningen's analysis (2008), all of them exact.
 
     A figure agrees if ours, rounded to the digits that the paper prints, is what it prints.
@@ -247,7 +259,9 @@ def main(
     console.print(f"{agreeing} of {len(rows)} figures agree")
 
     def plot(folder: Path) -> None:
-        with saved_plot(folder, "thirties_scores") as (_, axes):
+        caption = "The exact distribution of the score under each strategy of section 5.2; the dotted line is the target of 30."
+        with saved_plot(folder, "thirties_scores", caption, figsize=(9, 5)) as (_, axes):
             _plot_scores(axes, computed)
 
     finish(lambda: write_json(json, {"rows": rows}), lambda: plot(report) if report is not None else None)
+    return Chapter("The game of 30s: M. Veeningen, “The game of 30s: an analysis” (2008)", rows)

@@ -116,7 +116,9 @@ def draw_values(folder: Path, values: Mapping[Dice, float], single: bool = False
     grid = np.full((most, most), np.nan)
     for (own, others), value in values.items():
         grid[own - 1, others - 1] = value
-    with saved_plot(folder, "liars_dice_values", figsize=(1.2 + most, 0.8 + most)) as (figure, panel):
+    won = f"% {'of rounds' if single else 'of games'} that the starter wins"
+    caption = f"{won}, by the dice of both, when both play the solution."
+    with saved_plot(folder, "liars_dice_values", caption, figsize=(2 + most, 1.2 + most)) as (figure, panel):
         shown: Any = panel.imshow(100 * grid, origin="lower", cmap="RdYlGn", vmin=0, vmax=100)
         for own in range(most):
             for others in range(most):
@@ -128,5 +130,5 @@ def draw_values(folder: Path, values: Mapping[Dice, float], single: bool = False
         panel.set_yticks(range(most), range(1, most + 1))
         panel.set_xlabel("dice of the other player")
         panel.set_ylabel("dice of the starter")
-        panel.set_title(f"% {'of rounds' if single else 'of games'} that the starter wins")
+        panel.set_title(won)
         figure.colorbar(shown, ax=panel)

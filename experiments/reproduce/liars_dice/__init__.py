@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from dice_envs.game import check_range
 from experiments.arena import MOST_GAMES
 from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
 from experiments.output import check_folder, check_writable, console, finish, print_rows, seed_or_fresh, write_json
+from experiments.page import Chapter
 from experiments.reproduce.liars_dice.answer import findings, work_out
 from experiments.reproduce.liars_dice.plots import draw_answer
 from experiments.reproduce.liars_dice.simulations import EXPLANATION, draw_simulations, simulate
@@ -30,7 +31,7 @@ def main(
     report: ReportOption = None,
     ray: RayOption = None,
     resume: ResumeOption = False,
-) -> None:
+) -> Chapter:
     """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says; then the answer
     to his question, bluff or play the numbers, from an exact solution of the two-player game.
 
@@ -51,7 +52,13 @@ def main(
         console.print(EXPLANATION)
         answer = work_out(dice, precision)
         show(answer)
-        data = {"seed": seed, "games": games, "dice": dice, "precision": precision, "rows": rows + findings(answer)}
+        data: dict[str, Any] = {
+            "seed": seed,
+            "games": games,
+            "dice": dice,
+            "precision": precision,
+            "rows": rows + findings(answer),
+        }
 
         def plot(folder: Path) -> None:
             draw_simulations(folder, rows)
@@ -61,3 +68,4 @@ def main(
             lambda: write_json(json, data),
             lambda: plot(report) if report is not None else None,
         )
+    return Chapter("Liar's Dice: D. Oehm, “Liar's Dice in R” (2018), and the answer to its question", data["rows"], seed)

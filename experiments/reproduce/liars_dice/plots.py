@@ -30,13 +30,16 @@ def draw_answer(folder: Path, answer: Answer) -> None:
 
 def _stack(panel: Any, shares: np.ndarray, labels: list[str], parts: list[str], colours: Any) -> None:
     """Horizontal bars of shares (bars, parts), the first at the top."""
+    from matplotlib.colors import to_rgb
+
     left = np.zeros(len(shares))
     places = np.arange(len(shares))[::-1]
     for part, name in enumerate(parts):
         panel.barh(places, 100 * shares[:, part], left=100 * left, color=colours[part], label=name, height=0.75)
         for place, begin, share in zip(places, left, shares[:, part], strict=True):
             if share >= LEAST_LABEL:
-                panel.text(100 * (begin + share / 2), place, f"{100 * share:.0f}", ha="center", va="center", fontsize=9)
+                ink = "white" if np.mean(to_rgb(colours[part])) < 0.45 else "black"
+                panel.text(100 * (begin + share / 2), place, f"{100 * share:.0f}", ha="center", va="center", color=ink)
         left += np.nan_to_num(shares[:, part])
     panel.set_yticks(places, labels)
     panel.set_xlim(0, 100)
@@ -44,7 +47,9 @@ def _stack(panel: Any, shares: np.ndarray, labels: list[str], parts: list[str], 
 
 
 def _draw_named(folder: Path, answer: Answer) -> None:
-    with saved_plot(folder, "liars_dice_faces_named", figsize=(9, 4)) as (figure, panel):
+    with saved_plot(
+        folder, "liars_dice_faces_named", "Which face bids name, in whole games of the solution.", figsize=(10, 5)
+    ) as (figure, panel):
         shares = shares_of(answer.named).reshape(-1, len(FACES_NAMED))
         labels = [f"{name}, {namer}" for name in STAGES for namer in NAMERS]
         _stack(panel, shares, labels, list(FACES_NAMED), COLOURS)
@@ -55,10 +60,9 @@ def _draw_named(folder: Path, answer: Answer) -> None:
 
 def _draw_named_by_round(folder: Path, answer: Answer) -> None:
     most = answer.dice
-    with saved_plot(folder, "liars_dice_bluffs_by_round", ncols=2, figsize=(4 + 1.3 * most, 1.6 + 0.7 * most)) as (
-        figure,
-        panels,
-    ):
+    caption = "How often the solution bids on a face that it does not hold though it could name one that it holds, by round."
+    size = (4 + 1.4 * most, 2 + 0.8 * most)
+    with saved_plot(folder, "liars_dice_bluffs_by_round", caption, ncols=2, figsize=size) as (figure, panels):
         for stage, panel in enumerate(panels):
             grid = np.full((most, most), np.nan)
             for (own, others), habits in answer.habits.items():
@@ -86,7 +90,8 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
     habits = answer.habits[answer.full]
     quantities = np.flatnonzero(habits.openings.sum(axis=1) >= 5e-4)
     faces = habits.openings.shape[1]
-    with saved_plot(folder, "liars_dice_openings", ncols=2, figsize=(11, 4)) as (_, (left, right)):
+    caption = "The solution's first bids: all of them, and their quantity by how many dice show the best face."
+    with saved_plot(folder, "liars_dice_openings", caption, ncols=2, figsize=(12, 5)) as (_, (left, right)):
         grid = 100 * habits.openings[quantities]
         _heat(left, grid, "Blues", 0, max(1.0, float(grid.max())), "{:.1f}")
         left.set_xticks(range(faces), range(1, faces + 1))
@@ -108,7 +113,12 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
 
 
 def _draw_calls(folder: Path, answer: Answer) -> None:
-    with saved_plot(folder, "liars_dice_calls", figsize=(9.5, 5.5)) as (figure, panel):
+    with saved_plot(
+        folder,
+        "liars_dice_calls",
+        "How often the solution calls, by the chance that the bid holds as its own dice say, in every round and seat.",
+        figsize=(11, 6),
+    ) as (figure, panel):
         import matplotlib
 
         panel.plot([0, 100], [100, 0], color="#e76f51", label="article's rule:\nthe chance that the bid fails")
@@ -136,14 +146,19 @@ def _draw_calls(folder: Path, answer: Answer) -> None:
 
 
 def _draw_losses(folder: Path, answer: Answer) -> None:
-    with saved_plot(folder, "liars_dice_losses", figsize=(11, 5)) as (_, panel):
+    with saved_plot(
+        folder,
+        "liars_dice_losses",
+        "Rounds that numbers agents lose more often than the solution would in their place, and with parts of it replaced.",
+        figsize=(12, 6),
+    ) as (_, panel):
         width = 0.8 / len(PARTS)
         for place, part in enumerate(PARTS):
             losses = [100 * answer.loss(bluff, part) for bluff in BLUFFS]
             across = np.arange(len(BLUFFS)) + (place - (len(PARTS) - 1) / 2) * width
             label = "as it plays" if part == ALONE else f"with the solution's {part}"
             bars = panel.bar(across, losses, 0.94 * width, color=BAR_COLOURS[place], label=label)
-            panel.bar_label(bars, fmt="%.1f", fontsize=7.5)
+            panel.bar_label(bars, fmt="%.1f", fontsize=9)
         panel.set_xticks(range(len(BLUFFS)), [f"bluff {bluff:g}" for bluff in BLUFFS])
         panel.set_ylabel("% of rounds")
         panel.set_title(f"Rounds that numbers agents lose more often than the solution would, {answer.dice} dice each")

@@ -64,7 +64,11 @@ def simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
 
 def draw_simulations(folder: Path, rows: list[Finding]) -> None:
     """The article's shares of wins beside ours."""
-    with saved_plot(folder, "liars_dice_bluffing", ncols=2, figsize=(10, 4.5)) as (_, panels):
+    caption = (
+        "% of games won by numbers agents that differ in how often they bluff: the article's counts, its program played again, "
+        "and its text. The dashed line is an even share."
+    )
+    with saved_plot(folder, "liars_dice_bluffing", caption, ncols=2, figsize=(11, 5)) as (figure, panels):
         for panel, bluffs in zip(panels, PUBLISHED, strict=True):
             mine = [row for row in rows if row.figure.startswith(f"{len(bluffs)} ")]
             bars = np.arange(len(bluffs))
@@ -76,4 +80,5 @@ def draw_simulations(folder: Path, rows: list[Finding]) -> None:
             panel.set_xticks(bars, [f"bluff {bluff:g}" for bluff in bluffs])
             panel.set_ylabel("% of games won")
             panel.set_title(f"{len(bluffs)} players, 6 dice")
-        panels[0].legend(loc="lower right")
+        figure.suptitle("Who wins: agents that bluff, or those that play the numbers")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

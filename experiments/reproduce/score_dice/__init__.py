@@ -28,6 +28,7 @@ from experiments.output import (
     seed_or_fresh,
     write_json,
 )
+from experiments.page import Chapter
 from experiments.reproduce.score_dice.tables import HEADER, TABLES, played_scores, sampled, table_line
 from experiments.solve.score_dice.distribution import cells, plot_histogram, pool_name
 from experiments.solve.score_dice.pools import STANDARD_DICE, check_targets, nearest_pools, pools_of
@@ -57,7 +58,7 @@ def main(
     count: Annotated[int, typer.Option(help="Search: how many pairs of pools to list.")] = 10,
     ray: RayOption = None,
     resume: ResumeOption = False,
-) -> None:
+) -> Chapter:
     """Every table of the paper on score distributions, published beside computed; and a search for pools.
 
     All figures are exact; they agree when they are the same to the printed digits. With a target for win bias, ties
@@ -115,6 +116,7 @@ def main(
                 for match in matches
             ]
         finish(lambda: write_json(json, data), lambda: _plot(report) if report is not None else None)
+    return Chapter(f"Score dice: {SOURCE}", data["rows"], data.get("seed"))
 
 
 def _print_tables() -> list[Finding]:
@@ -153,10 +155,24 @@ def _plot(report: Path) -> None:
     for number, table in enumerate(TABLES, 1):
         results = table.compute()
         name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
-        with saved_plot(report, name, figsize=(3.3 * len(results), 3.2), ncols=len(results), sharey=True) as (canvas, axes):
-            for axis, (label, *_), result in zip(axes, table.rows, results, strict=True):
+        caption = (
+            f"Table {number}, section {table.section}, {table.title}: exact distributions of the score, {table.pairing}, "
+            f"ties={table.ties}. Blue: A wins; red: B wins; grey: a tie."
+        )
+        across = min(3, len(results))
+        down = math.ceil(len(results) / across)
+        size = (4 * across, 0.9 + 3.1 * down)
+        with saved_plot(report, name, caption, figsize=size, nrows=down, ncols=across, sharey=True, squeeze=False) as (
+            canvas,
+            axes,
+        ):
+            for axis in axes.flat[len(results) :]:
+                axis.set_visible(False)
+            for axis, (label, *_), result in zip(axes.flat, table.rows, results, strict=False):
                 plot_histogram(axis, result, label)
-            canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}", fontsize=11)
+            for axis in axes[:, 1:].flat:
+                axis.set_ylabel("")
+            canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}")
 
 
 def _sampled(games: int, number: int, row: int, seed: np.random.SeedSequence, done: Done) -> list[tuple[float, float]]:

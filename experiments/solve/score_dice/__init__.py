@@ -78,7 +78,7 @@ def main(
         console.print(f"equilibrium, A's expected reward={options.reward}: {summary['equilibrium']:+.6f}")
 
     def plot(folder: Path) -> None:
-        with saved_plot(folder, "score_dice_distribution") as (_, axes):
+        with saved_plot(folder, "score_dice_distribution", "The exact distribution of the score.") as (_, axes):
             plot_histogram(axes, result, game)
 
     finish(lambda: write_json(json, summary), lambda: plot(report) if report is not None else None)

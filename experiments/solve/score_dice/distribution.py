@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dice_envs.exact.score_dice_distribution import Distribution
+from experiments.output import counted
 
 __all__ = ["Pool", "cells", "plot_histogram", "pool_name"]
 
 Pool = tuple[int, ...]  # sizes of dice
+MOST_TICKS = 13  # scores that have a tick of their own
 
 
 def pool_name(pool: Sequence[int]) -> str:
@@ -30,7 +32,10 @@ def plot_histogram(axes: Any, result: Distribution, title: str) -> None:
     colours = ["#3b6ea5" if score > 0 else "#b5533c" if score < 0 else "#8a8a8a" for score in scores]
     axes.bar(scores, [100 * float(chance) for chance in result.chances.values()], color=colours, width=0.85)
     bias, ties, closeness = cells(result)
-    axes.set_title(f"{title}\nbias {bias}, ties {ties} %, closeness {closeness}", fontsize=9)
-    axes.set_xlabel("score, A's points minus B's", fontsize=8)
-    axes.set_ylabel("%", fontsize=8)
-    axes.tick_params(labelsize=8)
+    axes.set_title(f"{title}\nbias {bias}, ties {ties} %, closeness {closeness}", fontsize=11)
+    axes.set_xlabel("score: A's points − B's")
+    axes.set_ylabel("% of games")
+    if len(scores) <= MOST_TICKS:
+        axes.set_xticks(scores)
+    else:
+        counted(axes, "x")

@@ -1,0 +1,107 @@
+"""Commands that end with a page: `reproduce GAME --report DIR`, `reproduce all`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import experiments.reproduce
+from dice_envs.game import check_range
+from experiments.arena import MOST_GAMES
+from experiments.discovery import modules
+from experiments.output import check_folder, check_writable, console, finish, plots_noted, seed_or_fresh, write_json
+from experiments.page import About, Chapter, Section, sections_of, write_page
+
+__all__ = ["command_line", "reproduce_all", "with_page"]
+
+LEAST_GAMES = 1000  # as many as every source takes
+FILES = ("json", "report", "resume", "ray")  # parameters that say where results go or are made, and not what they are
+
+
+def command_line(command: str, given: Mapping[str, Any]) -> str:
+    """The command as it is typed: `reproduce shakes --games 1000`. What is None, empty or false is left out."""
+    parts = ["python -m experiments", command]
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            parts.append(option)
+        elif value is not None and value is not False and value != []:
+            parts += [f"{option} {shlex.quote(str(each))}" for each in (value if isinstance(value, list) else [value])]
+    return " ".join(parts)
+
+
+def _intro(what: str) -> list[str]:
+    return [f"{what} Published figures stand beside ours; ± is half of a 95 % interval, and what is exact says so."]
+
+
+def with_page(main: Callable[..., Chapter]) -> Callable[..., Chapter]:
+    """The command `main` of a source, which writes a page into the folder of `--report` as well."""
+    parameters = inspect.signature(main).parameters
+
+    @functools.wraps(main)
+    def run(**given: Any) -> Chapter:
+        with plots_noted() as plots:
+            chapter = main(**given)
+        report = given.get("report")
+        if report is not None:
+            changed = {name: value for name, value in given.items() if value != parameters[name].default and name not in FILES}
+            options = {name: value for name, value in given.items() if name not in (*FILES, "seed") and value is not None}
+            name = main.__module__.rpartition(".")[2].replace("_", "-")
+            seed = {} if chapter.seed is None else {"seed": chapter.seed}
+            command = command_line(f"reproduce {name}", {**changed, **seed, "report": report})
+            about = About(command, options, chapter.seed)
+            write_page(
+                report, chapter.title, _intro("Every figure of the source."), sections_of(chapter, plots, apart=True), about
+            )
+        return chapter
+
+    return run
+
+
+def reproduce_all(
+    games: int | None, seed: int | None, json: Path | None, report: Path | None, ray: str | None
+) -> dict[str, Chapter]:
+    """Every source's figures, one after another, and one page of them all.
+
+    Args:
+        games: of each source that plays; None: as many as each plays by itself.
+        seed: fixes all that is random.
+        json: where the rows of all are written.
+        report: folder of the page and its plots.
+        ray: the cluster that the work is shared out on.
+
+    Returns:
+        The chapters by the sources' names.
+
+    Raises:
+        ValueError: wrong arguments.
+    """
+    if games is not None:
+        check_range("games", games, LEAST_GAMES, MOST_GAMES)
+    check_writable(json)
+    check_folder(report)
+    seed = seed_or_fresh(seed)
+    chapters: dict[str, Chapter] = {}
+    sections: list[Section] = []
+    for name, module in modules(experiments.reproduce).items():
+        console.print(f"\nreproduce {name.replace('_', '-')}")
+        parameters = inspect.signature(module.main).parameters
+        wanted = {"games": games, "seed": seed, "report": report, "ray": ray}
+        with plots_noted() as plots:
+            given = {key: value for key, value in wanted.items() if key in parameters and value is not None}
+            chapters[name] = module.main(**given)
+        sections += sections_of(chapters[name], plots)
+    rows = {name: chapter.rows for name, chapter in chapters.items()}
+    about = About(
+        command_line("reproduce all", {"games": games, "seed": seed, "report": report}), {"games": games or "usual"}, seed
+    )
+    title = "dice-envs: every figure of every source"
+    finish(
+        lambda: write_json(json, {"seed": seed, "sources": rows}),
+        lambda: write_page(report, title, _intro("Five games."), sections, about) if report is not None else None,
+    )
+    return chapters
