@@ -7,6 +7,7 @@ import functools
 import inspect
 import math
 import os
+import platform
 import shlex
 import sys
 import textwrap
@@ -73,7 +74,7 @@ from experiments.output import (
     write_json,
     write_text,
 )
-from experiments.page import About, write_page
+from experiments.page import About, versions, write_page
 from experiments.play import play_game
 from experiments.policies import add_policy, list_policies
 from experiments.presets import presets_of
@@ -553,7 +554,11 @@ def bench(
             ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
             console.print(f"{row.name}: {figures[0]} {ratio}")
             table.add_row(part.game, row.name, *figures, row.peer_name, ratio, row.note)
-    finish(lambda: console.print(table), lambda: write_json(json, {"rows": rows}))
+    about = {
+        "versions": versions(),
+        "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},
+    }
+    finish(lambda: console.print(table), lambda: write_json(json, {**about, "rows": rows}))
 
 
 @app.command()
