@@ -32,7 +32,7 @@ example: $(EXAMPLE_VENV)/.installed
 # Every agent in every game and option is played under bounds checks, by `make test-bounds`. The tests of a file share kernels
 # and solutions, so that they are best left to one process.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not variants" --ignore=tests/test_every_agent.py
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough" --ignore=tests/test_every_agent.py
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
@@ -77,7 +77,7 @@ $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 INTERFACES = conformance extras frames illegal_action seat
 INSTALL_INTERFACES = install --quiet --editable ".[experiments]" pytest pytest-xdist hypothesis
 test-lowest: $(VENV)-lowest/.installed
-	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not variants" $(INTERFACES:%=tests/test_%.py)
+	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/test_%.py)
 
 $(VENV)-lowest/.installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(VENV)-lowest
@@ -89,7 +89,7 @@ test-newest:
 	test -x $(VENV)-newest/bin/python || $(PYTHON) -m venv $(VENV)-newest
 	grep "^torch==" constraints.txt > $(VENV)-newest/torch.txt
 	$(VENV)-newest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
-	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not variants" $(INTERFACES:%=tests/test_%.py)
+	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/test_%.py)
 
 # Writes docs/libraries.md from what a run of CI has taken down.
 libraries: $(STAMP)

@@ -27,6 +27,8 @@ from dice_envs.game import OVER
 from experiments.arena import play_table, tournament
 from tests.conftest import scaled
 
+pytestmark = pytest.mark.thorough
+
 TWO_DICE = configure("liars_dice", num_dice=2)
 SMALL = [
     {"num_dice": 2},

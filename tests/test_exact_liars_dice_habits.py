@@ -22,6 +22,8 @@ from dice_envs.exact.liars_dice_solution import Solution, SolvedRound, solve
 from dice_envs.exact.liars_dice_tree import Tree
 from dice_envs.games.liars_dice import NO_BID, STATE
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

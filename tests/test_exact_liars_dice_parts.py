@@ -15,6 +15,8 @@ from dice_envs.exact.liars_dice_parts import BOTH, FACE, KEPT, PARTS, QUANTITY, 
 from dice_envs.exact.liars_dice_solution import solve
 from dice_envs.games.liars_dice import NO_BID, STATE
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

@@ -117,6 +117,7 @@ def every_roll(variant):
     return states
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
@@ -155,6 +156,7 @@ PLAYED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["reroll", "reroll-spare", "spare", "open", pytest.param("5d6", marks=pytest.mark.slow)])
 def test_the_agent_earns_the_value_of_the_response(name):
     variant = configure("score_dice", **PLAYED[name])

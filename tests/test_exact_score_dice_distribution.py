@@ -52,6 +52,7 @@ def check_sorted_pools(pairs, rules):
         assert score_distribution(a, b, ties).chances == icepool_tables.chances(peer), (a, b, ties)
 
 
+@pytest.mark.thorough
 def test_random_sorted_pools_equal_icepool():
     pairs = random_pairs(200, 1)
     check_sorted_pools(pairs[:100], ["none"])

@@ -411,6 +411,7 @@ def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties):
         assert np.allclose(*teams, atol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ties", ["again", "random"])
 @pytest.mark.parametrize("agent", ["random", "thompson", Listener()])
 def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
@@ -425,6 +426,7 @@ def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
         assert other.value == pytest.approx(one.value, abs=2 * other.error)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_players", [2, 3])
 @pytest.mark.parametrize("mode", ["physician", "maesters"])
 @pytest.mark.parametrize("reward", ["saved", "win"])
@@ -440,6 +442,7 @@ def test_random_play_scores_0_bayes_1_and_others_between(reward, mode, num_playe
         assert [each.name for each in found.measures] == ["patients saved", "P(win)"][:: 1 if reward == "saved" else -1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_players", [2, 3, 4, 5])
 @pytest.mark.parametrize("ties", ["again", "random"])
 def test_a_table_that_always_argues_is_the_argument(num_players, ties):
@@ -467,6 +470,7 @@ def test_a_physicians_measure_is_its_evaluation(spec, num_players):
             assert each.error == 0
 
 
+@pytest.mark.thorough
 def test_where_there_are_too_many_positions_games_are_played():
     options = {"mode": "maesters", "num_players": 5}
     variant = configure("shakes", **options)

@@ -520,6 +520,7 @@ def test_solve_takes_goals_and_options(tmp_path):
     assert Fraction(value) == by_brute_force(Rules(3, 4, 8), "optimal")
 
 
+@pytest.mark.thorough
 def test_solve_prints_advice_as_the_papers_program_does():
     assert "\n3 5 5 5 6 6 es: 30.843640 cap: 4\n" in run("solve", "thirties", "--verbose").stdout
     full = run("solve", "thirties", "--goal", "minimize_loss", "--verbose").stdout
@@ -530,6 +531,7 @@ def test_solve_prints_advice_as_the_papers_program_does():
     assert full.count(" es: ") == sum(len(throws(6 - len(aside), 6)) for aside in asides(R))
 
 
+@pytest.mark.thorough
 def test_solve_compares_as_the_papers_program_does():
     lines = run("solve", "thirties", "--compare", "minimize_loss", "thirty_or_over").stdout.splitlines()
     assert "5 5 6 6 6 | 1 0 2" in lines

@@ -187,6 +187,7 @@ def slow_value(own: tuple[int, ...], other: tuple[int, ...], kind: str) -> float
     return -result.fun
 
 
+@pytest.mark.thorough
 def test_exact_values_against_another_recursion():
     variant = configure("fatestones", dice="all")
     for hands in draw_hands(variant, 8, 2):
@@ -215,6 +216,7 @@ def test_the_reference_values_of_the_fair_dice():
     assert draws.nash == pytest.approx(0.019, abs=0.002)
 
 
+@pytest.mark.thorough
 def test_a_whole_bag_is_the_mean_of_its_draws():
     variant = configure("fatestones", dice=EASY, hand_size=2)
     whole = solve_all(variant)

@@ -205,6 +205,7 @@ def test_what_cannot_be_kept_is_refused():
         MCTS(1_000_001, keep=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spec", SPECS)
 def test_hidden_hands_make_more_nodes_than_simulations(spec):
     """The one who commits second searches a choice of the first for a hand that is new in every simulation."""

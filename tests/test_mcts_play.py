@@ -87,6 +87,7 @@ def test_the_waiting_commitment_has_no_influence():
     assert (policies[0] == policies[2]).all()
 
 
+@pytest.mark.thorough
 def test_against_random_with_rolls_averaged_50_simulations_take_the_edge():
     share, error = first_choices(fair(), agents.make("mcts:50,opponent=random,expect=true"), draw_hands(fair(), 500, 1), 1)
     assert share - error >= 0.95

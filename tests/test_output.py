@@ -174,6 +174,7 @@ def test_standard_output_on_a_full_disk(tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["games"] == 20
 
 
+@pytest.mark.thorough
 def test_a_reader_that_has_had_enough(tmp_path):
     """`arena ... | head -1` ends quietly, and its files are written."""
     read, write = os.pipe()
@@ -185,6 +186,7 @@ def test_a_reader_that_has_had_enough(tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["games"] == 20
 
 
+@pytest.mark.thorough
 def test_characters_that_the_terminal_does_not_have():
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     with process(*ARENA, stdout=subprocess.PIPE, env=environment) as arena:
@@ -193,6 +195,7 @@ def test_characters_that_the_terminal_does_not_have():
     assert arena.returncode == 0
 
 
+@pytest.mark.thorough
 def test_a_process_without_standard_output_or_width():
     close = f"exec {sys.executable} -m experiments {' '.join(ARENA)} >&-"
     done = subprocess.run(["sh", "-c", close], cwd=ROOT, stderr=subprocess.PIPE, text=True)

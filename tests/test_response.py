@@ -44,6 +44,7 @@ def test_it_wins_most_of_what_a_best_response_wins(rollouts_of_a_second):
     assert found.score is None
 
 
+@pytest.mark.thorough
 def test_it_measures_where_nothing_exact_is_known(rollouts_of_a_second):
     variant = configure("liars_dice", num_players=3, num_dice=1)
     found = measure_response(variant, "random", agents.make("random"), 0.5, games=2000, seed=1, preset=SMALL)

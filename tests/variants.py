@@ -55,6 +55,6 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
 VARIANTS = [(name, options) for name in names() for options in [{}, *MORE_OPTIONS.get(name, [])]]
 IDS = [f"{name}-{i}" for name in names() for i in range(1 + len(MORE_OPTIONS.get(name, [])))]
 MARKED = [  # `make test` plays two of each game
-    pytest.param(name, options, marks=[] if options in ({}, *MORE_OPTIONS.get(name, [])[:1]) else [pytest.mark.variants])
+    pytest.param(name, options, marks=[] if options in ({}, *MORE_OPTIONS.get(name, [])[:1]) else [pytest.mark.thorough])
     for name, options in VARIANTS
 ]
