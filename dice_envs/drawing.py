@@ -18,6 +18,7 @@ __all__ = ["PAPER", "WIDTH", "Circle", "Drawing", "Polygon", "Rect", "Shape", "T
 
 WIDTH = 640  # of every picture; a multiple of 16. Half of it can still be read
 MARGIN, PAD, SPACE = 16, 10, 8  # around the picture, above and below what is in a row, and between rows
+OPPOSITE = 6  # between dice that face each other
 INDENT = 15  # of what is in a row
 CAPTION = 152  # width of the captions' column, where a row shows more than its caption
 CONTENT = WIDTH - 2 * MARGIN - 2 * INDENT - CAPTION
@@ -29,7 +30,6 @@ DOT, DOT_GAP = 16, 5
 BAR = 14
 TRACK = 34  # height of a bar with the numbers below it
 MOST_LARGE = (CONTENT + DIE_GAP) // (DIE + DIE_GAP)  # dice in a line
-MAX_PIPS = 8  # dice with larger faces show numbers
 TITLE_SIZE, CAPTION_SIZE, DETAIL_SIZE, NOTE_SIZE, LABEL_SIZE = 20, 15, 12.5, 14, 11.0  # of letters
 LEAD_SIZE = 22
 LEADING = 1.3  # height of a line of text / the size of its letters
@@ -43,7 +43,7 @@ GOLD, GOLD_EDGE = "#ffe9a8", "#c98a00"  # of what counts
 HIDDEN, HIDDEN_EDGE = "#66758a", "#46536a"
 GOOD, BAD = "#2e9e6b", "#d4536a"
 
-# Where the pips of a face sit on a 3 x 3 grid, row by row.
+# Where the pips of a face sit on a 3 x 3 grid, row by row; larger faces show numbers.
 PIPS = {
     1: "000010000",
     2: "100000001",
@@ -150,9 +150,10 @@ def layout(picture: Picture, wrap: Wrap = wrapped) -> Drawing:
     shapes: list[Shape] = [Text(MARGIN, MARGIN + TITLE_SIZE, (picture.title,), TITLE_SIZE, INK, bold=True)]
     y: float = MARGIN + TITLE_SIZE * LEADING + SPACE
     rows = list(picture.rows)
+    least = float(DIE) if any(map(_has_content, rows)) else 0.0  # of every row, so that little moves while dice come and go
     while rows:
         taken = 2 if rows[0].facing and len(rows) > 1 else 1
-        panel, height = _panel(rows[:taken], y, wrap)
+        panel, height = _panel(rows[:taken], y, least, wrap)
         shapes += panel
         y += height + SPACE
         del rows[:taken]
@@ -175,20 +176,20 @@ def _width(text: str, size: float) -> float:
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _panel(rows: list[Row], top: float, wrap: Wrap) -> tuple[list[Shape], float]:
+def _panel(rows: list[Row], top: float, least: float, wrap: Wrap) -> tuple[list[Shape], float]:
     """A row, or two that face each other, and the height of their panel."""
     contents = [_lines(_content(row)) for row in rows]
-    blocks = [(rows[0], contents[0], True)]  # rows, lines of theirs, and whether their words stand beside them
+    blocks = [(rows[0], contents[0], True, False)]  # row, lines of it, whether these are its first, and the next ones' opposite
     if len(rows) == 2:
         none = _Line(0.0, ())
-        pairs = itertools.zip_longest(*contents, fillvalue=none)
-        blocks = [(row, [line], k == 0) for k, pair in enumerate(pairs) for row, line in zip(rows, pair, strict=True)]
+        pairs = enumerate(itertools.zip_longest(*contents, fillvalue=none))
+        blocks = [(rows[i], [line], k == 0, i == 0) for k, pair in pairs for i, line in enumerate(pair)]
     shapes: list[Shape] = []
     y = top + PAD
-    for row, lines, first in blocks:
+    for row, lines, first, above in blocks:
         words, words_height = _words(row, bool(lines), wrap) if first else ([], 0.0)
         content_height = sum(line.height + SPACE for line in lines) - SPACE if lines else 0.0
-        height = max(words_height, content_height, DIE if lines and len(rows) == 1 else 0.0)
+        height = max(words_height, content_height, least if len(rows) == 1 else 0.0)
         shapes += [text._replace(y=text.y + y + (height - words_height) / 2) for text in words]
         if first and row.mark:
             middle = y + height / 2
@@ -198,8 +199,10 @@ def _panel(rows: list[Row], top: float, wrap: Wrap) -> tuple[list[Shape], float]
             for x, item in line.items:
                 shapes += item.draw(MARGIN + INDENT + CAPTION + x, below + (line.height - item.height) / 2)
             below += line.height + SPACE
-        y += height + SPACE
-    height = y - SPACE + PAD - top
+        y += height
+        bottom = y + PAD
+        y += OPPOSITE if above else SPACE + PAD
+    height = bottom - top
     fill, edge = (ACCENT_PANEL, ACCENT) if any(row.mark for row in rows) else (PANEL, EDGE)
     return [Rect(MARGIN, top, WIDTH - 2 * MARGIN, height, 8, fill, edge, 1.5), *shapes], height
 
@@ -225,6 +228,10 @@ def _words(row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
         texts.append(Text(x, height + DETAIL_SIZE, lines, DETAIL_SIZE, colour))
         height += DETAIL_SIZE * LEADING * len(lines)
     return texts, height
+
+
+def _has_content(row: Row) -> bool:
+    return bool(row.dice or row.outcomes or row.groups or row.bar)
 
 
 def _content(row: Row) -> Iterator[_Part]:
@@ -299,12 +306,13 @@ def _centred(text: str, x: float, y: float, size: float, fill: str, bold: bool =
     return Text(x, y + 0.35 * size, (text,), size, fill, "middle", bold)
 
 
-def _face(face: int | None, x: float, y: float, size: float, ink: str) -> list[Shape]:
+def _face(die: Die, x: float, y: float, size: float, ink: str) -> list[Shape]:
     """Pips, or a number, on a face with its upper left corner at (x, y)."""
     cx, cy = x + size / 2, y + size / 2
+    face = die.face
     if face is None:
         return [_centred("?", cx, cy, 0.5 * size, ink, bold=True)]
-    if not 1 <= face <= MAX_PIPS:
+    if die.number or face not in PIPS:
         text = str(face)
         return [_centred(text, cx, cy, (0.5 if len(text) < 3 else 0.4) * size, ink, bold=True)]
     return [
@@ -329,7 +337,7 @@ def _draw_die(die: Die, size: float, x: float, y: float) -> list[Shape]:
     half = stroke / 2  # the line lies within the die
     shapes: list[Shape] = [
         Rect(x + half, y + half, size - stroke, size - stroke, 0.2 * size, fill, edge, stroke),
-        *_face(die.face, x, y, size, ink),
+        *_face(die, x, y, size, ink),
     ]
     if die.label:
         shapes.append(Text(x + size / 2, y + size + LABEL_SIZE, (die.label,), LABEL_SIZE, SOFT, "middle"))
@@ -345,7 +353,7 @@ def _draw_strip(dice: list[Die], tone: Tone, x: float, y: float) -> list[Shape]:
     for i, die in enumerate(dice):
         if die.tone is Tone.BRIGHT:
             shapes.append(Rect(x + i * CELL + 0.6, y + 0.6, within, within, 4, GOLD, GOLD_EDGE, 1.6))
-        shapes += _face(die.face, x + i * CELL, y, CELL, INK if die.tone is Tone.BRIGHT else ink)
+        shapes += _face(die, x + i * CELL, y, CELL, INK if die.tone is Tone.BRIGHT else ink)
     return shapes
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from dice_envs.drawing import (
     LEADING,
-    MAX_PIPS,
     PAPER,
     PIPS,
     WIDTH,
@@ -108,17 +107,17 @@ def _boxes(dice: list[Die]) -> list[str]:
     drawn = []
     for die in dice:
         left, across, right, side, below, end = _BOXES[die.tone]
-        inside = [f"{side}{line}{side}" for line in _die_lines(die.face)]
+        inside = [f"{side}{line}{side}" for line in _die_lines(die)]
         drawn.append([left + across * 7 + right, *inside, below + across * 7 + end])
         if any(other.label for other in dice):
             drawn[-1].append(f"{die.label:^9}")
     return [" ".join(line).rstrip() for line in zip(*drawn, strict=True)]
 
 
-def _die_lines(face: int | None) -> tuple[str, ...]:
-    if face is None or not 1 <= face <= MAX_PIPS:
-        return " " * 7, f"{'?' if face is None else face:^7}", " " * 7
-    pips = PIPS[face].replace("0", " ").replace("1", "●")
+def _die_lines(die: Die) -> tuple[str, ...]:
+    if die.number or die.face not in PIPS:
+        return " " * 7, f"{'?' if die.face is None else die.face:^7}", " " * 7
+    pips = PIPS[die.face].replace("0", " ").replace("1", "●")
     return tuple(f" {' '.join(pips[i : i + 3])} " for i in (0, 3, 6))
 
 

@@ -65,6 +65,7 @@ class Die(NamedTuple):
     face: int | None  # None for a hidden die
     tone: Tone = Tone.PLAIN
     label: str = ""  # a few characters below it, say d20
+    number: bool = False  # a number stands for the pips, as on dice with many faces
 
 
 class Group(NamedTuple):

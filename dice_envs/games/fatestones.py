@@ -371,8 +371,8 @@ def _full_picture(options: Options) -> Picture:
     state = np.zeros((), STATE)
     state["left"] = options.hand_size
     state["shown_left"] = 1
-    state["results"] = 1  # a tie with the last dice takes two notes
-    state["committed"] = 0
+    state["results"] = 1  # a tie with the last dice that ends the game takes three notes
+    state["seat"] = OVER
     return _picture(options, state, None)
 
 

@@ -423,6 +423,11 @@ def _whose(seat: int, viewer: int | None) -> str:
     return f"you ({_SIDES[seat]})" if seat == viewer else _SIDES[seat]
 
 
+def _has_numbers(options: Options) -> bool:
+    """Whether numbers stand for pips: where any die has more faces than can be drawn as pips, all have them."""
+    return max(map(max, options.pools)) > 8
+
+
 def _hand_row(options: Options, state: Any, seat: int, viewer: int | None) -> Row:
     """What a seat holds, as the viewer sees it, and what it has dropped."""
     pool, faces = options.pools[seat], state["faces"][seat]
@@ -435,10 +440,12 @@ def _hand_row(options: Options, state: Any, seat: int, viewer: int | None) -> Ro
             int(faces[die]) if seen else None,
             Tone.BRIGHT if die == picked else Tone.PLAIN,
             f"{die + 1}: d{pool[die]}" if mixed else f"{die + 1}",
+            _has_numbers(options),
         )
         for die in held
     )
-    dropped = tuple(Die(int(faces[die]), Tone.FADED) for die in range(len(pool)) if state["status"][seat, die] == DROPPED)
+    aside = [int(faces[die]) for die in range(len(pool)) if state["status"][seat, die] == DROPPED]
+    dropped = tuple(Die(face, Tone.FADED, number=_has_numbers(options)) for face in aside)
     sizes = [pool[die] for die in held]
     counts = " ".join(f"{count if (count := sizes.count(size)) > 1 else ''}d{size}" for size in dict.fromkeys(sizes))
     return Row(
@@ -458,7 +465,7 @@ def _columns_row(options: Options, state: Any, seat: int, viewer: int | None) ->
         face_a, face_b = (int(state["faces"][side, state["shown"][side, column]]) for side in range(2))
         points = pair_points(params, face_a, face_b) * (1 if seat == 0 else -1)
         tone = Tone.BRIGHT if points > 0 else Tone.FADED if points < 0 else Tone.PLAIN
-        dice.append(Die(face_b if seat else face_a, tone))
+        dice.append(Die(face_b if seat else face_a, tone, number=_has_numbers(options)))
     return Row(f"{_whose(seat, viewer)} {'show' if seat == viewer else 'shows'}", tuple(dice), facing=seat == 0)
 
 

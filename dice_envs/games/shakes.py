@@ -502,12 +502,21 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         notes.append(f"patients so far: {state['patients']}; the first to save {options.to_win} wins")
     else:
         saved = int(state["saved"].sum())
-        told = f"saved {saved} of {options.to_win} to win"
+        told = f"saved {saved}, {options.to_win} to win"
         rows.append(Row("the team", detail=told, bar=Bar(saved, options.to_win, options.patients)))
         notes.append(f"patients left: {options.patients - int(state['patients'])}")
     if over:
-        notes.append("the game is over")
+        notes.append(f"the game is over: {_outcome(options, state, viewer)}")
     return Picture("The Shakes", tuple(rows), tuple(notes))
+
+
+def _outcome(options: Options, state: Any, viewer: int | None) -> str:
+    """Who has won."""
+    if not options.competitive:
+        return f"the team {'wins' if state['saved'].sum() >= options.to_win else 'loses'}"
+    best = int(state["saved"].argmax())
+    winner = seat_name(best, viewer, "maester") if state["saved"][best] >= options.to_win else "nobody"
+    return f"{winner} {'win' if winner == 'you' else 'wins'}"
 
 
 def _argument_shown(state: Any, seat: int) -> Group:
