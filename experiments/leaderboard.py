@@ -63,6 +63,9 @@ LOOKS = 2.0  # seconds after which the time that is left can be told
 TIMED = 256  # games of the batch in which moves are timed
 TIMING = 0.5  # seconds, at least one move
 MOST_MINUTES = 10_000
+LEADERS = 3  # in the summary
+UNKNOWN = "–"  # in a table
+LONGEST_REASON = 130  # characters of why an agent is missing, on the terminal
 
 
 @dataclasses.dataclass
@@ -441,7 +444,7 @@ def _headings(place: Place) -> tuple[str, ...]:
 
 
 def _number(value: float | None, digits: int = 6) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+    return UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
 def _cells(place: Place, number: int, each: Standing) -> tuple[str, ...]:
@@ -457,9 +460,9 @@ def _cells(place: Place, number: int, each: Standing) -> tuple[str, ...]:
         _number(each.value),
         "exact" if each.error == 0 else _number(each.error),
         *worth,
-        "–" if each.batch_ms is None else f"{each.batch_ms:.3g}",
-        "–" if each.alone_ms is None else f"{each.alone_ms:.3g}",
-        "–" if each.steps is None else f"{each.steps:,}",
+        UNKNOWN if each.batch_ms is None else f"{each.batch_ms:.3g}",
+        UNKNOWN if each.alone_ms is None else f"{each.alone_ms:.3g}",
+        UNKNOWN if each.steps is None else f"{each.steps:,}",
         _number(each.minutes, 1),
         each.note,
     )
@@ -474,8 +477,7 @@ def _missing(place: Place) -> list[str]:
 
 
 def _about_task(place: Place) -> list[str]:
-    optimum = next((each.optimum for each in place.standings if each.optimum is not None), None)
-    random = next((each.value for each in place.standings if each.agent == "random" and each.value is not None), None)
+    random, optimum = _random(place), _first(place, "optimum")
     facts = [f"{place.game} ({options_text(place.options)})"]
     facts += [] if random is None else [f"random play {random:.6g}"]
     facts += [] if optimum is None else [f"optimal play {optimum:.6g}"]
@@ -487,33 +489,60 @@ def show(found: Board) -> None:
     """A table for each task on the terminal."""
     for place in found.tasks:
         table = Table(title=f"{place.name}: {place.asks}", title_justify="left")
-        for number, heading in enumerate(_headings(place)[:-1]):
-            table.add_column(heading, justify="left" if number in WORDS else "right")
-        rows = _rows(place)
+        headings, rows = _headings(place), _rows(place)
+        worth = "Elo" if place.field else "score"
+        columns = ("", "agent", headings[2], worth, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
+        for number, heading in enumerate(columns):
+            table.add_column(heading, justify="left" if number in WORDS else "right", no_wrap=number == 1)
         for row in rows:
-            table.add_row(row[0], short(row[1]), *row[2:-1])
+            score = (row[4], row[5]) if place.field else (row[5], row[6])
+            trained = "" if row[9] == UNKNOWN else f"{row[9]}, {row[10]}"
+            table.add_row(
+                row[0], short(row[1]), _with_error(row[2], row[3]), _with_error(*score), f"{row[7]} / {row[8]}", trained
+            )
         console.print(table)
         for line in _missing(place):
-            console.whole_line(f"  {line}")
+            console.whole_line(f"  {line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + '…'}")
         for row in rows:
             if len(row[1]) > LONGEST:
                 console.whole_line(f"  {row[0]} = {row[1]}")
 
 
+def _with_error(value: str, error: str) -> str:
+    return value if error in ("exact", UNKNOWN) else f"{value} ± {error}"
+
+
+def _first(place: Place, field: str) -> float | None:
+    """A field of the first standing that has it."""
+    return next((getattr(each, field) for each in place.standings if getattr(each, field) is not None), None)
+
+
+def _random(place: Place) -> float | None:
+    """What random play reaches."""
+    return next((each.value for each in place.standings if each.agent == "random"), None)
+
+
 def _summary(found: Board) -> Grid:
-    """The score of each agent on each task."""
-    everybody = list(dict.fromkeys(each.agent for place in found.tasks for each in place.standings))
-    scores = {(each.agent, each.task): each for place in found.tasks for each in place.standings}
-
-    def cell(agent: str, place: Place) -> str:
-        each = scores.get((agent, place.name))
-        if each is None or (each.score is None and each.elo is None):
-            return ""
-        return f"{each.score:.3f}" if each.score is not None else f"{each.elo:+.0f}"
-
-    rows = [(agent, *(cell(agent, place) for place in found.tasks)) for agent in everybody]
-    notes = ["Score: 0 for uniformly random play, 1 for optimal play. Against a field: Elo points above the field."]
-    return Grid("score", ("agent", *(place.name for place in found.tasks)), [row for row in rows if any(row[1:])], notes=notes)
+    """Who leads on each task."""
+    rows = []
+    for place in found.tasks:
+        worths = [
+            (each.agent, f"{each.score:.3f}" if each.elo is None else f"Elo {each.elo:+.0f}")
+            for each in place.standings
+            if not each.missing and (each.score is not None or each.elo is not None)
+        ]
+        leaders = [f"{agent}: {worth}" for agent, worth in worths[:LEADERS]]
+        leaders += [""] * (LEADERS - len(leaders))
+        rows.append(
+            (
+                place.name,
+                place.headline,
+                *(UNKNOWN if each is None else f"{each:.5f}" for each in (_random(place), _first(place, "optimum"))),
+                *leaders,
+            )
+        )
+    headings = ("task", "quantity", "random play", "optimal play", "first", "second", "third")
+    return Grid("who leads, and the score", headings, rows, (0, 1, 4, 5, 6))
 
 
 def sections(found: Board, plots: Sequence[Any] = ()) -> list[Section]:
@@ -574,6 +603,7 @@ def plot(folder: Path, found: Board) -> None:
             axis.axvline(0, color="grey", linewidth=0.8)
             axis.set_yticks(across_here, [short(each.agent, 22) for each in shown_here])
             axis.set_xlim(min(0.0, max(-0.25, scores.min())) - 0.02, 1.08)
+            axis.set_xticks([0, 0.5, 1])
             axis.set_title(place.name, fontsize=12)
         canvas.suptitle("Score by task: 0 random, 1 optimal")
 

@@ -178,7 +178,7 @@ caption { text-align: left; font-weight: 600; padding: .25rem 0 }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap;
   vertical-align: top }
 th { color: var(--soft); font-weight: 600 }
-th.w, td.w { text-align: left; white-space: normal; min-width: 5rem; max-width: 30rem; overflow-wrap: anywhere }
+th.w, td.w { text-align: left; white-space: normal; min-width: 6rem; max-width: 30rem; overflow-wrap: break-word }
 tbody tr:hover { background: var(--shade) }
 td.no { color: var(--bad); font-weight: 600 }
 summary { cursor: pointer; font-weight: 600; padding: .25rem 0 }

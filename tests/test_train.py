@@ -24,6 +24,7 @@ from experiments.__main__ import app
 from experiments.checkpoint import read_checkpoint
 from experiments.outcome import gap_label
 from tests.conftest import ROOT
+from tests.test_page import parsed, shown
 
 THIRTIES = training.PRESETS["thirties"]["quick"]
 TINY = training.Preset(
@@ -122,7 +123,9 @@ def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
 
 def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
     out = tmp_path / "result.json"
-    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_players=3", "-o", "num_dice=1", "--json", out)
+    report = tmp_path / "report"
+    options = ["-o", "num_players=3", "-o", "num_dice=1", "--json", out, "--report", report]
+    result = run("--out", tmp_path / "run", "--seed", 3, *options)
     assert result.exit_code == 0, result.output
     pool = json.loads(out.read_text())["pool"]
     assert [(row["opponent"], row["seats"]) for row in pool] == [("random", 2), ("numbers", 2), ("past selves", 2)]
@@ -131,6 +134,12 @@ def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
         assert 0 <= row["win_rate"] <= 1
         assert 0 < row["ci95"] < 0.5
     assert "2 × past selves" in result.output
+    page = parsed((report / "index.html").read_text())
+    assert len(list(page.iter("img"))) == len(list(report.glob("*.png"))) == 2, "curve and table"
+    text = shown(page)
+    assert "past selves" in text
+    assert "train liars_dice --preset quick -o num_players=3 -o num_dice=1 --seed 3" in text
+    assert "Not measured: num_players must be 2" in text
 
 
 def test_the_learning_rate_never_falls_below_0(tmp_path):
