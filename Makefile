@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: train example test test-slow test-survival test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
-.PHONY: environments docs docs-links lint format types golden stubs clean
+.PHONY: environments docs docs-links results lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -90,6 +90,19 @@ test-newest:
 	grep "^torch==" constraints.txt > $(VENV)-newest/torch.txt
 	$(VENV)-newest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
 	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/test_%.py)
+
+# Writes docs/results: published figures beside ours, for the games' pages. Takes half an hour.
+RESULTS = thirties score_dice shakes liars_dice fatestones
+REPRODUCE_thirties = thirties
+REPRODUCE_score_dice = score-dice
+REPRODUCE_shakes = shakes --seed 1 --games 100000
+REPRODUCE_liars_dice = liars-dice --seed 1
+REPRODUCE_fatestones = fatestones --seed 1 --games 20000 --work 1 --most 1000
+results: $(RESULTS:%=result-%)
+result-%: $(STAMP)
+	mkdir -p build/results
+	$(BIN)/python -m experiments reproduce $(REPRODUCE_$*) --json build/results/$*.json
+	$(BIN)/python docs/generate.py "reproduce $(REPRODUCE_$*)" build/results/$*.json
 
 # Writes docs/libraries.md from what a run of CI has taken down.
 libraries: $(STAMP)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import json
 import re
 import sys
@@ -170,25 +171,29 @@ def _position(variant: Variant) -> Any:
 
 
 def figures(path: Path) -> str:
-    """The stored result of `reproduce` as a table."""
-    if not path.exists():
-        return "Nothing is stored."
+    """The stored figures of a source, published beside ours, in a table for each part of it."""
     stored = json.loads(path.read_text())
-    rows = [
-        (
-            row["source"],
-            row["figure"],
-            row["published"],
-            row["ours"],
-            "exact" if not row["error"] else row["error"],
-            {True: "yes", False: "no", None: ""}[row["agrees"]],
-            row["note"],
-        )
-        for row in stored["rows"]
+    parts = [
+        f"Written by `make results`, which runs `python -m experiments {stored['command']}`. ± is half of a 95 % interval."
     ]
-    headings = ("source", "figure", "published", "ours", "±", "agrees", "note")
-    made = f"Written by `python -m experiments {stored['command']}`." if "command" in stored else ""
-    return f"{made}\n\n{table(headings, rows, ('published', 'ours', '±'))}"
+    for source, rows in itertools.groupby(stored["rows"], key=lambda row: row["source"]):
+        cells = [
+            (row["figure"], row["published"], row["ours"], row["error"] or "exact", _AGREES[row["agrees"]], row["note"])
+            for row in rows
+        ]
+        listed = table(("figure", "published", "ours", "±", "agrees", "note"), cells, ("published", "ours", "±"))
+        parts.append(f"**{source}**\n\n{listed}")
+    return "\n\n".join(parts)
+
+
+_AGREES = {True: "yes", False: "no", None: ""}
+
+
+def keep(command: str, made: Path, kept: Path) -> None:
+    """Store what `reproduce` has written: the rows with a published figure, and the command."""
+    rows = [row for row in json.loads(made.read_text())["rows"] if row["published"] is not None]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    kept.write_text(f'{{"command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n')
 
 
 # --- agents, presets, speed -------------------------------------------------------------------------------------------
@@ -250,3 +255,7 @@ def _version(path: Path) -> tuple[int, ...]:
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+if __name__ == "__main__":
+    keep(sys.argv[1], Path(sys.argv[2]), Path(__file__).parent / "results" / Path(sys.argv[2]).name)
