@@ -1,89 +1,220 @@
-"""Draws a game's picture: as text for terminals, or as an image."""
+"""Shows a game's picture: as text for terminals, as an SVG drawing, or as an image."""
 
 from __future__ import annotations
 
+import functools
+import re
 import textwrap
-from collections.abc import Callable
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from dice_envs.drawing import (
+    LEADING,
+    MAX_PIPS,
+    PAPER,
+    PIPS,
+    WIDTH,
+    Circle,
+    Drawing,
+    Polygon,
+    Rect,
+    Shape,
+    Text,
+    layout,
+    most_lines,
+)
 from dice_envs.extras import check_extra
-from dice_envs.game import Picture, Row, Variant, shown
+from dice_envs.game import Variant, shown
+from dice_envs.view import Die, Group, Picture, Row, Tone, as_die
 
-__all__ = ["RENDER_FPS", "RENDER_MODES", "ansi", "check_mode", "frame_size", "picture_height", "render", "rgb_array"]
+__all__ = ["RENDER_FPS", "RENDER_MODES", "ansi", "check_mode", "frame_size", "picture_height", "render", "rgb_array", "svg"]
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
 RENDER_FPS = 2  # frames a second in a video: a person reads each of them
-MAX_PIPS = 8  # dice with larger faces show numbers
-
-# Where the pips of a face sit on a 3 x 3 grid, row by row.
-_PIPS = {
-    1: "000010000",
-    2: "100000001",
-    3: "100010001",
-    4: "101000101",
-    5: "101010101",
-    6: "101101101",
-    7: "101111101",
-    8: "111101111",
-}
-_CELL, _DIE, _GAP = 16, 56, 10  # pixels
-_TITLE, _CAPTION, _NOTE = 40, 24, 20  # pixels: heights of the title and of a line of text
-_MOST_DICE = 12  # in a line
-_WIDTH = 816  # pixels: such a line and a gap on each side, as a multiple of 16
-_LINE = 112  # characters: a line of text is 7 pixels a character wide, or less
-_LONGEST_WORD = 12
 MOST_HEIGHT = 1024  # pixels: pictures that need more, such as 200 dice, are drawn smaller
-_FELT = (24, 92, 60)
+SMOOTH = 3  # images are drawn so much larger and then reduced, since Pillow does not smooth edges
+MOST_BOXES = 8  # dice in a row of text; more are written as numbers
+COLUMNS = 100  # of text
 
 
-def _die_lines(face: int | None) -> tuple[str, str, str]:
-    if face is None:
-        return "       ", "   ?   ", "       "
-    if face > MAX_PIPS:
-        return "       ", f"{face:^7}", "       "
-    pips = _PIPS[face].replace("0", " ").replace("1", "●")
-    return tuple(f" {' '.join(pips[i : i + 3])} " for i in (0, 3, 6))  # type: ignore[return-value]
-
-
-def _dice_text(row: Row) -> list[str]:
-    drawn = [_die_lines(face) for face in row.dice]
-    lines = [" ".join("╭───────╮" for _ in drawn)]
-    lines += [" ".join(f"│{die[i]}│" for die in drawn) for i in range(3)]
-    return [*lines, " ".join("╰───────╯" for _ in drawn)]
+# --- text -----------------------------------------------------------------------------------------------------------
 
 
 def ansi(picture: Picture) -> str:
-    """The picture as lines of text, dice drawn with their pips."""
+    """The picture as lines of text, dice drawn with their pips. [5] is a die that counts, (5) one that does not."""
     bar = "═" * (len(picture.title) + 4)
     lines = [f"╔{bar}╗", f"║  {picture.title}  ║", f"╚{bar}╝"]
     for row in picture.rows:
-        lines.append(row.caption)
-        if row.dice:
-            lines += _dice_text(row)
+        lines += textwrap.wrap(_told(row), COLUMNS, subsequent_indent="  ", break_long_words=False)
+        dice = [] if row.lead else [as_die(die) for die in row.dice]
+        if len(dice) > MOST_BOXES:
+            lines += textwrap.wrap(_numbers(dice), COLUMNS, initial_indent="  ", subsequent_indent="  ")
+        elif dice:
+            lines += _boxes(dice)
+        lines += [f"  {group.label}  {_numbers(map(as_die, group.dice))}" for group in row.groups if group.strip]
     return "\n".join([*lines, *picture.notes]) + "\n"
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _LINE) or [""]
+def _told(row: Row) -> str:
+    """A row in words, without its dice, unless they are led in, and strips."""
+    parts = [f"{row.lead} {_numbers(map(as_die, row.dice))}"] if row.lead else []
+    if row.detail:
+        parts.append(row.detail)
+    if row.outcomes:
+        parts.append("".join("●" if good else "○" for good in row.outcomes))
+    if row.bar:
+        parts.append(f"{row.bar.value:g} of {row.bar.goal:g}")
+    groups = [_group_told(group) for group in row.groups if not group.strip]
+    if groups:
+        parts.append(", ".join(groups))
+    return row.caption + (f": {'; '.join(parts)}" if parts else "") + (f" <- {row.mark}" if row.mark else "")
 
 
-def _height(picture: Picture, lines: Callable[[str], int]) -> int:
-    rows = sum(_CAPTION * lines(row.caption) + (_DIE + _GAP) * -(-len(row.dice) // _MOST_DICE) for row in picture.rows)
-    return _TITLE + rows + _NOTE * sum(map(lines, picture.notes)) + _GAP
+def _group_told(group: Group) -> str:
+    return f"{group.label} {_numbers(map(as_die, group.dice))}".strip()
+
+
+def _number(die: Die) -> str:
+    face = "?" if die.face is None else str(die.face)
+    return {Tone.PLAIN: face, Tone.BRIGHT: f"[{face}]", Tone.FADED: f"({face})"}[die.tone]
+
+
+def _numbers(dice: Any) -> str:
+    return " ".join(map(_number, dice))
+
+
+_BOXES = {Tone.PLAIN: tuple("╭─╮│╰╯"), Tone.BRIGHT: tuple("┏━┓┃┗┛"), Tone.FADED: tuple("┌╌┐┆└┘")}
+
+
+def _boxes(dice: list[Die]) -> list[str]:
+    drawn = []
+    for die in dice:
+        left, across, right, side, below, end = _BOXES[die.tone]
+        inside = [f"{side}{line}{side}" for line in _die_lines(die.face)]
+        drawn.append([left + across * 7 + right, *inside, below + across * 7 + end])
+        if any(other.label for other in dice):
+            drawn[-1].append(f"{die.label:^9}")
+    return [" ".join(line).rstrip() for line in zip(*drawn, strict=True)]
+
+
+def _die_lines(face: int | None) -> tuple[str, ...]:
+    if face is None or not 1 <= face <= MAX_PIPS:
+        return " " * 7, f"{'?' if face is None else face:^7}", " " * 7
+    pips = PIPS[face].replace("0", " ").replace("1", "●")
+    return tuple(f" {' '.join(pips[i : i + 3])} " for i in (0, 3, 6))
+
+
+# --- SVG ------------------------------------------------------------------------------------------------------------
+
+
+def svg(picture: Picture, size: tuple[int, int] | None = None) -> str:
+    """The picture as a complete `<svg>` element, for pages, notebooks and papers. Needs nothing but this package.
+
+    Args:
+        picture: what is drawn; nothing else shows in it.
+        size: height and width in pixels, as `rgb_array` takes them. None: as the picture needs it. It can be scaled to any
+            size by CSS.
+    """
+    drawing = layout(picture)
+    height, width, scale = _fitted(drawing, size)
+    words = [" ".join(filter(None, [_told(row), _row_numbers(row)])) for row in picture.rows]
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={_quoted(picture.title)} width="{width}" '
+        f'height="{height}" viewBox="0 0 {_short(width / scale)} {_short(height / scale)}" '
+        'font-family="Helvetica, Arial, sans-serif">',
+        f"<title>{_escaped(picture.title)}</title>",
+        f"<desc>{_escaped('. '.join([*words, *picture.notes]))}</desc>",
+        f'<rect width="100%" height="100%" fill="{PAPER}"/>',
+        *map(_element, drawing.shapes),
+        "</svg>",
+    ]
+    return "\n".join(lines)
+
+
+def _row_numbers(row: Row) -> str:
+    strips = [_group_told(group) for group in row.groups if group.strip]
+    return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
+
+
+def _fitted(drawing: Drawing, size: tuple[int, int] | None) -> tuple[int, int, float]:
+    """Height and width in pixels, and by what the drawing is multiplied to fit them."""
+    height, width = size or (drawing.height, drawing.width)
+    return height, width, min(width / drawing.width, height / drawing.height)
+
+
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _escaped(text: str) -> str:
+    return escape(_NOT_IN_XML.sub("", text))
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_NOT_IN_XML.sub("", text))
+
+
+def _short(number: float) -> str:
+    return f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def _attributes(**values: Any) -> str:
+    return " ".join(
+        f'{name.replace("_", "-")}="{_short(value) if isinstance(value, (int, float)) else value}"'
+        for name, value in values.items()
+    )
+
+
+@functools.singledispatch
+def _element(shape: Shape) -> str:
+    """The shape as an element of SVG."""
+    raise TypeError(f"not a shape: {shape!r}")
+
+
+@_element.register
+def _(shape: Rect) -> str:
+    place = _attributes(x=shape.x, y=shape.y, width=shape.width, height=shape.height, rx=shape.radius, fill=shape.fill)
+    return f"<rect {place}{_edge(shape)}/>"
+
+
+@_element.register
+def _(shape: Circle) -> str:
+    return f"<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius, fill=shape.fill)}{_edge(shape)}/>"
+
+
+@_element.register
+def _(shape: Polygon) -> str:
+    points = " ".join(f"{_short(x)},{_short(y)}" for x, y in shape.points)
+    return f'<polygon points="{points}" fill="{shape.fill}"/>'
+
+
+@_element.register
+def _(shape: Text) -> str:
+    place = _attributes(x=shape.x, y=shape.y, font_size=shape.size, fill=shape.fill)
+    place += f' text-anchor="{shape.anchor}"' if shape.anchor != "start" else ""
+    place += ' font-weight="bold"' if shape.bold else ""
+    first, *more = map(_escaped, shape.lines)
+    below = _attributes(x=shape.x, dy=shape.size * LEADING)
+    return f"<text {place}>{first}{''.join(f' <tspan {below}>{line}</tspan>' for line in more)}</text>"
+
+
+def _edge(shape: Rect | Circle) -> str:
+    return f" {_attributes(stroke=shape.edge, stroke_width=shape.stroke)}" if shape.stroke else ""
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
 
 
 def picture_height(picture: Picture) -> int:
     """Pixels that a picture needs at its natural size."""
-    return _height(picture, lambda text: len(_wrapped(text)))
+    return layout(picture).height
 
 
 def frame_size(variant: Variant) -> tuple[int, int]:
     """Height and width in pixels of every image of the variant: multiples of 16, as video encoders want them."""
-    # A line that is broken between words holds more than _LINE - _LONGEST_WORD characters.
-    height = _height(variant.full_picture(), lambda text: max(1, -(-len(text) // (_LINE - _LONGEST_WORD))))
-    return min(-(-height // 16) * 16, MOST_HEIGHT), _WIDTH
+    height = layout(variant.full_picture(), most_lines).height
+    return min(-(-height // 16) * 16, MOST_HEIGHT), WIDTH
 
 
 def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarray:
@@ -99,44 +230,68 @@ def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarr
     check_pillow()
     from PIL import Image, ImageDraw
 
-    needed = picture_height(picture)
-    height, width = size or (needed, _WIDTH)
-    image = Image.new("RGB", (_WIDTH, max(needed, height)), _FELT)
+    drawing = layout(picture)
+    height, width, scale = _fitted(drawing, size)
+    image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), PAPER)
     draw = ImageDraw.Draw(image)
-    draw.text((_GAP, _GAP), picture.title, fill=(255, 215, 90), font_size=18)
-    y = _TITLE
-    for row in picture.rows:
-        for line in _wrapped(row.caption):
-            draw.text((_GAP, y), line, fill=(240, 240, 240), font_size=13)
-            y += _CAPTION
-        for i, face in enumerate(row.dice):
-            if i and i % _MOST_DICE == 0:
-                y += _DIE + _GAP
-            _draw_die(draw, _GAP + i % _MOST_DICE * (_DIE + _GAP), y, face)
-        y += _DIE + _GAP if row.dice else 0
-    for line in (line for note in picture.notes for line in _wrapped(note)):
-        draw.text((_GAP, y), line, fill=(255, 235, 170), font_size=13)
-        y += _NOTE
-    if image.size != (width, height):
-        scale = min(width / image.width, height / image.height)
-        small = image.resize((round(image.width * scale), round(image.height * scale)))
-        image = Image.new("RGB", (width, height), _FELT)
-        image.paste(small)
-    return np.asarray(image, dtype=np.uint8).copy()
+    for shape in drawing.shapes:
+        _paint(shape, draw, scale * SMOOTH)
+    return np.asarray(image.reduce(SMOOTH), dtype=np.uint8).copy()
 
 
-def _draw_die(draw: Any, x: int, y: int, face: int | None) -> None:
-    fill = (150, 40, 40) if face is None else (250, 248, 240)
-    draw.rounded_rectangle((x, y, x + _DIE, y + _DIE), radius=9, fill=fill, outline=(20, 20, 20), width=2)
-    if face is None or face > MAX_PIPS:
-        text = "?" if face is None else str(face)
-        ink = (250, 248, 240) if face is None else (20, 20, 20)
-        draw.text((x + _DIE / 2, y + _DIE / 2), text, fill=ink, anchor="mm", font_size=22)
-        return
-    for i, pip in enumerate(_PIPS[face]):
-        if pip == "1":
-            cx, cy = x + _DIE / 2 + (i % 3 - 1) * _CELL, y + _DIE / 2 + (i // 3 - 1) * _CELL
-            draw.ellipse((cx - 4, cy - 4, cx + 4, cy + 4), fill=(20, 20, 20))
+_NOT_IN_FONT = str.maketrans({"×": "x", "−": "-", "…": "..."})  # Pillow's own font has few signs
+
+
+@functools.singledispatch
+def _paint(shape: Shape, draw: Any, scale: float) -> None:
+    """Draw the shape on an image whose pixels are `scale` times as fine as the layout's."""
+    raise TypeError(f"not a shape: {shape!r}")
+
+
+def _corners(left: float, top: float, right: float, bottom: float, stroke: float, scale: float) -> tuple[float, ...]:
+    """A box with its line, which lies half outside it in SVG; Pillow's corners belong to the box."""
+    half = stroke / 2
+    return (
+        round((left - half) * scale),
+        round((top - half) * scale),
+        max(round((right + half) * scale) - 1, round((left - half) * scale)),
+        max(round((bottom + half) * scale) - 1, round((top - half) * scale)),
+    )
+
+
+def _outline(shape: Rect | Circle, scale: float) -> dict[str, Any]:
+    return {"outline": shape.edge, "width": max(1, round(shape.stroke * scale))} if shape.stroke else {}
+
+
+@_paint.register
+def _(shape: Rect, draw: Any, scale: float) -> None:
+    box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke, scale)
+    radius = (shape.radius + shape.stroke / 2) * scale if shape.radius else 0
+    draw.rounded_rectangle(box, radius=radius, fill=shape.fill, **_outline(shape, scale))
+
+
+@_paint.register
+def _(shape: Circle, draw: Any, scale: float) -> None:
+    x, y, r = shape.x, shape.y, shape.radius
+    draw.ellipse(_corners(x - r, y - r, x + r, y + r, shape.stroke, scale), fill=shape.fill, **_outline(shape, scale))
+
+
+@_paint.register
+def _(shape: Polygon, draw: Any, scale: float) -> None:
+    draw.polygon([(x * scale, y * scale) for x, y in shape.points], fill=shape.fill)
+
+
+@_paint.register
+def _(shape: Text, draw: Any, scale: float) -> None:
+    anchor = {"start": "ls", "middle": "ms", "end": "rs"}[shape.anchor]
+    thick = {"stroke_width": max(1, round(0.022 * shape.size * scale)), "stroke_fill": shape.fill} if shape.bold else {}
+    for i, line in enumerate(shape.lines):
+        place = (shape.x * scale, (shape.y + i * LEADING * shape.size) * scale)
+        line = line.translate(_NOT_IN_FONT)
+        draw.text(place, line, fill=shape.fill, anchor=anchor, font_size=shape.size * scale, **thick)
+
+
+# --- render modes -----------------------------------------------------------------------------------------------------
 
 
 def render(variant: Variant, state: Any, viewer: int | None, mode: str | None) -> str | np.ndarray | None:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Block", "Picture", "Row", "offsets", "seat_labels", "seat_name"]
+__all__ = [
+    "Bar",
+    "Block",
+    "Die",
+    "Group",
+    "Picture",
+    "Row",
+    "Tone",
+    "as_die",
+    "offsets",
+    "seat_labels",
+    "seat_name",
+]
 
 
 class Block(NamedTuple):
@@ -38,19 +51,84 @@ def seat_labels(num_seats: int) -> tuple[str, ...]:
     return "you", *(f"seat +{i}" for i in range(1, num_seats))
 
 
+class Tone(enum.Enum):
+    """How strongly a die is drawn."""
+
+    PLAIN = "plain"
+    BRIGHT = "bright"  # it counts, is kept, chosen or wins
+    FADED = "faded"  # it does not count, is taken away or loses
+
+
+class Die(NamedTuple):
+    """One die of a picture that is more than the face it shows."""
+
+    face: int | None  # None for a hidden die
+    tone: Tone = Tone.PLAIN
+    label: str = ""  # a few characters below it, say d20
+
+
+class Group(NamedTuple):
+    """Small dice that belong together: a bid (`3 ×` and a face), a hand that was shown, all faces of one die."""
+
+    label: str
+    dice: tuple[int | Die | None, ...] = ()
+    strip: bool = False  # the faces of one die, drawn as a bar of cells
+    tone: Tone = Tone.PLAIN  # of the group as a whole
+
+
+class Bar(NamedTuple):
+    """A number on its way to another: `value` of `most`, with a mark at `goal`."""
+
+    value: float
+    goal: float
+    most: float
+
+
 class Row(NamedTuple):
-    """One line of a picture: a caption and dice (a face value each, None for a hidden die)."""
+    """One line of a picture: a caption and dice (a face value each, None for a hidden die), and what else there is to see.
+
+    Attributes: `caption` names the line. `dice` are drawn large, after the words `lead` ("3 ×"). `detail` is said about the line, in small letters. `mark`
+    says what its player is to do ("to move"), and marks the line. `faded`: the line no longer matters. `outcomes` are dots,
+    one for each good (True) or bad result. `groups` are small dice. `bar` shows progress. `facing`: the line's dice stand
+    opposite those of the next line, one by one.
+    """
 
     caption: str
-    dice: tuple[int | None, ...] = ()
+    dice: tuple[int | Die | None, ...] = ()
+    lead: str = ""
+    detail: str = ""
+    mark: str = ""
+    faded: bool = False
+    outcomes: tuple[bool, ...] = ()
+    groups: tuple[Group, ...] = ()
+    bar: Bar | None = None
+    facing: bool = False
 
 
 class Picture(NamedTuple):
-    """What a viewer sees of a state: a title, rows of dice, and closing lines of text."""
+    """What a viewer sees of a state: a title, rows of dice, and closing lines of text.
+
+    `print` shows it as text, a notebook as a drawing; `dice_envs.render` has functions for both.
+    """
 
     title: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        from dice_envs.render import ansi
+
+        return ansi(self)
+
+    def _repr_svg_(self) -> str:
+        from dice_envs.render import svg
+
+        return svg(self)
+
+
+def as_die(die: int | Die | None) -> Die:
+    """The die, where a row may give its face alone."""
+    return die if isinstance(die, Die) else Die(die)
 
 
 def seat_name(seat: int, viewer: int | None, kind: str = "player") -> str:

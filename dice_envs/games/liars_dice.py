@@ -35,7 +35,7 @@ from dice_envs.dice import below, counts_of, faces_of, roll_counts
 from dice_envs.game import Facts, Game, check_choice, check_faces, check_list, check_range, shown
 from dice_envs.kernel import kernel
 from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.view import Block, Picture, Row, offsets, seat_labels, seat_name
+from dice_envs.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
 
 MAX_DICE = 6  # per player
 MAX_FACES = 8
@@ -160,6 +160,11 @@ def _blocks(options: Options) -> tuple[Block, ...]:
     )
 
 
+def _wild(options: Options) -> int:
+    """The index of the wild face, or NO_WILD."""
+    return {None: NO_WILD, "ones": 0, "highest": options.num_faces - 1}[options.wild]
+
+
 def _params(options: Options) -> Params:
     dice = options.dice_per_seat
     num_bids = sum(dice) * options.num_faces
@@ -171,7 +176,7 @@ def _params(options: Options) -> Params:
         num_actions=num_bids + 1,
         call=num_bids,
         quantity_rule=options.raise_rule == "quantity",
-        wild={None: NO_WILD, "ones": 0, "highest": options.num_faces - 1}[options.wild],
+        wild=_wild(options),
         single=options.rounds == "single",
         random_starter=options.starter == "random",
         pay_dice=options.reward == "dice",
@@ -573,34 +578,66 @@ def _describe_action(options: Options, action: int) -> str:
 
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
-    made: list[list[str]] = [[] for _ in range(options.num_players)]
+    called = int(state["shown_bid"])
+    made: list[list[Group]] = [[] for _ in range(options.num_players)]
     playing = [seat for seat in range(options.num_players) if state["in_round"][seat]]
+    bidder = 0
     for i in range(state["num_bids"]):
-        who = playing[(playing.index(state["starter"]) + i) % len(playing)]
-        made[who].append(_describe_action(options, int(state["bids"][i])))
+        bidder = playing[(playing.index(state["starter"]) + i) % len(playing)]
+        tone = Tone.BRIGHT if i == state["num_bids"] - 1 else Tone.PLAIN
+        made[bidder].append(Group(*_bid_shown(options, int(state["bids"][i])), tone=tone))
     rows = []
     for seat in range(options.num_players):
-        dice = faces_of(state["counts"][seat])
         whose = seat_name(seat, viewer)
         if state["out"][seat] and not over:
-            rows.append(Row(f"{whose}: out"))
+            rows.append(Row(whose, detail="out", faded=True))
             continue
-        bids = ", ".join(made[seat])
-        turn = " <- to move" if seat == state["seat"] else ""
-        seen = over or viewer is None or seat == viewer
-        rows.append(Row(f"{whose}{': bid ' + bids if bids else ''}{turn}", dice if seen else (None,) * len(dice)))
+        dice: tuple[int | Die | None, ...] = faces_of(state["counts"][seat])
+        if over:
+            dice = _hand_shown(options, state["counts"][seat], called)
+        elif viewer not in (None, seat):
+            dice = (None,) * len(dice)
+        rows.append(Row(whose, dice, mark="to move" if seat == state["seat"] else "", groups=tuple(made[seat])))
+    if not over and state["bid"] != NO_BID:
+        lead, faces = _bid_shown(options, int(state["bid"]))
+        rows.append(Row("the bid", faces, lead=lead, detail=f"by {seat_name(bidder, viewer)}"))
     notes = []
-    if state["shown_bid"] != NO_BID:
-        called = _describe_action(options, int(state["shown_bid"]))
-        hands = "; ".join(
-            f"player {seat}: {' '.join(map(str, faces_of(state['shown'][seat]))) or '-'}" for seat in range(options.num_players)
-        )
-        notes.append(f"player {state['caller']} called {called}; shown: {hands}; player {state['loser']} loses a die")
+    if called != NO_BID:
+        if not over:
+            hands = tuple(
+                Group(f"{seat_name(seat, viewer)}:", _hand_shown(options, state["shown"][seat], called))
+                for seat in range(options.num_players)
+                if state["shown"][seat].any()
+            )
+            rows.append(Row("the last call", detail=f"of {_describe_action(options, called)}", groups=hands))
+        found = sum(int(state["shown"][:, face].sum()) for face in _faces_that_count(options, called))
+        caller, loser = seat_name(int(state["caller"]), viewer), seat_name(int(state["loser"]), viewer)
+        loses = "lose" if loser == "you" else "loses"
+        found_text = f"there {'was' if found == 1 else 'were'} {found}"
+        notes.append(f"{caller} called {_describe_action(options, called)}: {found_text}, so {loser} {loses} a die")
     if over:
-        notes.append("the game is over")
-    elif state["bid"] != NO_BID:
-        notes.append(f"the bid is {_describe_action(options, int(state['bid']))}")
+        left = np.flatnonzero(state["dice"])
+        winner = seat_name(int(left[0]), viewer) if len(left) == 1 else ""
+        won = f": {winner} {'win' if winner == 'you' else 'wins'}" if winner else ""
+        notes.append(f"the game is over{won}")
     return Picture("Liar's Dice", tuple(rows), tuple(notes))
+
+
+def _bid_shown(options: Options, bid: int) -> tuple[str, tuple[int]]:
+    quantity, face = divmod(bid, options.num_faces)
+    return f"{quantity + 1} ×", (face + 1,)
+
+
+def _faces_that_count(options: Options, bid: int) -> set[int]:
+    """Indices of the faces that count for the bid: a bid on the wild face counts only it."""
+    face, wild = bid % options.num_faces, _wild(options)
+    return {face} if wild == NO_WILD else {face, wild}
+
+
+def _hand_shown(options: Options, counts: Any, bid: int) -> tuple[Die, ...]:
+    """Dice after a call, those that count for the bid made bright."""
+    bright = _faces_that_count(options, bid)
+    return tuple(Die(face, Tone.BRIGHT if face - 1 in bright else Tone.FADED) for face in faces_of(counts))
 
 
 def _full_picture(options: Options) -> Picture:

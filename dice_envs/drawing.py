@@ -1,0 +1,364 @@
+"""Where everything in a picture goes: `layout` turns a Picture into shapes, which `dice_envs.render` writes as SVG or image.
+
+All measures are pixels at the picture's natural size. Letters are counted, not measured, so that a layout needs no font.
+"""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from dice_envs.view import Bar, Die, Group, Picture, Row, Tone, as_die
+
+__all__ = ["PAPER", "WIDTH", "Circle", "Drawing", "Polygon", "Rect", "Shape", "Text", "layout", "most_lines", "wrapped"]
+
+WIDTH = 640  # of every picture; a multiple of 16. Half of it can still be read
+MARGIN, PAD, SPACE = 16, 10, 8  # around the picture, above and below what is in a row, and between rows
+INDENT = 15  # of what is in a row
+CAPTION = 152  # width of the captions' column, where a row shows more than its caption
+CONTENT = WIDTH - 2 * MARGIN - 2 * INDENT - CAPTION
+DIE, DIE_GAP = 40, 8
+SMALL, SMALL_GAP = 22, 3  # dice in groups, and in rows of more than MOST_LARGE
+CELL = 20  # one face of a strip
+GROUP_GAP = 14
+DOT, DOT_GAP = 16, 5
+BAR = 14
+TRACK = 34  # height of a bar with the numbers below it
+MOST_LARGE = (CONTENT + DIE_GAP) // (DIE + DIE_GAP)  # dice in a line
+MAX_PIPS = 8  # dice with larger faces show numbers
+TITLE_SIZE, CAPTION_SIZE, DETAIL_SIZE, NOTE_SIZE, LABEL_SIZE = 20, 15, 12.5, 14, 11.0  # of letters
+LEAD_SIZE = 22
+LEADING = 1.3  # height of a line of text / the size of its letters
+LETTER = 0.56  # width of most letters / their size, for breaking lines
+NARROW, WIDE = " .,:;'!|()[]iljtfr", "mwMW"
+LONGEST_WORD = 12
+
+PAPER, PANEL, EDGE, INK, SOFT, FAINT = "#ffffff", "#f6f7f9", "#d5dae1", "#1d2733", "#5f6b7a", "#b4bcc8"
+ACCENT, ACCENT_PANEL = "#2463c9", "#eef4fd"  # of who is to move
+GOLD, GOLD_EDGE = "#ffe9a8", "#c98a00"  # of what counts
+HIDDEN, HIDDEN_EDGE = "#66758a", "#46536a"
+GOOD, BAD = "#2e9e6b", "#d4536a"
+
+# Where the pips of a face sit on a 3 x 3 grid, row by row.
+PIPS = {
+    1: "000010000",
+    2: "100000001",
+    3: "100010001",
+    4: "101000101",
+    5: "101010101",
+    6: "101101101",
+    7: "101111101",
+    8: "111101111",
+}
+
+
+class Rect(NamedTuple):
+    """A rectangle with round corners."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    radius: float
+    fill: str
+    edge: str = "none"
+    stroke: float = 0.0
+
+
+class Circle(NamedTuple):
+    """A circle around (x, y)."""
+
+    x: float
+    y: float
+    radius: float
+    fill: str
+    edge: str = "none"
+    stroke: float = 0.0
+
+
+class Polygon(NamedTuple):
+    """A filled polygon."""
+
+    points: tuple[tuple[float, float], ...]
+    fill: str
+
+
+class Text(NamedTuple):
+    """Lines of one text, each `LEADING` below the other; `y` is the first one's baseline, `x` where `anchor` says."""
+
+    x: float
+    y: float
+    lines: tuple[str, ...]
+    size: float
+    fill: str
+    anchor: str = "start"  # or "middle", "end"
+    bold: bool = False
+
+
+Shape = Rect | Circle | Polygon | Text
+
+
+class Drawing(NamedTuple):
+    """A picture laid out: shapes in the order in which they are drawn, within `width` x `height`."""
+
+    width: int
+    height: int
+    shapes: tuple[Shape, ...]
+
+
+class _Item(NamedTuple):
+    """Something of a row's content that is not broken: its size, and what draws it with its upper left corner at a point."""
+
+    width: float
+    height: float
+    gap: float  # to the next item in the line
+    draw: Callable[[float, float], list[Shape]]
+
+
+class _Part(NamedTuple):
+    """Items that are kept in one line where they can be."""
+
+    items: tuple[_Item, ...]
+    width: float
+    column: float  # how much room it takes, the same for all groups of a row
+
+
+class _Line(NamedTuple):
+    height: float
+    items: tuple[tuple[float, _Item], ...]  # where each begins
+
+
+Wrap = Callable[[str, int], tuple[str, ...]]
+
+
+def wrapped(text: str, letters: int) -> tuple[str, ...]:
+    """The text in lines of so many letters."""
+    return tuple(textwrap.wrap(text, letters)) or ("",)
+
+
+def most_lines(text: str, letters: int) -> tuple[str, ...]:
+    """As many lines as any text of this length may take, whatever its words are."""
+    # A line that is broken between words holds more than letters - LONGEST_WORD of them.
+    return (text,) * (1 if len(text) <= letters else -(-len(text) // max(1, letters - LONGEST_WORD)))
+
+
+def layout(picture: Picture, wrap: Wrap = wrapped) -> Drawing:
+    """Lay a picture out. With `wrap=most_lines` its height is enough for other words of the same length, too."""
+    shapes: list[Shape] = [Text(MARGIN, MARGIN + TITLE_SIZE, (picture.title,), TITLE_SIZE, INK, bold=True)]
+    y: float = MARGIN + TITLE_SIZE * LEADING + SPACE
+    rows = list(picture.rows)
+    while rows:
+        taken = 2 if rows[0].facing and len(rows) > 1 else 1
+        panel, height = _panel(rows[:taken], y, wrap)
+        shapes += panel
+        y += height + SPACE
+        del rows[:taken]
+    for note in picture.notes:
+        lines = wrap(note, _letters(WIDTH - 2 * MARGIN, NOTE_SIZE))
+        shapes.append(Text(MARGIN, y + NOTE_SIZE, lines, NOTE_SIZE, SOFT))
+        y += NOTE_SIZE * LEADING * len(lines)
+    return Drawing(WIDTH, round(y + MARGIN - SPACE / 2), tuple(shapes))
+
+
+def _letters(width: float, size: float) -> int:
+    return int(width / (LETTER * size))
+
+
+def _width(text: str, size: float) -> float:
+    """About how wide a short text is, in whatever font."""
+    return size * sum(0.3 if letter in NARROW else 0.85 if letter in WIDE else LETTER for letter in text)
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _panel(rows: list[Row], top: float, wrap: Wrap) -> tuple[list[Shape], float]:
+    """A row, or two that face each other, and the height of their panel."""
+    contents = [_lines(_content(row)) for row in rows]
+    shapes: list[Shape] = []
+    y = top + PAD
+    least = float(DIE) if any(contents) else 0.0
+    for k in range(max(1, *map(len, contents))):
+        for row, lines in zip(rows, contents, strict=True):
+            beside = bool(lines)
+            words, words_height = _words(row, beside, wrap) if k == 0 else ([], 0.0)
+            line = lines[k] if k < len(lines) else _Line(0.0, ())
+            height = max(words_height, line.height, least if k == 0 else 0.0)
+            if k == 0:
+                shapes += [text._replace(y=text.y + y + (height - words_height) / 2) for text in words]
+                if row.mark:
+                    middle = y + height / 2
+                    shapes.append(Polygon(((MARGIN, middle - 8), (MARGIN + 8, middle), (MARGIN, middle + 8)), ACCENT))
+            for x, item in line.items:
+                shapes += item.draw(MARGIN + INDENT + CAPTION + x, y + (height - item.height) / 2)
+            y += height + SPACE
+    height = y - SPACE + PAD - top
+    marked = any(row.mark for row in rows)
+    panel = Rect(MARGIN, top, WIDTH - 2 * MARGIN, height, 8, ACCENT_PANEL if marked else PANEL, ACCENT if marked else EDGE, 1.5)
+    return [panel, *shapes], height
+
+
+def _words(row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
+    """A row's caption, mark and detail, from y = 0, and their height. `beside` its content they have a column."""
+    x = MARGIN + INDENT
+    width = CAPTION - PAD if beside else WIDTH - 2 * x
+    caption = wrap(row.caption, _letters(width, CAPTION_SIZE * 1.05))
+    texts = [Text(x, CAPTION_SIZE, caption, CAPTION_SIZE, FAINT if row.faded else INK, bold=True)]
+    height = CAPTION_SIZE * LEADING * len(caption)
+    below = [(row.mark, ACCENT)] if row.mark else []
+    below += [(row.detail, FAINT if row.faded else SOFT)] if row.detail else []
+    for said, colour in below:
+        lines = wrap(said, _letters(width, DETAIL_SIZE))
+        texts.append(Text(x, height + DETAIL_SIZE, lines, DETAIL_SIZE, colour))
+        height += DETAIL_SIZE * LEADING * len(lines)
+    return texts, height
+
+
+def _content(row: Row) -> Iterator[_Part]:
+    """What a row shows beside its words."""
+    if row.bar:
+        yield _part([_Item(CONTENT, TRACK, 0, functools.partial(_draw_bar, row.bar))])
+    if row.outcomes:
+        yield _part([_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes])
+    if row.dice:
+        dice = [as_die(die) for die in row.dice]
+        size, gap = (DIE, DIE_GAP) if len(dice) <= MOST_LARGE else (SMALL, SMALL_GAP)
+        items = [_die_item(die, size, gap, row.faded) for die in dice]
+        if row.lead:
+            width = _width(row.lead, LEAD_SIZE)
+            items.insert(0, _Item(width, size, gap, functools.partial(_draw_words, row.lead, LEAD_SIZE, size, INK, True)))
+        yield _part(items)
+    groups = [_part(_group_items(group, row.faded)) for group in row.groups]
+    widest = max((group.width for group in groups), default=0)
+    yield from (group._replace(column=widest) for group in groups)
+
+
+def _part(items: Iterable[_Item]) -> _Part:
+    items = tuple(items)
+    width = sum(item.width + item.gap for item in items) - items[-1].gap if items else 0
+    return _Part(items, width, width)
+
+
+def _die_item(die: Die, size: float, gap: float, faded: bool = False) -> _Item:
+    if faded:
+        die = die._replace(tone=Tone.FADED)
+    height = size + (LABEL_SIZE * LEADING if die.label else 0)
+    return _Item(size, height, gap, functools.partial(_draw_die, die, size))
+
+
+def _group_items(group: Group, faded: bool) -> Iterator[_Item]:
+    dice = [as_die(die) for die in group.dice]
+    tone = Tone.FADED if faded else group.tone
+    if group.label:
+        colour = {Tone.PLAIN: SOFT, Tone.BRIGHT: INK, Tone.FADED: FAINT}[tone]
+        draw = functools.partial(_draw_words, group.label, DETAIL_SIZE, SMALL, colour, tone is Tone.BRIGHT)
+        yield _Item(_width(group.label, DETAIL_SIZE), SMALL, 5, draw)
+    if group.strip:
+        yield _Item(CELL * len(dice), CELL, 0, functools.partial(_draw_strip, dice, tone))
+        return
+    for die in dice:
+        yield _die_item(die._replace(tone=tone) if tone is not Tone.PLAIN else die, SMALL, SMALL_GAP)
+
+
+def _lines(parts: Iterable[_Part]) -> list[_Line]:
+    """Break a row's content into lines: a part that does not fit begins a line of its own, and is broken if it must be."""
+    lines: list[list[tuple[float, _Item]]] = [[]]
+    begin = 0.0
+    for part in parts:
+        if lines[-1] and begin + part.width > CONTENT:
+            lines.append([])
+            begin = 0.0
+        x = begin
+        for item in part.items:
+            if lines[-1] and x + item.width > CONTENT:
+                lines.append([])
+                x = begin = 0.0
+            lines[-1].append((x, item))
+            x += item.width + item.gap
+        begin += max(part.column, x - begin - part.items[-1].gap if part.items else 0) + GROUP_GAP
+    return [_Line(max(item.height for _, item in line), tuple(line)) for line in lines if line]
+
+
+# --- the parts --------------------------------------------------------------------------------------------------------
+
+
+def _centred(text: str, x: float, y: float, size: float, fill: str, bold: bool = False) -> Text:
+    return Text(x, y + 0.35 * size, (text,), size, fill, "middle", bold)
+
+
+def _face(face: int | None, x: float, y: float, size: float, ink: str) -> list[Shape]:
+    """Pips, or a number, on a face with its upper left corner at (x, y)."""
+    cx, cy = x + size / 2, y + size / 2
+    if face is None:
+        return [_centred("?", cx, cy, 0.5 * size, ink, bold=True)]
+    if not 1 <= face <= MAX_PIPS:
+        text = str(face)
+        return [_centred(text, cx, cy, (0.5 if len(text) < 3 else 0.4) * size, ink, bold=True)]
+    return [
+        Circle(cx + (i % 3 - 1) * 0.27 * size, cy + (i // 3 - 1) * 0.27 * size, 0.088 * size, ink)
+        for i, pip in enumerate(PIPS[face])
+        if pip == "1"
+    ]
+
+
+def _draw_die(die: Die, size: float, x: float, y: float) -> list[Shape]:
+    fill, edge, ink = {
+        Tone.PLAIN: (PAPER, INK, INK),
+        Tone.BRIGHT: (GOLD, GOLD_EDGE, INK),
+        Tone.FADED: (PANEL, FAINT, FAINT),
+    }[die.tone]
+    if die.face is None:
+        fill, edge, ink = (FAINT, FAINT, PAPER) if die.tone is Tone.FADED else (HIDDEN, HIDDEN_EDGE, PAPER)
+    stroke = 1.6 if size >= DIE else 1.2
+    half = stroke / 2  # the line lies within the die
+    shapes: list[Shape] = [
+        Rect(x + half, y + half, size - stroke, size - stroke, 0.2 * size, fill, edge, stroke),
+        *_face(die.face, x, y, size, ink),
+    ]
+    if die.label:
+        shapes.append(Text(x + size / 2, y + size + LABEL_SIZE, (die.label,), LABEL_SIZE, SOFT, "middle"))
+    return shapes
+
+
+def _draw_strip(dice: list[Die], tone: Tone, x: float, y: float) -> list[Shape]:
+    edge = FAINT if tone is Tone.FADED else GOLD_EDGE if tone is Tone.BRIGHT else INK
+    fill = {Tone.PLAIN: PAPER, Tone.BRIGHT: GOLD, Tone.FADED: PANEL}[tone]
+    ink = FAINT if tone is Tone.FADED else INK
+    width = CELL * len(dice)
+    shapes: list[Shape] = [Rect(x + 0.6, y + 0.6, width - 1.2, CELL - 1.2, 4, fill, edge, 1.2)]
+    for i, die in enumerate(dice):
+        if die.tone is Tone.BRIGHT:
+            shapes.append(Rect(x + i * CELL + 0.6, y + 0.6, CELL - 1.2, CELL - 1.2, 4, GOLD, GOLD_EDGE, 1.6))
+        elif i:
+            shapes.append(Rect(x + i * CELL - 0.4, y + 1.2, 0.8, CELL - 2.4, 0, EDGE))
+        shapes += _face(die.face, x + i * CELL, y, CELL, ink)
+    return shapes
+
+
+def _draw_words(text: str, size: float, height: float, colour: str, bold: bool, x: float, y: float) -> list[Shape]:
+    return [Text(x, y + height / 2 + 0.35 * size, (text,), size, colour, bold=bold)]
+
+
+def _draw_dot(good: bool, x: float, y: float) -> list[Shape]:
+    """A full circle for a good outcome, a ring for a bad one: they differ without colours, too."""
+    middle = DOT / 2
+    if good:
+        return [Circle(x + middle, y + middle, middle, GOOD)]
+    return [Circle(x + middle, y + middle, middle - 1, PAPER, BAD, 2)]
+
+
+def _draw_bar(bar: Bar, x: float, y: float) -> list[Shape]:
+    scale = CONTENT / max(bar.most, bar.goal, 1e-9)
+    value = min(max(bar.value, 0.0), bar.most)
+    reached = bar.value >= bar.goal
+    shapes: list[Shape] = [Rect(x, y, CONTENT, BAR, BAR / 2, EDGE)]
+    if value > 0:
+        shapes.append(Rect(x, y, max(value * scale, BAR), BAR, BAR / 2, GOOD if reached else ACCENT))
+    at = x + bar.goal * scale
+    shapes.append(Rect(at - 1, y - 3, 2, BAR + 6, 0, INK))
+    text = f"{bar.goal:g}"
+    right = x + CONTENT - _width(text, LABEL_SIZE) / 2
+    shapes.append(Text(min(at, right), y + BAR + 5 + LABEL_SIZE, (text,), LABEL_SIZE, SOFT, "middle"))
+    return shapes
