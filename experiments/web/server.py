@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import secrets
 import socket
+import sys
+import threading
+import time
 import webbrowser
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from dice_envs.extras import needs
@@ -36,7 +41,7 @@ NOTHING_HERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><ti
 
 
 def serve(
-    sitting: Sitting | None = None, host: str = HOST, port: int | None = None, show: bool = True, pause: float = PAUSE
+    sittings: Sequence[Sitting] = (), host: str = HOST, port: int | None = None, show: bool = True, pause: float = PAUSE
 ) -> None:
     """Serve the page until Ctrl-C.
 
@@ -44,7 +49,7 @@ def serve(
     holds a key; they need a link to a seat.
 
     Args:
-        sitting: a game to begin with; None: the page asks for one.
+        sittings: games to begin with, whose links are printed; without any the page asks for one.
         host: address to listen on.
         port: None: 8080, or a free one if that is taken.
         show: open a browser.
@@ -59,22 +64,22 @@ def serve(
     tables = Tables(pause)
     alone = _is_loopback(host)
     key = "" if alone else secrets.token_urlsafe(16)
-    _add_pages(tables, key, alone, sitting.variant.game.name if sitting is not None else names()[0])
+    _add_pages(tables, key, alone, sittings[0].variant.game.name if sittings else names()[0])
     local = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else _in_url(host)}:{port}"
     start = local + ("/" if alone else f"/?key={key}")
-    first = start
-    if sitting is not None:
+    links = []
+    for sitting in sittings:
         table = tables.add(prepare(sitting))
         table.loaded = len(sitting) > 0
-        first = local + first_link(tables, table)
-    console.whole_line(f"the game: {first}" if sitting is not None else f"the page: {start}")
-    if sitting is not None:
-        console.whole_line(f"other games: {start}")
+        links.append(local + first_link(tables, table))
+        console.whole_line(f"the game: {links[-1]}")
+    first = links[0] if links else start
+    console.whole_line(f"{'other games' if links else 'the page'}: {start}")
     if not alone:
         console.whole_line(f"others in your network reach {host}, port {port}: send links only to whom you play with")
     console.whole_line("Ctrl-C ends it")
     if show:
-        app.on_startup(lambda: _open(first))
+        app.on_startup(lambda: threading.Thread(target=_open, args=(first, host, port), daemon=True).start())
     ui.run(
         host=host,
         port=port,
@@ -91,9 +96,15 @@ def serve(
     )
 
 
-def _open(url: str) -> None:
-    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt" or os.uname().sysname == "Darwin":
-        webbrowser.open(url)
+def _open(url: str, host: str, port: int) -> None:
+    """Open a browser once the server answers, where there is a screen."""
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform in ("win32", "darwin")):
+        return
+    for _ in range(100):
+        with contextlib.suppress(OSError), socket.create_connection((urlsplit(url).hostname or host, port), 1):
+            webbrowser.open(url)
+            return
+        time.sleep(0.1)
 
 
 def _add_pages(tables: Tables, key: str, alone: bool, usual: str) -> None:

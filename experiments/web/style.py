@@ -114,14 +114,16 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .entries {{ list-style: none; margin: 0; padding: 0; max-height: 420px; overflow-y: auto; }}
 .entries li {{ border-top: 1px solid var(--edge); }}
 .entries li:first-child {{ border-top: 0; }}
-.seen {{ display: grid; grid-template-columns: 2.2em minmax(0, 1fr) auto; gap: 2px 6px; width: 100%;
+.seen {{ display: grid; grid-template-columns: 2.2em minmax(0, 1fr); gap: 2px 6px; width: 100%;
   text-align: left; font: inherit; color: inherit; background: none;
   border: 0; padding: 7px 4px; cursor: pointer; border-radius: 6px; }}
 .seen:hover {{ background: var(--panel); }}
 .seen.here {{ background: var(--accent-panel); }}
 .seen .number {{ color: var(--faint); font-variant-numeric: tabular-nums; }}
 .seen .notes {{ grid-column: 2 / -1; color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }}
-.seen .cost {{ font-variant-numeric: tabular-nums; font-size: 13px; }}
+.seen .notes.bad {{ color: var(--bad); }}
+.seen .notes.good {{ color: var(--good); }}
+.rows {{ max-height: 330px; overflow-y: auto; margin-bottom: 6px; }}
 .hint {{ width: 100%; border-collapse: collapse; font-size: 14px; }}
 .hint th {{ text-align: left; font-weight: 600; color: var(--soft); font-size: 12.5px; padding: 3px 6px; }}
 .hint td {{ padding: 4px 6px; border-top: 1px solid var(--edge); font-variant-numeric: tabular-nums; }}

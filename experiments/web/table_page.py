@@ -13,6 +13,7 @@ from nicegui import events, ui
 
 from dice_envs.game import options_text
 from dice_envs.render import svg
+from experiments.advice import Advice, Judged, Review
 from experiments.sitting import PERSON, Entry
 from experiments.web.moves import Grid, arrange
 from experiments.web.parts import begin, button, heading, told, words
@@ -43,6 +44,9 @@ class TablePage:
         self.at: int | None = None  # the position that is looked at; None: the present one
         self.everything = False  # whether to show what was hidden, once that is allowed
         self.games = self.table.games
+        self.advice: Advice | None = None  # the last one that was asked for, and at which move
+        self.advised_at = -1
+        self.asking = False
         sitting = place.sitting
         if self.table.loaded and sitting.over and self.table.games == 1:
             self.at = 0
@@ -57,7 +61,7 @@ class TablePage:
                 self.steps = ui.element("section").classes("card")
             with ui.element("div").classes("column"):
                 self.tools = ui.element("section").classes("card")
-                self.advice = ui.element("section").classes("card advice")
+                self.advice_card = ui.element("section").classes("card advice").props("aria-live=polite")
                 self.history = ui.element("section").classes("card")
         self.forward = ui.timer(REPLAY_PAUSE, told(self._forward), active=False)
         self.refresh()
@@ -94,6 +98,7 @@ class TablePage:
         if self.at is not None and self.at >= len(sitting):
             self.at = None
         covered = place.curtain is not None
+        self._mark(covered)
         for part in (self.picture_card, self.steps, self.history):
             part.visible = not covered
         self.tools.clear()
@@ -105,8 +110,9 @@ class TablePage:
                 self._status()
                 if place.to_move and self.at is None:
                     self._moves()
-        self.advice.visible = False
         if covered:
+            self.advice_card.clear()
+            self.advice_card.visible = False
             self.picture.content = ""
             self.history.clear()
             self.steps.clear()
@@ -116,10 +122,17 @@ class TablePage:
         self.picture.content = svg(place.picture(self.at, self.everything))
         with self.tools:
             self._tools()
+        self._rebuild(self.advice_card, self._advice)
         self._rebuild(self.steps, self._steps)
         self._rebuild(self.history, self._history)
         if place.to_move:
             ui.run_javascript(FOCUS_MOVES)
+
+    def _mark(self, covered: bool) -> None:
+        """Say for scripts and tests how the game stands."""
+        stands = "covered" if covered else "over" if self.place.sitting.over else "mine" if self.place.to_move else "theirs"
+        self.moves.props["data-stands"] = stands
+        self.moves.props["data-moves"] = len(self.place.sitting)
 
     def _rebuild(self, box: ui.element, build: Callable[[], None]) -> None:
         box.clear()
@@ -213,6 +226,13 @@ class TablePage:
     def _tools(self) -> None:
         place, sitting = self.place, self.place.sitting
         with ui.element("div").classes("line"):
+            if sitting.over:
+                waiting = self.table.reviewing is not None
+                button("Review", self._review, "tool main", enabled=not waiting and not self.table.review, name="review")
+            elif place.kind != "watch":
+                can = place.to_move and self.at is None and not self.asking
+                button("Hint", lambda: self._ask(False), enabled=can, name="hint", title="what each choice is worth")
+                button("Odds", lambda: self._ask(True), enabled=can, name="odds", title="the chances of each choice")
             if len(sitting.people) == 1 and place.kind == "seat":
                 button("Undo", place.undo, enabled=place.may_undo, name="undo", title="take your last move back")
             if place.may_begin_again or place.table.thinking:
@@ -240,6 +260,69 @@ class TablePage:
     def _save(self) -> None:
         sitting = self.place.sitting
         ui.download.content(self.place.saved(), f"{sitting.variant.game.name}-{sitting.seed}.json", "application/json")
+
+    # --- advice -------------------------------------------------------------------------------------------------------
+
+    async def _ask(self, odds: bool) -> None:
+        self.tables.visit(self.table)
+        moves, games = len(self.place.sitting), self.games
+        self.asking = True
+        self._show()
+        try:
+            advice = await self.place.hint(odds)
+            if (moves, games) == (len(self.place.sitting), self.games):
+                self.advice, self.advised_at = advice, moves
+        finally:
+            self.asking = False
+            self.refresh()
+
+    async def _review(self) -> None:
+        self.tables.visit(self.table)
+        await self.table.judge()
+
+    def _advice(self) -> None:
+        place, reviewing = self.place, self.table.reviewing
+        advice = self.advice if place.to_move and self.advised_at == len(place.sitting) else None
+        self.advice_card.visible = True
+        if self.asking:
+            self._wait("Looking at each choice; the first time a game may have to be solved")
+        elif reviewing is not None:
+            self._wait(f"Looking at what each move cost: {reviewing[0]} of {reviewing[1]}")
+        elif place.sitting.over and self.table.review is not None:
+            self._totals(self.table.review)
+        elif advice is not None:
+            self._hint(advice)
+        else:
+            self.advice_card.visible = False
+
+    def _wait(self, text: str) -> None:
+        with ui.element("div").classes("line"):
+            ui.spinner(size="1.4em")
+            words(text)
+
+    def _totals(self, review: Review) -> None:
+        heading("Review")
+        for seat, text in review.texts.items():
+            words(f"{self._name(seat)}: {text}", "total")
+        words("What each move cost is said in the history." + (f" {review.note}" if review.note else ""))
+
+    def _hint(self, advice: Advice) -> None:
+        heading(f"{advice.title[:1].upper()}{advice.title[1:]}")
+        mixed = any(row.share is not None for row in advice.rows)
+        head = "<tr><th>choice</th><th>worth</th>" + ("<th>optimal play does it</th>" if mixed else "") + "</tr>"
+        rows = []
+        for row in advice.rows:
+            share = ""
+            if mixed:
+                percent = 100 * (row.share or 0.0)
+                share = (
+                    f'<td class="share">{percent:.0f} %<span class="track"><span style="width: {percent:.1f}%"></span></span></td>'
+                )
+            rows.append(f"<tr><td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>{share}</tr>")
+        with ui.element("div").classes("rows"):
+            ui.html(f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>", tag="table", sanitize=False).classes("hint")
+        if advice.note:
+            words(advice.note)
 
     # --- stepping -----------------------------------------------------------------------------------------------------
 
@@ -318,6 +401,8 @@ class TablePage:
         sitting = self.place.sitting
         entries = self.place.history(self.everything)
         heading("History")
+        review = self.table.review if sitting.over else None
+        judged = {move.number: move for move in review.moves} if review is not None else {}
         seats = ", ".join(f"{self._name(seat)}{'' if who == PERSON else f' ({who})'}" for seat, who in enumerate(sitting.seats))
         words(f"At the table: {seats}")
         if not entries:
@@ -330,13 +415,16 @@ class TablePage:
                         f"move {entry.number}",
                         _bound(self._look, entry.number),
                         "seen here" if entry.number == here else "seen",
-                        content=self._line(entry),
+                        content=self._line(entry, judged.get(entry.number)),
                     )
 
-    def _line(self, entry: Entry) -> str:
+    def _line(self, entry: Entry, judged: Judged | None) -> str:
         said = f"{self._name(entry.seat)}: {entry.words}"
         notes = "".join(f'<span class="notes">{html.escape(note)}</span>' for note in entry.notes)
-        return f'<span class="number">{entry.number}</span><span>{html.escape(said)}</span><span></span>{notes}'
+        if judged is not None:
+            cost = judged.text.removeprefix(f"move {entry.number}: {entry.words}").lstrip("; ")
+            notes += f'<span class="notes {"bad" if judged.cost else "good"}">{html.escape(cost)}</span>'
+        return f'<span class="number">{entry.number}</span><span>{html.escape(said)}</span>{notes}'
 
 
 def _bound(action: Callable[[int], None], value: int) -> Callable[[], None]:

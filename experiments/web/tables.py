@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from dice_envs.game import Picture
+from experiments.advice import Advice, Review, give_hint, give_odds, review
 from experiments.output import seed_or_fresh
 from experiments.sitting import PERSON, Entry, Position, Sitting
 
@@ -46,6 +47,8 @@ class Table:
         thinking: whether an agent is being asked right now.
         problem: what has stopped the game; empty if nothing has.
         games: how many games were begun here.
+        review: what the moves have cost, once somebody has asked after the game.
+        reviewing: of how many moves that has been found out, and how many there are; None while nobody waits for it.
         loaded: whether the first of them was a saved one.
         looking: where people share a device, whose view is uncovered; None at first.
         listeners: called after every change.
@@ -59,6 +62,8 @@ class Table:
         self.problem = ""
         self.games = 1
         self.loaded = False
+        self.review: Review | None = None
+        self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
         self.listeners: list[Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
@@ -112,8 +117,32 @@ class Table:
         self.games += 1
         self.problem = ""
         self.looking = None
+        self.review = self.reviewing = None
         self.changed()
         self.wake()
+
+    async def judge(self) -> None:
+        """Find out what every move has cost, in a thread of its own. ValueError while the game goes on."""
+        if self.review is not None or self.reviewing is not None:
+            return
+        sitting, loop = self.sitting, asyncio.get_running_loop()
+
+        def tell(moves: int, of: int) -> None:
+            if sitting is self.sitting:
+                self.reviewing = moves, of
+                self.changed()
+
+        tell(0, len(sitting))
+        try:
+            found = await asyncio.to_thread(
+                review, sitting, agents=True, done=lambda moves, of: loop.call_soon_threadsafe(tell, moves, of)
+            )
+            if sitting is self.sitting:
+                self.review = found
+        finally:
+            if sitting is self.sitting:
+                self.reviewing = None
+                self.changed()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,9 +264,21 @@ class Place:
         if not self.may_undo:
             raise ValueError("nothing can be taken back")
         self.table.problem = ""
+        self.table.review = self.table.reviewing = None
         self.sitting.undo(self._only_person())
         self.table.changed()
         self.table.wake()
+
+    async def hint(self, odds: bool = False) -> Advice:
+        """What each choice of the person here is worth, or its odds. It may take a while and is found in a thread.
+
+        Raises:
+            ValueError: it is not this person's turn.
+        """
+        if not self.to_move:
+            raise ValueError("it is not your turn")
+        sitting = self.sitting
+        return await asyncio.to_thread(give_odds if odds else give_hint, sitting.variant, sitting.state, len(sitting))
 
     def saved(self) -> str:
         """The game as JSON. ValueError where it may not be known."""
