@@ -101,4 +101,4 @@ def told(action: Callable[..., Any]) -> Callable[..., Any]:
 def tell(client: Client, text: str) -> None:
     """Show a message for a while."""
     with client:
-        ui.notify(text, type="warning", position="top", timeout=6000, multi_line=True, close_button="OK")
+        ui.notify(text, position="top", timeout=6000, multi_line=True, close_button="OK", classes="told")

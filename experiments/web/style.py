@@ -130,6 +130,7 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .hint .share {{ width: 34%; }}
 .hint .track {{ display: block; height: 8px; border-radius: 4px; background: var(--edge); overflow: hidden; }}
 .hint .track span {{ display: block; height: 100%; background: var(--accent); }}
+.q-notification.told {{ background: var(--ink); color: var(--paper); border-radius: 8px; }}
 .curtain {{ text-align: center; padding: 60px 20px; }}
 .form {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(215px, 1fr)); gap: 12px 18px; align-items: start; }}
 .form .q-field--with-bottom {{ padding-bottom: 0; }}

@@ -58,7 +58,7 @@ class TablePage:
                 with self.picture_card:
                     self.picture = ui.html("", sanitize=False)
                 self.moves = ui.element("section").classes("card moves").props("tabindex=-1")
-                self.steps = ui.element("section").classes("card")
+                self.steps = ui.element("section").classes("card steps")
             with ui.element("div").classes("column"):
                 self.tools = ui.element("section").classes("card")
                 self.advice_card = ui.element("section").classes("card advice").props("aria-live=polite")
@@ -126,7 +126,7 @@ class TablePage:
         self._rebuild(self.steps, self._steps)
         self._rebuild(self.history, self._history)
         if place.to_move:
-            ui.run_javascript(FOCUS_MOVES)
+            self.client.run_javascript(FOCUS_MOVES)
 
     def _mark(self, covered: bool) -> None:
         """Say for scripts and tests how the game stands."""
@@ -259,7 +259,8 @@ class TablePage:
 
     def _save(self) -> None:
         sitting = self.place.sitting
-        ui.download.content(self.place.saved(), f"{sitting.variant.game.name}-{sitting.seed}.json", "application/json")
+        name = f"{sitting.variant.game.name}-{sitting.seed}.json"
+        self.client.download(self.place.saved().encode(), name, "application/json")
 
     # --- advice -------------------------------------------------------------------------------------------------------
 
@@ -267,7 +268,7 @@ class TablePage:
         self.tables.visit(self.table)
         moves, games = len(self.place.sitting), self.games
         self.asking = True
-        self._show()
+        self.refresh()
         try:
             advice = await self.place.hint(odds)
             if (moves, games) == (len(self.place.sitting), self.games):
@@ -315,10 +316,10 @@ class TablePage:
             share = ""
             if mixed:
                 percent = 100 * (row.share or 0.0)
-                share = (
-                    f'<td class="share">{percent:.0f} %<span class="track"><span style="width: {percent:.1f}%"></span></span></td>'
-                )
-            rows.append(f"<tr><td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>{share}</tr>")
+                track = f'<span class="track"><span style="width: {percent:.1f}%"></span></span>'
+                share = f'<td class="share">{percent:.0f} %{track}</td>'
+            cells = f"<td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>{share}"
+            rows.append(f"<tr>{cells}</tr>")
         with ui.element("div").classes("rows"):
             ui.html(f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>", tag="table", sanitize=False).classes("hint")
         if advice.note:
@@ -360,7 +361,7 @@ class TablePage:
 
     def _toggle(self) -> None:
         self.everything = not self.everything
-        self._show()
+        self.refresh()
 
     def _look(self, moves: int) -> None:
         self.forward.active = False
@@ -368,7 +369,7 @@ class TablePage:
 
     def _move_to(self, moves: int) -> None:
         self.at = moves if 0 <= moves < len(self.place.sitting) else None
-        self._show()
+        self.refresh()
 
     def _run(self) -> None:
         if self.forward.active:
@@ -380,7 +381,7 @@ class TablePage:
             return
         else:
             self.forward.active = True
-        self._show()
+        self.refresh()
 
     async def _next(self) -> None:
         if self.at is None and self._live:
@@ -393,7 +394,7 @@ class TablePage:
             self._move_to(self.at + 1)
         if self.at is None:
             self.forward.active = False
-            self._show()
+            self.refresh()
 
     # --- history ------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-WAIT = 240_000  # milliseconds, on a machine that is busy and compiles kernels meanwhile
+WAIT = 120_000  # milliseconds, on a machine that is busy and compiles kernels meanwhile
 
 
 def find():
