@@ -20,7 +20,7 @@ from pettingzoo.utils import wrappers
 
 from dice_envs.batch import ILLEGAL_ACTIONS, IllegalAction, IllegalActionError, explain_illegal, forfeit, warn_forfeit
 from dice_envs.game import OVER, Game, Variant, check_choice, check_reset_options, check_seed, configure, load, shown
-from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
 
@@ -121,6 +121,13 @@ class _Table:
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
         return render(self.variant, self._states[0], None, self.render_mode)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows: the game as the seat to move sees it, or all of it when it is over."""
+        mover = int(self._mover[0])
+        if not self.agents and mover != OVER:
+            return None
+        return svg(self.variant.picture(self._states[0], None if mover == OVER else mover))
 
     def close(self) -> None:
         """Nothing to release."""

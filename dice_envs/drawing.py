@@ -6,6 +6,8 @@ All measures are pixels at the picture's natural size. Letters are counted, not 
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -16,6 +18,7 @@ __all__ = ["PAPER", "WIDTH", "Circle", "Drawing", "Polygon", "Rect", "Shape", "T
 
 WIDTH = 640  # of every picture; a multiple of 16. Half of it can still be read
 MARGIN, PAD, SPACE = 16, 10, 8  # around the picture, above and below what is in a row, and between rows
+OPPOSITE = 6  # between dice that face each other
 INDENT = 15  # of what is in a row
 CAPTION = 152  # width of the captions' column, where a row shows more than its caption
 CONTENT = WIDTH - 2 * MARGIN - 2 * INDENT - CAPTION
@@ -27,21 +30,20 @@ DOT, DOT_GAP = 16, 5
 BAR = 14
 TRACK = 34  # height of a bar with the numbers below it
 MOST_LARGE = (CONTENT + DIE_GAP) // (DIE + DIE_GAP)  # dice in a line
-MAX_PIPS = 8  # dice with larger faces show numbers
 TITLE_SIZE, CAPTION_SIZE, DETAIL_SIZE, NOTE_SIZE, LABEL_SIZE = 20, 15, 12.5, 14, 11.0  # of letters
 LEAD_SIZE = 22
 LEADING = 1.3  # height of a line of text / the size of its letters
-LETTER = 0.56  # width of most letters / their size, for breaking lines
+LETTER = 0.57  # width of most letters / their size, for breaking lines
 NARROW, WIDE = " .,:;'!|()[]iljtfr", "mwMW"
-LONGEST_WORD = 12
 
-PAPER, PANEL, EDGE, INK, SOFT, FAINT = "#ffffff", "#f6f7f9", "#d5dae1", "#1d2733", "#5f6b7a", "#b4bcc8"
+PAPER, PANEL, EDGE, INK, SOFT = "#ffffff", "#f6f7f9", "#d5dae1", "#1d2733", "#5f6b7a"
+FAINT, FAINT_EDGE = "#8d97a5", "#b8c0cb"  # of what no longer counts
 ACCENT, ACCENT_PANEL = "#2463c9", "#eef4fd"  # of who is to move
 GOLD, GOLD_EDGE = "#ffe9a8", "#c98a00"  # of what counts
 HIDDEN, HIDDEN_EDGE = "#66758a", "#46536a"
 GOOD, BAD = "#2e9e6b", "#d4536a"
 
-# Where the pips of a face sit on a 3 x 3 grid, row by row.
+# Where the pips of a face sit on a 3 x 3 grid, row by row; larger faces show numbers.
 PIPS = {
     1: "000010000",
     2: "100000001",
@@ -139,9 +141,8 @@ def wrapped(text: str, letters: int) -> tuple[str, ...]:
 
 
 def most_lines(text: str, letters: int) -> tuple[str, ...]:
-    """As many lines as any text of this length may take, whatever its words are."""
-    # A line that is broken between words holds more than letters - LONGEST_WORD of them.
-    return (text,) * (1 if len(text) <= letters else -(-len(text) // max(1, letters - LONGEST_WORD)))
+    """As many lines as a text of this length may take, with these words or others."""
+    return (text,) * (1 if len(text) <= letters else max(len(wrapped(text, letters)), math.ceil(len(text) / (0.8 * letters))))
 
 
 def layout(picture: Picture, wrap: Wrap = wrapped) -> Drawing:
@@ -149,9 +150,10 @@ def layout(picture: Picture, wrap: Wrap = wrapped) -> Drawing:
     shapes: list[Shape] = [Text(MARGIN, MARGIN + TITLE_SIZE, (picture.title,), TITLE_SIZE, INK, bold=True)]
     y: float = MARGIN + TITLE_SIZE * LEADING + SPACE
     rows = list(picture.rows)
+    least = float(DIE) if any(map(_has_content, rows)) else 0.0  # of every row, so that little moves while dice come and go
     while rows:
         taken = 2 if rows[0].facing and len(rows) > 1 else 1
-        panel, height = _panel(rows[:taken], y, wrap)
+        panel, height = _panel(rows[:taken], y, least, wrap)
         shapes += panel
         y += height + SPACE
         del rows[:taken]
@@ -168,36 +170,41 @@ def _letters(width: float, size: float) -> int:
 
 def _width(text: str, size: float) -> float:
     """About how wide a short text is, in whatever font."""
-    return size * sum(0.3 if letter in NARROW else 0.85 if letter in WIDE else LETTER for letter in text)
+    return size * sum(0.34 if letter in NARROW else 0.85 if letter in WIDE else LETTER for letter in text)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _panel(rows: list[Row], top: float, wrap: Wrap) -> tuple[list[Shape], float]:
+def _panel(rows: list[Row], top: float, least: float, wrap: Wrap) -> tuple[list[Shape], float]:
     """A row, or two that face each other, and the height of their panel."""
     contents = [_lines(_content(row)) for row in rows]
+    blocks = [(rows[0], contents[0], True, False)]  # row, lines of it, whether these are its first, and the next ones' opposite
+    if len(rows) == 2:
+        none = _Line(0.0, ())
+        pairs = enumerate(itertools.zip_longest(*contents, fillvalue=none))
+        blocks = [(rows[i], [line], k == 0, i == 0) for k, pair in pairs for i, line in enumerate(pair)]
     shapes: list[Shape] = []
     y = top + PAD
-    least = float(DIE) if any(contents) else 0.0
-    for k in range(max(1, *map(len, contents))):
-        for row, lines in zip(rows, contents, strict=True):
-            beside = bool(lines)
-            words, words_height = _words(row, beside, wrap) if k == 0 else ([], 0.0)
-            line = lines[k] if k < len(lines) else _Line(0.0, ())
-            height = max(words_height, line.height, least if k == 0 else 0.0)
-            if k == 0:
-                shapes += [text._replace(y=text.y + y + (height - words_height) / 2) for text in words]
-                if row.mark:
-                    middle = y + height / 2
-                    shapes.append(Polygon(((MARGIN, middle - 8), (MARGIN + 8, middle), (MARGIN, middle + 8)), ACCENT))
+    for row, lines, first, above in blocks:
+        words, words_height = _words(row, bool(lines), wrap) if first else ([], 0.0)
+        content_height = sum(line.height + SPACE for line in lines) - SPACE if lines else 0.0
+        height = max(words_height, content_height, least if len(rows) == 1 else 0.0)
+        shapes += [text._replace(y=text.y + y + (height - words_height) / 2) for text in words]
+        if first and row.mark:
+            middle = y + height / 2
+            shapes.append(Polygon(((MARGIN, middle - 8), (MARGIN + 8, middle), (MARGIN, middle + 8)), ACCENT))
+        below = y + (height - content_height) / 2
+        for line in lines:
             for x, item in line.items:
-                shapes += item.draw(MARGIN + INDENT + CAPTION + x, y + (height - item.height) / 2)
-            y += height + SPACE
-    height = y - SPACE + PAD - top
-    marked = any(row.mark for row in rows)
-    panel = Rect(MARGIN, top, WIDTH - 2 * MARGIN, height, 8, ACCENT_PANEL if marked else PANEL, ACCENT if marked else EDGE, 1.5)
-    return [panel, *shapes], height
+                shapes += item.draw(MARGIN + INDENT + CAPTION + x, below + (line.height - item.height) / 2)
+            below += line.height + SPACE
+        y += height
+        bottom = y + PAD
+        y += OPPOSITE if above else SPACE + PAD
+    height = bottom - top
+    fill, edge = (ACCENT_PANEL, ACCENT) if any(row.mark for row in rows) else (PANEL, EDGE)
+    return [Rect(MARGIN, top, WIDTH - 2 * MARGIN, height, 8, fill, edge, 1.5), *shapes], height
 
 
 def _words(row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
@@ -207,8 +214,15 @@ def _words(row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
     caption = wrap(row.caption, _letters(width, CAPTION_SIZE * 1.05))
     texts = [Text(x, CAPTION_SIZE, caption, CAPTION_SIZE, FAINT if row.faded else INK, bold=True)]
     height = CAPTION_SIZE * LEADING * len(caption)
-    below = [(row.mark, ACCENT)] if row.mark else []
-    below += [(row.detail, FAINT if row.faded else SOFT)] if row.detail else []
+    below = []
+    if row.mark:
+        beginning = _width(row.caption, CAPTION_SIZE) + 10
+        if len(caption) == 1 and beginning + _width(row.mark, DETAIL_SIZE) <= width:
+            texts.append(Text(x + beginning, CAPTION_SIZE, (row.mark,), DETAIL_SIZE, ACCENT))
+        else:
+            below.append((row.mark, ACCENT))
+    if row.detail:
+        below.append((row.detail, FAINT if row.faded else SOFT))
     for said, colour in below:
         lines = wrap(said, _letters(width, DETAIL_SIZE))
         texts.append(Text(x, height + DETAIL_SIZE, lines, DETAIL_SIZE, colour))
@@ -216,10 +230,12 @@ def _words(row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
     return texts, height
 
 
+def _has_content(row: Row) -> bool:
+    return bool(row.dice or row.outcomes or row.groups or row.bar)
+
+
 def _content(row: Row) -> Iterator[_Part]:
     """What a row shows beside its words."""
-    if row.bar:
-        yield _part([_Item(CONTENT, TRACK, 0, functools.partial(_draw_bar, row.bar))])
     if row.outcomes:
         yield _part([_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes])
     if row.dice:
@@ -230,6 +246,8 @@ def _content(row: Row) -> Iterator[_Part]:
             width = _width(row.lead, LEAD_SIZE)
             items.insert(0, _Item(width, size, gap, functools.partial(_draw_words, row.lead, LEAD_SIZE, size, INK, True)))
         yield _part(items)
+    if row.bar:
+        yield _part([_Item(CONTENT, TRACK, 0, functools.partial(_draw_bar, row.bar))])
     groups = [_part(_group_items(group, row.faded)) for group in row.groups]
     widest = max((group.width for group in groups), default=0)
     yield from (group._replace(column=widest) for group in groups)
@@ -288,12 +306,13 @@ def _centred(text: str, x: float, y: float, size: float, fill: str, bold: bool =
     return Text(x, y + 0.35 * size, (text,), size, fill, "middle", bold)
 
 
-def _face(face: int | None, x: float, y: float, size: float, ink: str) -> list[Shape]:
+def _face(die: Die, x: float, y: float, size: float, ink: str) -> list[Shape]:
     """Pips, or a number, on a face with its upper left corner at (x, y)."""
     cx, cy = x + size / 2, y + size / 2
+    face = die.face
     if face is None:
         return [_centred("?", cx, cy, 0.5 * size, ink, bold=True)]
-    if not 1 <= face <= MAX_PIPS:
+    if die.number or face not in PIPS:
         text = str(face)
         return [_centred(text, cx, cy, (0.5 if len(text) < 3 else 0.4) * size, ink, bold=True)]
     return [
@@ -303,19 +322,22 @@ def _face(face: int | None, x: float, y: float, size: float, ink: str) -> list[S
     ]
 
 
+_COLOURS = {  # of a die's face, its edge and its pips
+    Tone.PLAIN: (PAPER, INK, INK),
+    Tone.BRIGHT: (GOLD, GOLD_EDGE, INK),
+    Tone.FADED: (PANEL, FAINT_EDGE, FAINT),
+}
+
+
 def _draw_die(die: Die, size: float, x: float, y: float) -> list[Shape]:
-    fill, edge, ink = {
-        Tone.PLAIN: (PAPER, INK, INK),
-        Tone.BRIGHT: (GOLD, GOLD_EDGE, INK),
-        Tone.FADED: (PANEL, FAINT, FAINT),
-    }[die.tone]
+    fill, edge, ink = _COLOURS[die.tone]
     if die.face is None:
-        fill, edge, ink = (FAINT, FAINT, PAPER) if die.tone is Tone.FADED else (HIDDEN, HIDDEN_EDGE, PAPER)
+        fill, edge, ink = (FAINT_EDGE, FAINT_EDGE, PAPER) if die.tone is Tone.FADED else (HIDDEN, HIDDEN_EDGE, PAPER)
     stroke = 1.6 if size >= DIE else 1.2
     half = stroke / 2  # the line lies within the die
     shapes: list[Shape] = [
         Rect(x + half, y + half, size - stroke, size - stroke, 0.2 * size, fill, edge, stroke),
-        *_face(die.face, x, y, size, ink),
+        *_face(die, x, y, size, ink),
     ]
     if die.label:
         shapes.append(Text(x + size / 2, y + size + LABEL_SIZE, (die.label,), LABEL_SIZE, SOFT, "middle"))
@@ -323,17 +345,15 @@ def _draw_die(die: Die, size: float, x: float, y: float) -> list[Shape]:
 
 
 def _draw_strip(dice: list[Die], tone: Tone, x: float, y: float) -> list[Shape]:
-    edge = FAINT if tone is Tone.FADED else GOLD_EDGE if tone is Tone.BRIGHT else INK
-    fill = {Tone.PLAIN: PAPER, Tone.BRIGHT: GOLD, Tone.FADED: PANEL}[tone]
-    ink = FAINT if tone is Tone.FADED else INK
-    width = CELL * len(dice)
-    shapes: list[Shape] = [Rect(x + 0.6, y + 0.6, width - 1.2, CELL - 1.2, 4, fill, edge, 1.2)]
+    """All faces of one die as a bar of cells."""
+    fill, edge, ink = _COLOURS[tone]
+    within = CELL - 1.2  # the lines lie within the bar
+    shapes: list[Shape] = [Rect(x + 0.6, y + 0.6, CELL * (len(dice) - 1) + within, within, 4, fill, edge, 1.2)]
+    shapes += [Rect(x + i * CELL - 0.4, y + 0.6, 0.8, within, 0, edge) for i in range(1, len(dice))]
     for i, die in enumerate(dice):
         if die.tone is Tone.BRIGHT:
-            shapes.append(Rect(x + i * CELL + 0.6, y + 0.6, CELL - 1.2, CELL - 1.2, 4, GOLD, GOLD_EDGE, 1.6))
-        elif i:
-            shapes.append(Rect(x + i * CELL - 0.4, y + 1.2, 0.8, CELL - 2.4, 0, EDGE))
-        shapes += _face(die.face, x + i * CELL, y, CELL, ink)
+            shapes.append(Rect(x + i * CELL + 0.6, y + 0.6, within, within, 4, GOLD, GOLD_EDGE, 1.6))
+        shapes += _face(die, x + i * CELL, y, CELL, INK if die.tone is Tone.BRIGHT else ink)
     return shapes
 
 

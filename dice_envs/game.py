@@ -243,7 +243,7 @@ class Variant:
         return self.game.describe_action(self.options, action)
 
     def picture(self, state: Any, viewer: int | None = None) -> Picture:
-        """What `viewer` sees of one state record; None sees everything."""
+        """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it."""
         return self.game.picture(self.options, state, viewer)
 
     def full_picture(self) -> Picture:

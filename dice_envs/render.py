@@ -12,7 +12,6 @@ import numpy as np
 
 from dice_envs.drawing import (
     LEADING,
-    MAX_PIPS,
     PAPER,
     PIPS,
     WIDTH,
@@ -50,10 +49,10 @@ def ansi(picture: Picture) -> str:
         lines += textwrap.wrap(_told(row), COLUMNS, subsequent_indent="  ", break_long_words=False)
         dice = [] if row.lead else [as_die(die) for die in row.dice]
         if len(dice) > MOST_BOXES:
-            lines += textwrap.wrap(_numbers(dice), COLUMNS, initial_indent="  ", subsequent_indent="  ")
+            lines += _numbered(dice)
         elif dice:
             lines += _boxes(dice)
-        lines += [f"  {group.label}  {_numbers(map(as_die, group.dice))}" for group in row.groups if group.strip]
+        lines += [_strip_told(group) for group in row.groups if group.strip]
     return "\n".join([*lines, *picture.notes]) + "\n"
 
 
@@ -64,7 +63,7 @@ def _told(row: Row) -> str:
         parts.append(row.detail)
     if row.outcomes:
         parts.append("".join("●" if good else "○" for good in row.outcomes))
-    if row.bar:
+    if row.bar and not row.detail:
         parts.append(f"{row.bar.value:g} of {row.bar.goal:g}")
     groups = [_group_told(group) for group in row.groups if not group.strip]
     if groups:
@@ -76,6 +75,10 @@ def _group_told(group: Group) -> str:
     return f"{group.label} {_numbers(map(as_die, group.dice))}".strip()
 
 
+def _strip_told(group: Group) -> str:
+    return f"{'*' if group.tone is Tone.BRIGHT else ' '} {group.label}  {_numbers(map(as_die, group.dice))}"
+
+
 def _number(die: Die) -> str:
     face = "?" if die.face is None else str(die.face)
     return {Tone.PLAIN: face, Tone.BRIGHT: f"[{face}]", Tone.FADED: f"({face})"}[die.tone]
@@ -85,6 +88,18 @@ def _numbers(dice: Any) -> str:
     return " ".join(map(_number, dice))
 
 
+def _numbered(dice: list[Die]) -> list[str]:
+    """Many dice as numbers with their labels below, in columns of one width: rows that face each other stay in line."""
+    width = max(5, *(len(die.label) for die in dice)) + 1
+    lines = []
+    for start in range(0, len(dice), COLUMNS // width):
+        chunk = dice[start : start + COLUMNS // width]
+        lines.append("".join(f"{_number(die):>{width}}" for die in chunk))
+        if any(die.label for die in chunk):
+            lines.append("".join(f"{die.label:>{width}}" for die in chunk))
+    return lines
+
+
 _BOXES = {Tone.PLAIN: tuple("╭─╮│╰╯"), Tone.BRIGHT: tuple("┏━┓┃┗┛"), Tone.FADED: tuple("┌╌┐┆└┘")}
 
 
@@ -92,17 +107,17 @@ def _boxes(dice: list[Die]) -> list[str]:
     drawn = []
     for die in dice:
         left, across, right, side, below, end = _BOXES[die.tone]
-        inside = [f"{side}{line}{side}" for line in _die_lines(die.face)]
+        inside = [f"{side}{line}{side}" for line in _die_lines(die)]
         drawn.append([left + across * 7 + right, *inside, below + across * 7 + end])
         if any(other.label for other in dice):
             drawn[-1].append(f"{die.label:^9}")
     return [" ".join(line).rstrip() for line in zip(*drawn, strict=True)]
 
 
-def _die_lines(face: int | None) -> tuple[str, ...]:
-    if face is None or not 1 <= face <= MAX_PIPS:
-        return " " * 7, f"{'?' if face is None else face:^7}", " " * 7
-    pips = PIPS[face].replace("0", " ").replace("1", "●")
+def _die_lines(die: Die) -> tuple[str, ...]:
+    if die.number or die.face not in PIPS:
+        return " " * 7, f"{'?' if die.face is None else die.face:^7}", " " * 7
+    pips = PIPS[die.face].replace("0", " ").replace("1", "●")
     return tuple(f" {' '.join(pips[i : i + 3])} " for i in (0, 3, 6))
 
 
@@ -281,14 +296,22 @@ def _(shape: Polygon, draw: Any, scale: float) -> None:
     draw.polygon([(x * scale, y * scale) for x, y in shape.points], fill=shape.fill)
 
 
+@functools.lru_cache(32)
+def _font(size: float) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)
+
+
 @_paint.register
 def _(shape: Text, draw: Any, scale: float) -> None:
     anchor = {"start": "ls", "middle": "ms", "end": "rs"}[shape.anchor]
     thick = {"stroke_width": max(1, round(0.022 * shape.size * scale)), "stroke_fill": shape.fill} if shape.bold else {}
+    font = _font(shape.size * scale)
     for i, line in enumerate(shape.lines):
         place = (shape.x * scale, (shape.y + i * LEADING * shape.size) * scale)
         line = line.translate(_NOT_IN_FONT)
-        draw.text(place, line, fill=shape.fill, anchor=anchor, font_size=shape.size * scale, **thick)
+        draw.text(place, line, fill=shape.fill, anchor=anchor, font=font, **thick)
 
 
 # --- render modes -----------------------------------------------------------------------------------------------------

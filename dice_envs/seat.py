@@ -48,7 +48,7 @@ from dice_envs.game import (
     single_seat,
 )
 from dice_envs.kernel import kernel
-from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render
+from dice_envs.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 from dice_envs.table import (
     LEARNER,
     NO_FAULT,
@@ -688,6 +688,12 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
         return render(self.variant, self.games.states[0], int(self.games.learners[0]), self.render_mode)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows: the table as the learner sees it, or nothing before the first game."""
+        if self._mask is None:
+            return None
+        return svg(self.variant.picture(self.games.states[0], int(self.games.learners[0])))
 
 
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):

@@ -65,6 +65,7 @@ class Die(NamedTuple):
     face: int | None  # None for a hidden die
     tone: Tone = Tone.PLAIN
     label: str = ""  # a few characters below it, say d20
+    number: bool = False  # a number stands for the pips, as on dice with many faces
 
 
 class Group(NamedTuple):
@@ -87,10 +88,10 @@ class Bar(NamedTuple):
 class Row(NamedTuple):
     """One line of a picture: a caption and dice (a face value each, None for a hidden die), and what else there is to see.
 
-    Attributes: `caption` names the line. `dice` are drawn large, after the words `lead` ("3 ×"). `detail` is said about the line, in small letters. `mark`
-    says what its player is to do ("to move"), and marks the line. `faded`: the line no longer matters. `outcomes` are dots,
-    one for each good (True) or bad result. `groups` are small dice. `bar` shows progress. `facing`: the line's dice stand
-    opposite those of the next line, one by one.
+    Attributes: `caption` names the line. `dice` are drawn large, after the words `lead` ("3 ×"). `detail` is said about the
+    line, in small letters. `mark` says what its player is to do ("to move"), and marks the line. `faded`: the line no
+    longer matters. `outcomes` are dots, one for each good (True) or bad result. `groups` are small dice. `bar` shows
+    progress. `facing`: the line's dice stand opposite those of the next line, one by one.
     """
 
     caption: str

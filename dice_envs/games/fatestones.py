@@ -36,7 +36,7 @@ from dice_envs.dice import below, below_except
 from dice_envs.game import Facts, Game, check_choice, check_list, check_range, is_list, shown
 from dice_envs.kernel import kernel
 from dice_envs.state import OVER, clear_rewards, end_game, start_game, state_dtype
-from dice_envs.view import Block, Picture, Row, offsets, seat_name
+from dice_envs.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_name
 
 MAX_HAND = 5
 NUM_FACES = 6
@@ -326,35 +326,53 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     rows, notes = [], []
     for seat in range(2):
-        turn = " <- to choose" if seat == state["seat"] else ""
-        for i in range(state["left"]):
-            faces = tuple(int(face) for face in FACES[state["hands"][seat, i]])
-            rows.append(Row(f"{seat_name(seat, viewer)}, die {i}: {CODES[state['hands'][seat, i]]}{turn}", faces))
+        chosen = NONE
+        if over:
+            chosen = int(state["choices"][seat])
+        elif seat == 0 and viewer != 1:
+            chosen = int(state["committed"])
+        dice = [FACES[die].tolist() for die in state["hands"][seat, : state["left"]]]
+        strips = [
+            Group(str(i), tuple(die), strip=True, tone=Tone.BRIGHT if i == chosen else Tone.PLAIN) for i, die in enumerate(dice)
+        ]
+        said = "chosen" if not over and seat == 0 and state["committed"] != NONE else ""
+        mark = "to choose" if seat == state["seat"] else ""
+        rows.append(Row(seat_name(seat, viewer), detail=said, mark=mark, groups=tuple(strips)))
     if state["shown_left"]:
-        rolls = []
-        for seat in range(2):
-            code = CODES[state["shown_hands"][seat, state["choices"][seat]]]
-            rolls.append(f"{seat_name(seat, viewer)} rolled {state['results'][seat]} with {code}")
-        verdict = "a tie" if state["results"][0] == state["results"][1] else ""
-        if not verdict:
-            winner = 0 if state["results"][0] > state["results"][1] else 1
-            verdict = "you win" if winner == viewer else f"player {winner} wins"
+        faces = [int(face) for face in state["results"]]
+        thrown = [int(state["shown_hands"][seat, state["choices"][seat]]) for seat in range(2)]
+        rolls = [
+            f"{seat_name(seat, viewer)} rolled {face} with {CODES[die]}"
+            for seat, face, die in zip(range(2), faces, thrown, strict=True)
+        ]
+        verdict = "a tie"
+        if faces[0] != faces[1]:
+            winner = seat_name(0 if faces[0] > faces[1] else 1, viewer)
+            verdict = f"{winner} {'win' if winner == 'you' else 'wins'}"
+        groups = tuple(_roll_shown(f"{seat_name(seat, viewer)}:", thrown[seat], faces[seat], max(faces)) for seat in range(2))
+        rows.append(Row("the last roll", detail=verdict, groups=groups))
         notes.append(f"{'; '.join(rolls)}: {verdict}")
         if verdict == "a tie" and state["shown_left"] == 1:
             notes.append("a scratch: no dice are left" + ("" if over else "; both draw again"))
     if over:
         notes.append("the game is over")
-    elif state["committed"] != NONE and viewer != 1:
-        notes.append("player 0 has chosen")
     return Picture("FateStones", tuple(rows), tuple(notes))
+
+
+def _roll_shown(label: str, die: int, face: int, best: int) -> Group:
+    """All faces of a die, with the one that it shows made bright; a die that has lost is faded."""
+    faces = FACES[die].tolist()
+    dice: list[int | Die] = list(faces)
+    dice[faces.index(face)] = Die(face, Tone.BRIGHT)
+    return Group(label, tuple(dice), strip=True, tone=Tone.FADED if face < best else Tone.PLAIN)
 
 
 def _full_picture(options: Options) -> Picture:
     state = np.zeros((), STATE)
     state["left"] = options.hand_size
     state["shown_left"] = 1
-    state["results"] = 1  # a tie with the last dice takes two notes
-    state["committed"] = 0
+    state["results"] = 1  # a tie with the last dice that ends the game takes three notes
+    state["seat"] = OVER
     return _picture(options, state, None)
 
 

@@ -589,7 +589,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     rows = []
     for seat in range(options.num_players):
         whose = seat_name(seat, viewer)
-        if state["out"][seat] and not over:
+        if not state["in_round"][seat]:
             rows.append(Row(whose, detail="out", faded=True))
             continue
         dice: tuple[int | Die | None, ...] = faces_of(state["counts"][seat])

@@ -37,7 +37,7 @@ from dice_envs.dice import below
 from dice_envs.game import Facts, Game, check_choice, check_faces, check_list, check_range, is_list, shown
 from dice_envs.kernel import kernel
 from dice_envs.state import OVER, clear_rewards, end_game, start_game, state_dtype
-from dice_envs.view import Block, Picture, Row, offsets
+from dice_envs.view import Block, Die, Group, Picture, Row, Tone, offsets
 
 MAX_DICE = 24  # of one pool
 MAX_SIDES = 100
@@ -407,28 +407,66 @@ def _describe_action(options: Options, action: int) -> str:
 
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
-    rows = []
-    for seat, pool in enumerate(options.pools):
-        seen = over or viewer is None or viewer == seat or options.open_hands
-        held = [die for die in range(len(pool)) if state["status"][seat, die] == HELD]
-        hand = tuple(int(state["faces"][seat, die]) if seen else None for die in held)
-        whose = f"you ({_SIDES[seat]})" if seat == viewer else _SIDES[seat]
-        kinds = f" holds {' '.join(f'd{pool[die]}' for die in held)}" if held else ""
-        dropped = [str(state["faces"][seat, die]) for die in range(len(pool)) if state["status"][seat, die] == DROPPED]
-        aside = f"; dropped {' '.join(dropped)}" if dropped else ""
-        turn = " <- to choose" if seat == state["seat"] else ""
-        rows.append(Row(f"{whose}{kinds}{aside}{turn}", hand))
-    done = range(state["column"])
-    for seat in range(2):
-        if done:
-            faces = tuple(int(state["faces"][seat, state["shown"][seat, column]]) for column in done)
-            rows.append(Row(f"{_SIDES[seat]} has shown", faces))
+    hands = [_hand_row(options, state, seat, viewer) for seat in range(2)]
+    columns = [_columns_row(options, state, seat, viewer) for seat in range(2)] if state["column"] else []
     notes = [f"the score is {int(state['score']):+d} for A" if state["score"] else "the score is even"]
     if state["rolls"] > 1:
         notes.append(f"roll {state['rolls']}: tied dice rolled again")
     if over:
-        notes.append("the game is over")
-    return Picture("Score dice", tuple(rows), tuple(notes))
+        winner = _whose(int(state["score"] < 0), viewer) if state["score"] else "nobody"
+        notes.append(f"the game is over: {winner} {'win' if winner.startswith('you') else 'wins'}")
+    rows = (hands[0], *columns, hands[1])
+    return Picture("Score dice", tuple(row for row in rows if row.dice or row.groups), tuple(notes))
+
+
+def _whose(seat: int, viewer: int | None) -> str:
+    return f"you ({_SIDES[seat]})" if seat == viewer else _SIDES[seat]
+
+
+def _has_numbers(options: Options) -> bool:
+    """Whether numbers stand for pips: where any die has more faces than can be drawn as pips, all have them."""
+    return max(map(max, options.pools)) > 8
+
+
+def _hand_row(options: Options, state: Any, seat: int, viewer: int | None) -> Row:
+    """What a seat holds, as the viewer sees it, and what it has dropped."""
+    pool, faces = options.pools[seat], state["faces"][seat]
+    seen = state["seat"] == OVER or viewer in (None, seat) or options.open_hands
+    held = [die for die in range(len(pool)) if state["status"][seat, die] == HELD]
+    picked = int(state["pick"]) if seat == 0 and viewer != 1 else NO_PICK
+    mixed = len(set(pool)) > 1
+    dice = tuple(
+        Die(
+            int(faces[die]) if seen else None,
+            Tone.BRIGHT if die == picked else Tone.PLAIN,
+            f"{die + 1}: d{pool[die]}" if mixed else f"{die + 1}",
+            _has_numbers(options),
+        )
+        for die in held
+    )
+    aside = [int(faces[die]) for die in range(len(pool)) if state["status"][seat, die] == DROPPED]
+    dropped = tuple(Die(face, Tone.FADED, number=_has_numbers(options)) for face in aside)
+    sizes = [pool[die] for die in held]
+    counts = " ".join(f"{count if (count := sizes.count(size)) > 1 else ''}d{size}" for size in dict.fromkeys(sizes))
+    return Row(
+        _whose(seat, viewer),
+        dice,
+        detail=f"{'hold' if seat == viewer else 'holds'} {counts}" if held else "",
+        mark="to choose" if seat == state["seat"] else "",
+        groups=(Group("dropped:", dropped),) if dropped else (),
+    )
+
+
+def _columns_row(options: Options, state: Any, seat: int, viewer: int | None) -> Row:
+    """What a seat has shown in each column of this roll; the dice that score are bright."""
+    params = _params(options)
+    dice = []
+    for column in range(state["column"]):
+        face_a, face_b = (int(state["faces"][side, state["shown"][side, column]]) for side in range(2))
+        points = pair_points(params, face_a, face_b) * (1 if seat == 0 else -1)
+        tone = Tone.BRIGHT if points > 0 else Tone.FADED if points < 0 else Tone.PLAIN
+        dice.append(Die(face_b if seat else face_a, tone, number=_has_numbers(options)))
+    return Row(f"{_whose(seat, viewer)} {'show' if seat == viewer else 'shows'}", tuple(dice), facing=seat == 0)
 
 
 def _full_picture(options: Options) -> Picture:

@@ -46,7 +46,7 @@ from dice_envs.dice import below, faces_of, roll, roll_counts, uniform
 from dice_envs.game import Facts, Game, check_choice, check_list, check_range, shown
 from dice_envs.kernel import kernel
 from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.view import Block, Picture, Row, offsets, seat_labels, seat_name
+from dice_envs.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
 
 FACES = 6
 EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players
@@ -482,34 +482,56 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     rows = []
     for seat in range(options.num_players):
         who = f"treatment {seat}" if physician else seat_name(seat, viewer, "maester")
-        caption = f"{who}: saved {state['saved'][seat]} of {state['treated'][seat]}"
+        saved, treated = int(state["saved"][seat]), int(state["treated"][seat])
+        said = f"saved {saved} of {treated}"
         if viewer is None or options.competitive:
-            caption += f", efficacy {state['efficacy'][seat]}"
-        dice: tuple[int, ...] = ()
-        if state["argued"][seat]:
-            dice = faces_of(state["dice"][seat])
-            kept = f"kept {state['strength'][seat]}" if state["strength"][seat] != SILENT else "beaten"
-            caption += f", {kept}"
-        rows.append(Row(caption + (" <- to speak" if not physician and seat == state["seat"] else ""), dice))
+            said += f", efficacy {state['efficacy'][seat]}"
+        mark = "to speak" if not physician and seat == state["seat"] else ""
+        outcomes = (True,) * saved + (False,) * (treated - saved)
+        argument = (_argument_shown(state, seat),) if state["argued"][seat] else ()
+        rows.append(Row(who, detail=said, mark=mark, outcomes=outcomes, groups=argument))
     notes = []
     if state["last_seat"] != NOBODY:
         last = int(state["last_seat"])
         fate = "recovered" if state["last_recovered"] else "died"
         by = f"treatment {last}" if physician else f"maester {last} won with a {state['last_strength']}"
         notes.append(f"patient {state['patients']}: {by}, {fate}")
-    saved = int(state["saved"].sum())
     if options.competitive:
         notes.append(f"patients so far: {state['patients']}; the first to save {options.to_win} wins")
     else:
-        left = options.patients - int(state["patients"])
-        notes.append(f"saved {saved}, patients left: {left}; the team wins with {options.to_win}")
+        saved = int(state["saved"].sum())
+        told = f"saved {saved}, {options.to_win} to win"
+        rows.append(Row("the team", detail=told, bar=Bar(saved, options.to_win, options.patients)))
+        notes.append(f"patients left: {options.patients - int(state['patients'])}")
     if over:
-        notes.append("the game is over")
+        notes.append(f"the game is over: {_outcome(options, state, viewer)}")
     return Picture("The Shakes", tuple(rows), tuple(notes))
 
 
+def _outcome(options: Options, state: Any, viewer: int | None) -> str:
+    """Who has won."""
+    if not options.competitive:
+        return f"the team {'wins' if state['saved'].sum() >= options.to_win else 'loses'}"
+    best = int(state["saved"].argmax())
+    winner = seat_name(best, viewer, "maester") if state["saved"][best] >= options.to_win else "nobody"
+    return f"{winner} {'win' if winner == 'you' else 'wins'}"
+
+
+def _argument_shown(state: Any, seat: int) -> Group:
+    """The dice a maester has thrown: those taken away, the one kept, the others."""
+    kept = int(state["strength"][seat])
+    taken = int(state["saved"][seat])
+    if state["seat"] == OVER and state["last_seat"] == seat:
+        taken -= int(state["last_recovered"])  # that patient was saved after the argument
+    dice = [
+        Die(face, Tone.FADED if kept == SILENT or i < taken else Tone.BRIGHT if i == taken else Tone.PLAIN)
+        for i, face in enumerate(faces_of(state["dice"][seat]))
+    ]
+    return Group("beaten" if kept == SILENT else f"kept {kept}", tuple(dice))
+
+
 def _full_picture(options: Options) -> Picture:
-    """One maester throws a die more than there are patients, the others one die each.
+    """One maester has had all patients and one more, and throws a die for each; the others one.
 
     A maester throws one die more than it has had patients, so in lines of k dice no other way to share out p patients takes
     more lines: these are p // k and one for each maester.
@@ -517,7 +539,8 @@ def _full_picture(options: Options) -> Picture:
     state = np.zeros((), STATE)
     state["seat"] = OVER
     state["patients"] = options.patients
-    state["saved"] = state["treated"] = options.patients
+    state["saved"] = state["treated"] = 1
+    state["saved"][0] = state["treated"][0] = options.patients + 1
     state["efficacy"] = FACES - 1
     if options.mode == "maesters":
         state["argued"][: options.num_players] = 1

@@ -41,7 +41,7 @@ from dice_envs.dice import below, counts_of, faces_of, roll_counts
 from dice_envs.game import Facts, Game, check_choice, check_faces, check_range, shown
 from dice_envs.kernel import kernel
 from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.view import Block, Picture, Row, offsets, seat_labels, seat_name
+from dice_envs.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
 
 MAX_DICE = 8
 MAX_FACES = 8
@@ -372,25 +372,25 @@ def _describe_action(options: Options, action: int) -> str:
     return "throw the lowest again" if action == 1 else f"throw the {action} lowest again"
 
 
-def _last_turn(options: Options, score: int, given: int) -> str:
-    if score == NO_SCORE:
-        return ""
-    given_text = f", gave {given}" if given else ""
-    return f", last score {score}{given_text}"
-
-
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     table = options.num_players > 1
     rows = []
     for seat in range(options.num_players if table else 0):
-        last = _last_turn(options, int(state["scores"][seat]), int(state["given"][seat]))
-        turn = " <- to move" if seat == state["seat"] else ""
-        rows.append(Row(f"{seat_name(seat, viewer)}: {int(state['points'][seat])} points{last}{turn}"))
+        groups = [Group(f"{int(state['points'][seat])} points", tone=Tone.BRIGHT)]
+        if state["scores"][seat] != NO_SCORE:
+            groups.append(Group(f"last score {int(state['scores'][seat])}"))
+        if state["given"][seat]:
+            groups.append(Group(f"gave {int(state['given'][seat])}"))
+        mark = "to move" if seat == state["seat"] else ""
+        rows.append(Row(seat_name(seat, viewer), mark=mark, groups=tuple(groups)))
     if not over:
         rows.append(Row("on the table", faces_of(state["counts"])))
-    if state["score"]:
-        rows.append(Row(f"aside: {int(state['score'])}", faces_of(state["aside"])))
+    score = int(state["score"])
+    if score or not over:
+        aside = tuple(Die(face, Tone.BRIGHT) for face in faces_of(state["aside"]))
+        most = max(options.target, options.num_dice * options.num_faces)
+        rows.append(Row("aside", aside, detail=f"{score} of {options.target}", bar=Bar(score, options.target, most)))
     if over:
         rewards = ", ".join(f"{reward:+g}" for reward in state["rewards"][: options.num_players])
         notes = ["the game is over", f"rewards: {rewards}" if table else f"goal {options.goal}: {rewards}"]
