@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dice_envs import drawing
-from dice_envs.drawing import MAX_PIPS, PIPS
+from dice_envs.drawing import PIPS
 
 __all__ = ["CSS", "die", "icon"]
 
@@ -12,7 +12,8 @@ _DARK = {
     drawing.PANEL: "#1d2530",
     drawing.EDGE: "#3a4655",
     drawing.SOFT: "#a3afbf",
-    drawing.FAINT: "#5f6b7a",
+    drawing.FAINT: "#76818f",
+    drawing.FAINT_EDGE: "#4b5664",
     drawing.ACCENT: "#6ea3f2",
     drawing.ACCENT_PANEL: "#1c2b42",
 }
@@ -20,8 +21,8 @@ _DARK_PAPER, _DARK_PAGE, _DARK_INK = "#161c25", "#0f141b", "#e6ebf2"
 
 
 def die(face: int) -> str:
-    """A small die as an `<svg>` element, in the colour of the text around it; beyond eight pips a number."""
-    if not 1 <= face <= MAX_PIPS:
+    """A small die as an `<svg>` element, in the colour of the text around it; a face without pips is a number."""
+    if face not in PIPS:
         return f"<span>{face}</span>"
     pips = "".join(
         f'<circle cx="{6 + 4 * (i % 3)}" cy="{6 + 4 * (i // 3)}" r="1.5"/>' for i, pip in enumerate(PIPS[face]) if pip == "1"
