@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import sys
 from math import comb
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -15,12 +14,9 @@ from dice_envs.agent_kernel import AgentKernel
 from dice_envs.dice import below, uniform
 from dice_envs.exact.liars_dice_solution import (
     LEAST_PRECISION,
-    ActionValues,
-    Progress,
     Solution,
     check_two_players,
-    solve,
-    throttled,
+    solution_of,
 )
 from dice_envs.game import Variant, check_choice, check_range
 from dice_envs.games.liars_dice import (
@@ -388,24 +384,6 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
 
 # --- optimal play ------------------------------------------------------------------------------------------------------
 
-_SAY_EVERY = 5.0  # seconds between two lines of progress
-
-
-@functools.lru_cache(maxsize=4)
-def _solution(variant: Variant, precision: float) -> Solution:
-    """The solution that is kept, or solved first with lines of progress on standard error."""
-
-    def say(progress: Progress) -> None:
-        own, others = progress.dice
-        print(
-            f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {progress.width:.1e} "
-            f"at most, {progress.rounds_left} rounds left",
-            file=sys.stderr,
-            flush=True,
-        )
-
-    return solve(variant, precision, resume=True, done=throttled(say, _SAY_EVERY))
-
 
 @dataclasses.dataclass(frozen=True)
 class Nash(OfOneGame):
@@ -437,11 +415,7 @@ class Nash(OfOneGame):
             ValueError: the variant has no value, or is too large to be solved.
         """
         self.check_variant(variant)
-        return _solution(variant, self.precision)
-
-    def action_values(self, variant: Variant, state: Any) -> ActionValues:
-        """What each action at a state wins against optimal play, and how likely optimal play takes it."""
-        return self.solution(variant).action_values(state)
+        return solution_of(variant, self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""

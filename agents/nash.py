@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dice_envs.agent import Turn
-from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, ActionValues
+from dice_envs.exact.liars_dice_solution import LEAST_PRECISION
 from dice_envs.game import Variant, check_range
 
 from . import fatestones, liars_dice
@@ -44,17 +44,6 @@ class Nash:
     def _player(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash:
         check_game(self, variant)
         return fatestones.Nash() if variant.game.name == "fatestones" else liars_dice.Nash(self.precision)
-
-    def action_values(self, variant: Variant, state: Any) -> ActionValues:
-        """What each action at a state of Liar's Dice wins against optimal play, and how likely optimal play takes it.
-
-        Raises:
-            ValueError: another game, or a variant that is not solved.
-        """
-        player = self._player(variant)
-        if not isinstance(player, liars_dice.Nash):
-            raise ValueError(f"what an action wins is known in liars_dice only, not in {variant.game.name}")
-        return player.action_values(variant, state)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""

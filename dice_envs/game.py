@@ -186,6 +186,9 @@ class Game:
     reset_options: tuple[str, ...] = ()  # names that `reset(options=...)` of every environment takes
     arrange: Arrange | None = None  # deals the position that they describe
     gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
+    # (options, state, action) → why an action that is not legal now is not, in one line; "" if there is nothing to say.
+    # It tells nothing that the seat to move may not know.
+    explain_illegal: Callable[[Any, Any, int], str] | None = None
     # Optional; used by search:
     retract: Retract | None = None
     expect: Expect | None = None
@@ -241,6 +244,12 @@ class Variant:
     def describe_action(self, action: int) -> str:
         """The action in words."""
         return self.game.describe_action(self.options, action)
+
+    def explain_illegal(self, state: Any, action: int) -> str:
+        """Why the rules do not allow the seat to move an action that exists but is not legal now; "" where the game does
+        not say."""
+        explain = self.game.explain_illegal
+        return explain(self.options, state, action) if explain else ""
 
     def picture(self, state: Any, viewer: int | None = None) -> Picture:
         """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it."""

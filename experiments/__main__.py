@@ -62,7 +62,7 @@ from experiments.output import (
     write_json,
     write_text,
 )
-from experiments.play import play_game
+from experiments.play import load_game, play_game
 from experiments.policies import add_policy, list_policies
 from experiments.presets import presets_of
 from experiments.recipes import compare, recipes_of
@@ -228,24 +228,43 @@ def arena(
 @app.command()
 @guarded
 def play(
-    game: GameArgument,
+    game: Annotated[str | None, typer.Argument(help="The game, say liars_dice; `games` lists them.")] = None,
     agents: Annotated[
         list[str] | None,
         typer.Argument(help="Opponents in seat order after you, one for all seats, or none for random play."),
     ] = None,
     option: OptionOption = None,
     seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
-    people: Annotated[int, typer.Option(help="How many people play at this terminal; agents take the other seats.")] = 1,
+    people: Annotated[int | None, typer.Option(help="How many people play at this terminal, 1 if left out.")] = None,
     seed: SeedOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Nobody plays: step agents against each other.")] = False,
+    load: Annotated[Path | None, typer.Option(help="Go on with a game that `save FILE` has written.")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="With --load: step through the game, move by move.")] = False,
+    review: Annotated[bool, typer.Option("--review", help="Show at the end what each of your moves has cost.")] = False,
 ) -> None:
-    """Play at the terminal against any agents, with the dice shown as pictures.
+    """Play at the terminal against any agents, with the dice shown as pictures. `help` there says what can be typed: rules,
+    hint, odds, undo, history, save.
 
     If the game has one seat, the agents play the same deal after you. Options that you leave out are those of a trained
     policy, if one takes part.
 
     Example: play liars_dice numbers:bluff=0.25 -o num_dice=3
     """
-    play_game(game, agents or [], option or [], seat, people, seed_or_fresh(seed))
+    if load is not None:
+        given = {"--option": option, "--seat": seat, "--people": people, "--seed": seed, "--watch": watch or None}
+        given["opponents"] = agents or None
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name} cannot be given with --load: a saved game has its own")
+        load_game(load, game, replay, review)
+        return
+    if game is None:
+        raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")
+    if replay:
+        raise ValueError("--replay steps through a saved game: name it with --load FILE")
+    if watch and people is not None:
+        raise ValueError("--people cannot be given with --watch, where nobody plays")
+    play_game(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch, review)
 
 
 @app.command()

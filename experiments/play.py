@@ -1,30 +1,50 @@
-"""A person, or several, against agents in the terminal."""
+"""A person, or several, against agents in the terminal; agents that are watched; saved games, played on or stepped through."""
 
 from __future__ import annotations
 
+import difflib
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 from rich.text import Text
 
-from agents.nash import Nash
-from dice_envs import Agent, Uniform, Variant
-from dice_envs.agent import ask, fresh_memory
-from dice_envs.batch import Batch
-from dice_envs.dice import new_streams
-from dice_envs.game import OVER, check_range, shown
+from dice_envs import Variant
+from dice_envs.agent import Agent
+from dice_envs.game import check_range, load, shown
 from dice_envs.render import ansi
+from dice_envs.view import seat_name
+from experiments.advice import Advice, give_hint, give_odds, review
 from experiments.discovery import cast
 from experiments.options import game_options
-from experiments.output import console, print_mode
+from experiments.output import console, print_mode, progress
+from experiments.rules import rules_text
+from experiments.sitting import PERSON, Entry, Sitting
 
-__all__ = ["choose", "hint", "play_game"]
+__all__ = ["choose", "explain_mistake", "load_game", "number_choices", "play_game"]
 
 MOST_LISTED = 12  # legal actions that are listed one by one
-MOST_HINTS = 6  # actions of which a hint says what they are worth
+MOST_ADVISED = 8  # actions of which a hint or the odds tell
+WIDTH = 100  # characters of a line
+COMMANDS = {
+    "help": "this",
+    "rules": "the rules of the game",
+    "hint": "what each choice is worth, with optimal play afterwards where that is known; ? is short for it",
+    "odds": "the chances of each choice",
+    "undo": "take back your last move and all that followed",
+    "history": "the moves so far, as far as you may know them",
+    "save FILE": "write the game into a file, with which `play --load FILE` goes on",
+    "quit": "stop; q is short for it",
+}
+AFTER = "review, history, undo, save FILE; Enter leaves"
+LOOKING = "Enter: next move, b: back, a number: to that move, e: to the end, history, save FILE, q: leave"
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def _plain(words: str) -> str:
@@ -32,8 +52,38 @@ def _plain(words: str) -> str:
     return " ".join(re.findall(r"[a-wyz]+|\d+", words.lower()))
 
 
+def _is_number(words: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,9}", words) is not None
+
+
+@functools.lru_cache(maxsize=8)
+def _own_numbers(variant: Variant) -> dict[int, int] | None:
+    """Number → action for all actions of the variant, if their words have numbers that can be taken; else None."""
+    found = [list(map(int, re.findall(r"\d+", variant.describe_action(action)))) for action in range(variant.facts.num_actions)]
+    firsts = [numbers[0] for numbers in found if numbers]
+    if len(set(firsts)) == len(found):
+        return {first: action for action, first in enumerate(firsts)}
+    if firsts and all(not numbers or numbers == [action] for action, numbers in enumerate(found)):
+        return {action: action for action in range(len(found))}
+    return None
+
+
+def number_choices(variant: Variant, legal: Sequence[int]) -> dict[int, int]:
+    """The number by which each legal action can be chosen: number → action.
+
+    Numbers never say something else than the words do: where the words of each action begin with another number, those are
+    taken ("die 2"); where the numbers in the words are the actions' own, these ("throw the 2 lowest again"). Otherwise
+    what is legal is counted from 1.
+    """
+    own = _own_numbers(variant)
+    if own is None:
+        return dict(enumerate(legal, 1))
+    return {number: action for number, action in own.items() if action in legal}
+
+
 def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
-    """The legal action that a person means: its words, the first letters of them, or `#` and its number."""
+    """The legal action that a person means: its words or its number in the list, the first letters of its words, or `#` and the
+    action as environments number it."""
     said = words.strip()
     if re.fullmatch(r"#\s*\d{1,9}", said):
         number = int(said.lstrip("# "))
@@ -43,59 +93,294 @@ def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
         return None
     meanings = {action: _plain(variant.describe_action(action)) for action in legal}
     exact = [action for action, meaning in meanings.items() if meaning == wanted]
+    if len(exact) == 1:
+        return exact[0]
+    if _is_number(said):
+        return number_choices(variant, legal).get(int(said))
     starts = [action for action, meaning in meanings.items() if meaning.startswith(wanted)]
-    found = exact or starts
-    return found[0] if len(found) == 1 else None
+    return starts[0] if len(starts) == 1 else None
 
 
-def _has_hints(variant: Variant) -> bool:
-    try:
-        Nash().check_variant(variant)
-    except ValueError:
-        return False
-    return variant.game.name == "liars_dice"
+def explain_mistake(variant: Variant, state: Any, legal: Sequence[int], words: str) -> str:
+    """Why words that `choose` does not understand are no move now, in one line."""
+    said = words.strip()
+    wanted = _plain(said)
+    everything = range(variant.facts.num_actions)
+    meanings = {action: _plain(variant.describe_action(action)) for action in everything}
+    meant = [action for action in everything if meanings[action] == wanted]
+    if _is_number(said) and not meant:
+        own = (_own_numbers(variant) or {}).get(int(said))
+        meant = [] if own is None else [own]
+    if not meant and wanted and not _is_number(said):
+        meant = [action for action in everything if meanings[action].startswith(wanted)]
+    if len(meant) == 1 and meant[0] not in legal:
+        why = variant.explain_illegal(state, meant[0])
+        return why or f"{variant.describe_action(meant[0])} is not legal now"
+    several = [variant.describe_action(action) for action in meant if action in legal]
+    if len(several) > 1:
+        return f"{shown(said)} could be {', '.join(several[:3])}{' …' if len(several) > 3 else ''}"
+    if _is_number(said):
+        return f"{said} is the number of no choice"
+    known = {variant.describe_action(action).lower() for action in legal} | {name.split()[0] for name in COMMANDS}
+    near = difflib.get_close_matches(said.lower(), sorted(known), n=2, cutoff=0.6)
+    if near:
+        return f"{shown(said)} is no move; did you mean {' or '.join(near)}?"
+    return f"{shown(said)} is no move; help says what can be typed"
 
 
-def hint(variant: Variant, state: Any) -> str:
-    """What each legal action of the seat to move wins against optimal play, the best first, in lines.
-
-    Raises:
-        ValueError: optimal play of the variant is not known, or it is too large to be solved.
-    """
-    values = Nash().action_values(variant, state)
-    legal = np.flatnonzero(~np.isnan(values.wins))
-    best = legal[np.argsort(-values.wins[legal], kind="stable")][:MOST_HINTS]
-    lines = [
-        f"  {variant.describe_action(int(action)):>8}  wins {100 * values.wins[action]:5.1f} %, "
-        f"optimal play does it {100 * values.mix[action]:5.1f} % of the time"
-        for action in best
-    ]
-    if not values.reached:
-        lines.append("  (optimal play would not have bid this way, so nothing is known of its dice)")
-    return "\n".join(["against optimal play:", *lines])
-
-
-def _ask_person(variant: Variant, legal: list[int], state: Any) -> int:
-    listed = [variant.describe_action(action) for action in legal]
-    if len(listed) > MOST_LISTED:
+def _listed(variant: Variant, legal: Sequence[int]) -> str:
+    """The legal actions with their numbers, in lines; the middle of many is left out."""
+    items = [f"{number}: {variant.describe_action(action)}" for number, action in number_choices(variant, legal).items()]
+    if len(items) > MOST_LISTED:
         half = MOST_LISTED // 2
-        listed = [*listed[:half], "…", *listed[-half:]]
-    while True:
-        typer.echo(f"you can play: {', '.join(listed)}   ({'? gives a hint, ' if _has_hints(variant) else ''}q quits)")
-        words = typer.prompt("your move", prompt_suffix="> ")
-        if words.strip().lower() in ("q", "quit", "exit"):
-            raise KeyboardInterrupt
-        if words.strip() == "?" and _has_hints(variant):
-            typer.echo(hint(variant, state))
-            continue
-        action = choose(variant, legal, words)
-        if action is not None:
-            return action
-        typer.echo(f"{shown(words)} is not one of them; type as much of one as tells it from the others")
+        items = [*items[:half], "…", *items[-half:]]
+    lines = [""]
+    for item in items:
+        if lines[-1] and len(lines[-1]) + 3 + len(item) > WIDTH:
+            lines.append("")
+        lines[-1] += ("   " if lines[-1] else "") + item
+    return "\n".join(lines)
+
+
+def _help(variant: Variant) -> str:
+    example = variant.describe_action(0)
+    lines = [
+        f"A move is its number in the list, its words ({example}), or as many of their first letters as tell it from others."
+    ]
+    if len(re.findall(r"\d+", example)) > 1 and _own_numbers(variant) is None:
+        lines.append(
+            "Signs may be left out, but a number alone is always that of a choice: 3 5 is 3 x 5, and 35 the 35th choice."
+        )
+    return "\n".join([*lines, "Or type:", *(f"  {name:10} {what}" for name, what in COMMANDS.items())])
+
+
+def _told(advice: Advice) -> str:
+    rows = advice.rows[:MOST_ADVISED]
+    words, texts = (max(len(getattr(row, name)) for row in rows) for name in ("words", "text"))
+    lines = [f"{advice.title}:"]
+    for row in rows:
+        share = "" if row.share is None else f"   optimal play does it {100 * row.share:5.1f} % of the time"
+        lines.append(f"  {row.words:{words}}  {row.text:>{texts}}{share}")
+    if len(advice.rows) > len(rows):
+        lines.append(f"  … and {len(advice.rows) - len(rows)} more that are worth no more")
+    return "\n".join([*lines, f"({advice.note})"])
+
+
+def _entry(entry: Entry, viewer: int | None) -> str:
+    said = f"{seat_name(entry.seat, viewer)}: {entry.words}"
+    return "\n".join([said, *(f"  {note}" for note in entry.notes)])
+
+
+# --- a game -----------------------------------------------------------------------------------------------------------
+
+
+class _Terminal:
+    """A sitting at one terminal."""
+
+    def __init__(self, sitting: Sitting) -> None:
+        self.sitting = sitting
+        self._told: dict[int | None, int] = {}  # moves that each viewer has been told of
+        self._looking: int | None = None  # the person who sees the screen
+
+    @property
+    def _reader(self) -> int | None:
+        """Whose view is shown as it comes: the only person's, or everything where nobody plays."""
+        return self.sitting.people[0] if len(self.sitting.people) == 1 else None
+
+    def play_on(self) -> None:
+        """Play to the end."""
+        sitting = self.sitting
+        while not sitting.over:
+            if sitting.mover in sitting.people:
+                self._let_person_move(sitting.mover)
+            else:
+                sitting.step()
+            if len(sitting.people) <= 1:
+                self._tell(self._reader)
+
+    def show_end(self) -> None:
+        """The last moves, all that was hidden, and what everybody has earned."""
+        sitting = self.sitting
+        self._tell(self._reader)
+        typer.echo(ansi(sitting.picture()))
+        for seat in sitting.people or range(len(sitting.seats)):
+            who = "you" if [seat] == list(sitting.people) else f"player {seat}"
+            typer.echo(f"{who}: {sitting.returns[seat]:+g}")
+
+    def after(self) -> bool:
+        """What a person wants when the game is over. Returns whether to play on, after an undo."""
+        typer.echo(f"the game is over: {AFTER}")
+        while True:
+            try:
+                words = str(typer.prompt("", prompt_suffix="> ", default="", show_default=False)).strip()
+            except typer.Abort:  # nothing more to read
+                return False
+            if words.lower() == "review":
+                self.show_review()
+            elif words.lower() == "undo":
+                self._undo(self._reader)
+                return True
+            elif not self._command(words, None):
+                near = difflib.get_close_matches(
+                    words.lower(), ["review", "undo", "history", "save", "rules"], n=1, cutoff=0.75
+                )
+                if not near:
+                    return False
+                typer.echo(f"did you mean {near[0]}?")
+
+    def show_review(self) -> None:
+        """What each move of a person has cost."""
+        sitting = self.sitting
+        with progress("reviewing, moves", len(sitting)) as done:
+            found = review(sitting, agents=not sitting.people, done=lambda moves, of: done())
+        for move in found.moves:
+            typer.echo(f"{seat_name(move.seat, self._reader)}, {move.text}")
+        for seat, text in found.texts.items():
+            typer.echo(f"{seat_name(seat, self._reader)}: {text}")
+        if found.note:
+            typer.echo(f"({found.note})")
+
+    def _let_person_move(self, person: int) -> None:
+        sitting = self.sitting
+        if len(sitting.people) > 1 and self._looking != person:
+            typer.prompt(f"player {person}, press Enter when nobody else is looking", default="", show_default=False)
+            console.clear()
+        self._looking = person
+        self._tell(person)
+        typer.echo(ansi(sitting.picture(person)))
+        legal = sitting.legal()
+        choices = f"you can play   (help says what else can be typed, q quits)\n{_listed(sitting.variant, legal)}"
+        typer.echo(choices)
+        while True:
+            words = str(typer.prompt("your move", prompt_suffix="> ")).strip()
+            moves = {_plain(sitting.variant.describe_action(action)) for action in legal}
+            if _plain(words) not in moves:  # a move's own words are never a command
+                if words.lower() in ("q", "quit", "exit"):
+                    raise KeyboardInterrupt
+                if words.lower() == "undo":
+                    if self._undo(person):
+                        return
+                    continue
+                if self._command(words, person):
+                    typer.echo(choices)
+                    continue
+            action = choose(sitting.variant, legal, words)
+            if action is not None:
+                sitting.play(action)
+                return
+            typer.echo(explain_mistake(sitting.variant, sitting.state, legal, words))
+
+    def _command(self, words: str, person: int | None) -> bool:
+        """Do what the words ask for beside moves. Returns whether they are a command. `person` is to move, if anybody is."""
+        sitting = self.sitting
+        name, _, rest = words.partition(" ")
+        name = "hint" if words == "?" else name.lower()
+        if rest.strip() and name != "save":
+            return False
+        if name == "help":
+            typer.echo(_help(sitting.variant))
+        elif name == "rules":
+            typer.echo(rules_text(sitting.variant.game, WIDTH))
+        elif name == "history":
+            viewer = self._reader if person is None else person
+            for entry in sitting.history(viewer):
+                typer.echo(f"{entry.number:4}  {_entry(entry, viewer)}")
+        elif name == "save":
+            self._save(rest.strip())
+        elif name in ("hint", "odds") and person is not None:
+            give = give_hint if name == "hint" else give_odds
+            try:
+                typer.echo(_told(give(sitting.variant, sitting.state, len(sitting))))
+            except KeyboardInterrupt:  # solving may take longer than somebody wants to wait
+                typer.echo("stopped")
+        else:
+            return False
+        return True
+
+    def _save(self, name: str) -> None:
+        if not name:
+            typer.echo("save needs the name of a file: save FILE")
+            return
+        try:
+            self.sitting.save_to(Path(name))
+        except (OSError, ValueError) as problem:
+            typer.echo(f"not saved: {problem}")
+        else:
+            typer.echo(f"saved; `play --load {name}` goes on")
+
+    def _undo(self, person: int | None) -> bool:
+        try:
+            self.sitting.undo(person)
+        except ValueError as problem:
+            typer.echo(str(problem))
+            return False
+        self._told = {viewer: min(moves, len(self.sitting)) for viewer, moves in self._told.items()}
+        return True
+
+    def _tell(self, viewer: int | None) -> None:
+        """The moves that the viewer has not been told of, up to the first that it may not know yet."""
+        for entry in self.sitting.history(viewer)[self._told.get(viewer, 0) :]:
+            if entry.action is None:
+                return
+            typer.echo(_entry(entry, viewer))
+            self._told[viewer] = entry.number
+
+    def look(self) -> None:
+        """Step through the game, move by move; agents play on where it has not been played yet and nobody else sits there."""
+        sitting, at = self.sitting, 0
+        self._show(at)
+        typer.echo(LOOKING)
+        while True:
+            try:
+                words = str(typer.prompt(f"move {at}", prompt_suffix="> ", default="", show_default=False)).strip().lower()
+            except typer.Abort:  # nothing more to read
+                return
+            if words in ("q", "quit", "exit"):
+                return
+            if words == "b":
+                at = max(0, at - 1)
+            elif _is_number(words):
+                at = self._reach(int(words))
+            elif words == "e":
+                at = self._reach(sitting.variant.facts.max_steps)
+            elif words == "":
+                at = self._reach(at + 1)
+            elif words == "review" and sitting.over:
+                self.show_review()
+                continue
+            elif not self._command(words, None):
+                typer.echo(LOOKING)
+                continue
+            else:
+                continue
+            self._show(at)
+
+    def _reach(self, moves: int) -> int:
+        """Let agents play until so many moves are there, or as many as can be."""
+        while len(self.sitting) < moves and not self.sitting.over and not self.sitting.people:
+            self.sitting.step()
+        return min(moves, len(self.sitting))
+
+    def _show(self, at: int) -> None:
+        sitting = self.sitting
+        if at:
+            typer.echo(_entry(sitting.history()[at - 1], None))
+        position = sitting.position(at)
+        typer.echo(ansi(position.picture))
+        if at == len(sitting) and (sitting.over or sitting.people):
+            earned = ", ".join(f"player {seat}: {value:+g}" for seat, value in enumerate(position.returns))
+            typer.echo(earned if sitting.over else "the game was saved here; it is not over")
 
 
 def play_game(
-    game: str, opponents: Sequence[str], options: Sequence[str], seat: int | None, people: int, seed: int
+    game: str,
+    opponents: Sequence[str],
+    options: Sequence[str],
+    seat: int | None,
+    people: int,
+    seed: int,
+    watch: bool = False,
+    reviewed: bool = False,
 ) -> np.ndarray:
     """Play one game at the terminal.
 
@@ -109,48 +394,118 @@ def play_game(
         seat: the first person's seat; None: chosen at random. The others sit next to it.
         people: how many people play here.
         seed: fixes the dice and the opponents.
+        watch: nobody plays; agents take all seats, from `seat` or seat 0 on, and are stepped through.
+        reviewed: show at the end what each move has cost.
 
     Returns:
         Each seat's return, (seats,) float64.
     """
     variant, agents, policy = cast(game, game_options(options), opponents)
     seats = variant.facts.num_seats
-    check_range("people", people, 1, seats)
+    if not watch:
+        check_range("people", people, 1, seats)
     if seat is not None:
         check_range("seat", seat, 0, seats - 1)
+    people = 0 if watch else people
     rng = np.random.default_rng(seed)
-    first = int(rng.integers(seats)) if seat is None else seat
+    first = (0 if watch else int(rng.integers(seats))) if seat is None else seat
     persons = [(first + i) % seats for i in range(people)]
     others = [(first + people + i) % seats for i in range(seats - people)]
-    alone = seats == 1
+    alone = seats == 1 and not watch
     if opponents and not alone and len(opponents) not in (min(1, len(others)), len(others)):
-        allowed = {0: "no opponent, since people take all seats", 1: "1 opponent"}
-        some = allowed.get(len(others), f"1 opponent, or {len(others)}, one for each other seat")
+        what = "agent" if watch else "opponent"
+        allowed = {0: "no opponent, since people take all seats", 1: f"1 {what}"}
+        some = allowed.get(len(others), f"1 {what}, or {len(others)}, one for each {'seat' if watch else 'other seat'}")
         raise ValueError(f"name {some}; not {len(opponents)}")
     console.print(Text.assemble((variant.game.title, "bold"), f", seed {seed}"))
     print_mode(variant, policy)
+    made = dict(zip(opponents, agents, strict=True))
+    specs = list(opponents) if len(opponents) == len(others) else [*(opponents or ["random"])][:1] * len(others)
+    seated = {**dict.fromkeys(persons, PERSON), **dict(zip(others, specs, strict=False))}
+    sitting = _sit(variant, seed, [seated[place] for place in range(seats)], made)
+    terminal = _Terminal(sitting)
+    if not alone:
+        _introduce(sitting)
+    if watch:
+        terminal.look()
+        return sitting.returns
+    _play(terminal, reviewed, lambda: None if alone or people > 1 else _tell_winner(sitting.returns, first))
+    returns = sitting.returns
     if alone:
-        returns = _play(variant, seed, persons, {})
-        _play_after(variant, seed, opponents, agents, returns[0])
-        return returns
-    if len(opponents) < len(others):
-        opponents, agents = [*(opponents or ["random"])] * len(others), [*(agents or [Uniform()])] * len(others)
-    for place, spec in zip(others, opponents):
-        console.print(f"player {place}: {spec}")
-    if people == 1:
-        console.print(f"player {first}: you")
-    returns = _play(variant, seed, persons, dict(zip(others, agents)))
-    if people == 1:
-        _tell_winner(returns, first)
+        _play_after(variant, seed, opponents, made, float(returns[0]))
     return returns
 
 
-def _play_after(variant: Variant, seed: int, specs: Sequence[str], agents: Sequence[Agent], earned: float) -> None:
+def load_game(path: Path, game: str | None, replay: bool, reviewed: bool = False) -> np.ndarray:
+    """Go on with a saved game, or if it is over or `replay` is asked for, step through it.
+
+    Args:
+        path: its file.
+        game: the name of the game that it should be; None: any.
+        replay: step through it, though it may not be over.
+        reviewed: show at the end what each move has cost.
+
+    Returns:
+        Each seat's return, (seats,) float64.
+
+    Raises:
+        ValueError: the file holds no saved game, or another one.
+        OSError: it cannot be read.
+    """
+    sitting = Sitting.load_from(path)
+    variant = sitting.variant
+    if game is not None and load(game).name != variant.game.name:
+        raise ValueError(f"{path} holds a game of {variant.game.name}, not {game}")
+    console.print(Text.assemble((variant.game.title, "bold"), f", seed {sitting.seed}, after {len(sitting)} moves"))
+    print_mode(variant, "")
+    _introduce(sitting)
+    terminal = _Terminal(sitting)
+    if replay or sitting.over or not sitting.people:
+        terminal.look()
+        if reviewed and sitting.over:
+            terminal.show_review()
+    else:
+        alone = sitting.people[0] if len(sitting.people) == 1 < len(sitting.seats) else None
+        _play(terminal, reviewed, lambda: None if alone is None else _tell_winner(sitting.returns, alone))
+    return sitting.returns
+
+
+def _sit(variant: Variant, seed: int, seats: Sequence[str], made: dict[str, Agent]) -> Sitting:
+    """A sitting with agents that have been made already; `random` need not have been."""
+    if all(who in made or who == PERSON for who in seats):
+        return Sitting(variant, seed, seats, lambda variant, spec: made[spec])
+    return Sitting(variant, seed, seats)
+
+
+def _introduce(sitting: Sitting) -> None:
+    for place, who in enumerate(sitting.seats):
+        if who != PERSON:
+            console.print(f"player {place}: {who}")
+        elif len(sitting.people) == 1:
+            console.print(f"player {place}: you")
+
+
+def _play(terminal: _Terminal, reviewed: bool, tell_winner: Any) -> None:
+    """Play to the end, and again from wherever a person goes back to."""
+    while True:
+        terminal.play_on()
+        terminal.show_end()
+        tell_winner()
+        if reviewed:
+            terminal.show_review()
+        if not terminal.after():
+            return
+
+
+def _play_after(variant: Variant, seed: int, specs: Sequence[str], made: dict[str, Agent], earned: float) -> None:
     """Let agents play the deal that a person has played alone."""
     totals = [earned]
-    for spec, agent in zip(specs, agents, strict=True):
+    for spec in specs:
         typer.echo(f"\n{spec} plays the same deal")
-        totals += _play(variant, seed, [], {0: agent}).tolist()
+        terminal = _Terminal(_sit(variant, seed, [spec], made))
+        terminal.play_on()
+        typer.echo(ansi(terminal.sitting.picture()))
+        totals += terminal.sitting.returns.tolist()
         typer.echo(f"{spec}: {totals[-1]:+g}")
     if len(totals) > 1:
         _tell_winner(np.array(totals), 0)
@@ -159,44 +514,3 @@ def _play_after(variant: Variant, seed: int, specs: Sequence[str], agents: Seque
 def _tell_winner(returns: np.ndarray, person: int) -> None:
     best = returns == returns.max()
     typer.echo("a tie" if best.all() else "you win" if best[person] else "you lose")
-
-
-def _play(variant: Variant, seed: int, persons: Sequence[int], players: Mapping[int, Agent]) -> np.ndarray:
-    """One game, in which people sit at the seats `persons` and agents at those of `players`. Returns (seats,) float64."""
-    seats, people = variant.facts.num_seats, len(persons)
-    batch = Batch(variant, 1, seed=seed)
-    streams = new_streams(seed + 1, 1)
-    memories = {place: fresh_memory(player, 1) for place, player in players.items()}
-    index = np.arange(1)
-    returns = np.zeros(seats)
-    looking = None
-    while True:
-        mover = int(batch.seats[0])
-        if mover == OVER:
-            break
-        legal = [int(action) for action in np.flatnonzero(batch.legal()[0])]
-        if mover in players:
-            action = int(ask(players[mover], variant, batch.states, index, streams, memories[mover])[0])
-        else:
-            if len(persons) > 1 and looking != mover and seats > 1:
-                typer.prompt(f"player {mover}, press Enter when nobody else is looking", default="", show_default=False)
-                console.clear()
-            looking = mover
-            typer.echo(ansi(variant.picture(batch.states[0], mover)))
-            action = _ask_person(variant, legal, batch.states[0])
-        # What a seat commits unseen stays unseen until all have committed.
-        secret = variant.facts.simultaneous and bool(persons) and mover != persons[-1]
-        who = "you" if [mover] == persons else f"player {mover}"
-        words = variant.describe_action(action)
-        typer.echo(f"{who}: {'(has chosen)' if secret else words}")
-        before = variant.picture(batch.states[0]).notes
-        batch.play(np.array([action]))
-        returns += batch.rewards[0]
-        for note in variant.picture(batch.states[0], persons[0] if persons else None).notes:
-            if note not in before and not note.endswith(words):  # what was just said need not be said again
-                typer.echo(f"  {note}")
-    typer.echo(ansi(variant.picture(batch.states[0])))  # with all that was hidden
-    for place in persons:
-        who = "you" if people == 1 else f"player {place}"
-        typer.echo(f"{who}: {returns[place]:+g}")
-    return returns

@@ -1,7 +1,8 @@
-"""Right answers: optimal play, equilibria and best responses, and `measure`, which compares any agent with them.
+"""Right answers: optimal play, equilibria and best responses; `measure`, which compares any agent with them; and
+`action_values`, which tells what each choice at a position is worth.
 
-A module here that is named after a game offers a function `measure` (see `GameMeasure`). The rest of it is the game's
-own: its solvers and detailed figures.
+A module here that is named after a game offers functions `measure` (see `GameMeasure`) and `action_values` (see
+`GameActionValues`). The rest of it is the game's own: its solvers and detailed figures.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import importlib.util
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,9 +30,20 @@ from dice_envs.agent import (
     name_of,
     resolve,
 )
-from dice_envs.game import Game, Variant, check_range, check_seed, single_seat
+from dice_envs.game import OVER, Game, Variant, check_range, check_seed, single_seat
 
-__all__ = ["Effort", "GameMeasure", "Measurement", "Measures", "asked", "measure"]
+__all__ = [
+    "ActionValues",
+    "Effort",
+    "GameActionValues",
+    "GameMeasure",
+    "Measurement",
+    "Measures",
+    "action_values",
+    "asked",
+    "measure",
+    "offered",
+]
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
@@ -323,9 +335,76 @@ def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant:
 
 
 def _measure_of(game: Game) -> GameMeasure:
+    found: GameMeasure | None = offered(game, "measure")
+    if found is None:
+        raise ValueError(f"{game.name} cannot be measured exactly: no optimal play, equilibrium or best response is known")
+    return found
+
+
+def offered(game: Game, function: str) -> Any:
+    """A function of the module here that is named after the game; None if there is none."""
     name = f"{__name__}.{game.name}"
     module = importlib.import_module(name) if importlib.util.find_spec(name) else None
-    if not hasattr(module, "measure"):
-        raise ValueError(f"{game.name} cannot be measured exactly: no optimal play, equilibrium or best response is known")
-    found: GameMeasure = module.measure  # type: ignore[union-attr]
-    return found
+    return getattr(module, function, None)
+
+
+# --- what a choice is worth -----------------------------------------------------------------------------------------
+
+
+class ActionValues(NamedTuple):
+    """What each legal action of the seat to move is worth, as far as the seat can know.
+
+    Attributes:
+        values: (num_actions,) float64, NaN for illegal actions. How they come about is told by `note`.
+        unit: of the values. One that begins with % stands for a share: 0.5 of "% of games won" are 50 %.
+        note: what the values assume, for people.
+        mix: (num_actions,) float64: how likely the solution takes each action; None if there is no solution.
+        errors: (num_actions,) float64: half-widths of the 95 % intervals of `values`; None where these are exact.
+        reached: whether the solution would have let it come to this position. If not, it says nothing of what the others
+            hold, and `values` take that for random.
+    """
+
+    values: np.ndarray
+    unit: str
+    note: str
+    mix: np.ndarray | None = None
+    errors: np.ndarray | None = None
+    reached: bool = True
+
+    @property
+    def wins(self) -> np.ndarray:
+        """`values`, where these are chances to win."""
+        return self.values
+
+
+class GameActionValues(Protocol):
+    """The function `action_values` of a game's module."""
+
+    def __call__(self, variant: Variant, state: Any, /) -> ActionValues:
+        """What each action of the seat to move is worth if all that follows is played optimally. Nothing hidden is read.
+
+        Raises:
+            ValueError: no optimal play of this variant is known, or it takes too much to compute; the message says why.
+        """
+        ...
+
+
+def action_values(variant: Variant, state: Any) -> ActionValues:
+    """What each action of the seat to move is worth if all that follows is played optimally.
+
+    Computed from what the seat knows: what is hidden from it makes no difference. The first call may have to solve the game,
+    which takes a minute or two for Liar's Dice with five dice each.
+
+    Args:
+        variant: the game.
+        state: one record, in which a seat is to move.
+
+    Raises:
+        ValueError: the game is over, no optimal play of the variant is known, or it takes too much to compute.
+    """
+    if state["seat"] == OVER:
+        raise ValueError("the game is over: nobody has an action")
+    found: GameActionValues | None = offered(variant.game, "action_values")
+    if found is None:
+        raise ValueError(f"no optimal play of {variant.game.name} is known")
+    return found(variant, state)

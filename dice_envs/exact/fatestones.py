@@ -19,7 +19,7 @@ import numpy as np
 from dice_envs.agent import Turn, Uniform, ask_probabilities
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
-from dice_envs.exact import Effort, Measurement
+from dice_envs.exact import ActionValues, Effort, Measurement
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.game import Variant
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
@@ -529,6 +529,31 @@ def nash_strategies(states: np.ndarray, num_actions: int) -> np.ndarray:
     out = np.zeros((len(states), num_actions))
     _nash_policies(states, out)
     return out
+
+
+@kernel
+def _against_nash(states, values, mix):
+    """Write what each die of the seat to move in states[0] wins against the other's optimal strategy, and its own. In place."""
+    work = _new_work()
+    state = states[0]
+    size = np.int64(state["left"])
+    _nash(state["hands"], size, work)
+    for k in range(size):
+        values[k] = 0.0
+        for other in range(size):
+            if state["seat"] == 0:
+                values[k] += work.payoff[k, other] * work.second[other]
+            else:
+                values[k] -= work.payoff[other, k] * work.first[other]
+        mix[k] = work.first[k] if state["seat"] == 0 else work.second[k]
+
+
+def action_values(variant: Variant, state: Any) -> ActionValues:
+    """What each die wins against the other's optimal mix, given optimal choices after a tie. See
+    `dice_envs.exact.GameActionValues`."""
+    values, mix = np.full(variant.facts.num_actions, np.nan), np.zeros(variant.facts.num_actions)
+    _against_nash(np.array([state]), values, mix)
+    return ActionValues(values, UNIT, "against optimal play; a scratch counts 0", mix)
 
 
 def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:

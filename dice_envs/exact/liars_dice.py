@@ -17,10 +17,11 @@ import numpy as np
 from dice_envs.agent import Agent, Turn, ask_probabilities, fresh_memory
 from dice_envs.batch import Batch
 from dice_envs.dice import choose_from_mask, new_streams
-from dice_envs.exact import Effort, Measurement, asked
-from dice_envs.exact.liars_dice_solution import Dice, check_two_players, wins_game
+from dice_envs.exact import ActionValues, Effort, Measurement, asked
+from dice_envs.exact.liars_dice_solution import Dice, check_two_players, solution_of, wins_game
 from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Record, Round, meet, respond, source_of
 from dice_envs.game import Variant
+from dice_envs.games.liars_dice import NO_BID, chance_at_least, chance_bid_holds, face_of, legal, matching, quantity_of
 from dice_envs.kernel import kernel
 
 __all__ = [
@@ -354,3 +355,45 @@ def winning_probability(
 def _check_steady(player: Any, what: str) -> None:
     if player.is_random:
         raise ValueError(f"the answers of {player.name} are random: {what} is known for agents whose probabilities are fixed")
+
+
+# --- what a choice is worth -----------------------------------------------------------------------------------------
+
+PRECISION = 1e-3  # exploitability of the solution that values are taken from, that of the agent `nash`
+
+
+def action_values(variant: Variant, state: Any) -> ActionValues:
+    """What each action wins against optimal play between two players. See `dice_envs.exact.GameActionValues`.
+
+    The solution is the one that `solve liars_dice` has kept; without one the game is solved first.
+    """
+    return solution_of(variant, PRECISION).action_values(state)
+
+
+def odds(variant: Variant, state: Any) -> ActionValues:
+    """How likely each bid holds, and a call is right, if all dice that the seat does not see are fair.
+
+    See `dice_envs.odds.GameOdds`. What the others have bid tells of their dice too; that is left out.
+    """
+    values = np.full(variant.facts.num_actions, np.nan)
+    _odds(variant.params, np.array([state]), values)
+    return ActionValues(
+        values, "% likely", "how likely a bid holds and a call is right, with your dice and fair dice of the others"
+    )
+
+
+@kernel
+def _odds(params, states, out):
+    """Write the chance that each legal bid of states[0] holds, and that a call is right. In place."""
+    state = states[0]
+    seat = np.int64(state["seat"])
+    mask = np.zeros(params.num_actions, np.int8)
+    legal(params, state, mask)
+    unseen = np.int64(state["in_play"]) - np.int64(state["dice"][seat])
+    for bid in range(params.call):
+        if mask[bid] != 0:
+            face = face_of(params, bid)
+            own = matching(params, state["counts"][seat], face)
+            out[bid] = chance_at_least(params, quantity_of(params, bid) + 1, own, unseen, face)
+    if state["bid"] != NO_BID:
+        out[params.call] = 1.0 - chance_bid_holds(params, state, seat)

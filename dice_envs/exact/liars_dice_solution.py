@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,16 +20,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import platformdirs
 
+from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice_programme import MOST_NUMBERS, solve_exactly
 from dice_envs.exact.liars_dice_round import Bounds, RoundSolver, Walker, memory_of, quantised, strategy_at
 from dice_envs.exact.liars_dice_tree import LEAF, Tree
 from dice_envs.files import OLD, atomic, remove_left_overs
 from dice_envs.game import Variant, check_range
-from dice_envs.games.liars_dice import MAX_DICE, NO_BID, face_of, matching, quantity_of
+from dice_envs.games.liars_dice import GAME, MAX_DICE, NO_BID, face_of, matching, quantity_of
 from dice_envs.kernel import kernel
 
 __all__ = [
-    "ActionValues",
     "Progress",
     "Solution",
     "SolvedRound",
@@ -37,6 +38,7 @@ __all__ = [
     "edges_by_bid",
     "find_node",
     "rounds_of",
+    "solution_of",
     "solve",
     "solve_round",
     "starter_wins",
@@ -206,6 +208,33 @@ def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = Fals
             tell(progress)
 
     return call
+
+
+_SAY_EVERY = 5.0  # seconds between two lines of progress
+
+
+def solution_of(variant: Variant, precision: float) -> Solution:
+    """The solution that is kept, or solved first with lines of progress on standard error. Cached.
+
+    Raises:
+        ValueError: see `solve`.
+    """
+    check_two_players(variant.options)
+    return _solution(variant.options, precision)
+
+
+@functools.lru_cache(maxsize=4)
+def _solution(options: Any, precision: float) -> Solution:
+    def say(progress: Progress) -> None:
+        own, others = progress.dice
+        print(
+            f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {progress.width:.1e} "
+            f"at most, {progress.rounds_left} rounds left",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return solve(Variant(GAME, options), precision, resume=True, done=throttled(say, _SAY_EVERY))
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------------
@@ -543,22 +572,6 @@ def _check_memory(variant: Variant, jobs: Mapping[Dice, _Job]) -> None:
 # --- the solution -----------------------------------------------------------------------------------------------------
 
 
-class ActionValues(NamedTuple):
-    """What each action wins against the solution, and what the solution itself does.
-
-    Attributes:
-        wins: (num_actions,) float64: the chance to win the game (or the one round) if all that follows is a best
-            response to the solution; NaN for illegal actions.
-        mix: (num_actions,) float64: how likely the solution takes each action.
-        reached: whether the solution's other player may have bid as it has. If not, nothing is known of its hand, and
-            `wins` takes its dice for fair.
-    """
-
-    wins: np.ndarray
-    mix: np.ndarray
-    reached: bool
-
-
 class Solution:
     """Strategies for every round of a game, with a certificate.
 
@@ -643,7 +656,8 @@ class Solution:
         return out
 
     def action_values(self, state: Any) -> ActionValues:
-        """What each action wins at a state, and what the solution does there. See `ActionValues`."""
+        """The chance to win the game (or the one round) with each action if all that follows is a best response to the
+        solution, and what the solution itself does. See `dice_envs.exact.ActionValues`."""
         dice = self._round_at(state)
         wins, reached = self._plans[dice].action_wins(self.variant, state)
         mix = self.probabilities(np.array([state]))[0]
@@ -656,7 +670,10 @@ class Solution:
             else:
                 low, high = after.upper, 1 - lost.lower
             wins = low + (high - low) * wins
-        return ActionValues(wins, mix, reached)
+        note = f"against optimal play (exploitability {max(0.0, self.exploitability):.1e})"
+        if not reached:
+            note += ", which would not have bid this way: its dice are taken for fair"
+        return ActionValues(wins, "% of rounds won" if self._is_single else "% of games won", note, mix, reached=reached)
 
 
 OUTSIDE = -1  # where no kind of node is: all dice are bid, and the solution calls

@@ -13,8 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.exact import REPEATS, Effort, Measurement
-from dice_envs.exact.score_dice_hands import NONE_TIED, WHOLE_GAME, Die, Range, Sizes, Tied, VariantRules, deals, hands, settle
+from dice_envs.exact import REPEATS, ActionValues, Effort, Measurement
+from dice_envs.exact.score_dice_hands import (
+    NONE_TIED,
+    WHOLE_GAME,
+    Die,
+    Range,
+    Sizes,
+    Tied,
+    VariantRules,
+    deals,
+    hands,
+    known_ranges,
+    settle,
+)
 from dice_envs.exact.score_dice_policy import (
     answers_at_random,
     best_response,
@@ -284,6 +296,60 @@ def _write_tied(params, state, seat, out):
             if state["faces"][seat, own] == state["faces"][1 - seat, other] and params.sizes[seat][own] == size:
                 out[tied] = size
                 tied += 1
+
+
+# --- what a choice is worth -----------------------------------------------------------------------------------------
+
+MOST_MATCHED = 12  # dice in hand for which all pairings with the other's are added up
+
+
+def action_values(variant: Variant, state: Any) -> ActionValues:
+    """What each die in hand is worth against play at random, which is an equilibrium: the same. See
+    `dice_envs.exact.GameActionValues`.
+
+    Whatever the seat does, each of its dice meets a random one of the other's that are left.
+    """
+    options = variant.options
+    seat = int(state["seat"])
+    if options.ties == "reroll":
+        raise ValueError("ties must be 'none' or 'a' for the value of a choice, not 'reroll'")
+    rules = VariantRules(options, seat)
+    held = np.flatnonzero(state["status"][seat] == HELD)
+    others = [known for _, known in known_ranges(variant, state, 1 - seat)]
+    count = len(held)
+    if options.reward == "win" and count > MOST_MATCHED:
+        raise ValueError(f"at most {MOST_MATCHED} dice in hand can be told the value of, not {count}")
+    chances = np.zeros((count, count, 3))  # P(own die i scores −1, 0 or 1 against the other's die j)
+    for (i, place), (j, known) in itertools.product(enumerate(held), enumerate(others)):
+        for face in range(known.low, known.high + 1):
+            points = rules.points(int(state["faces"][seat, place]), face)
+            chances[i, j, 1 + points] += 1 / (known.high - known.low + 1)
+    if options.reward == "score":
+        value = float((chances[:, :, 2] - chances[:, :, 0]).sum()) / count
+    else:
+        score = int(state["score"]) if seat == 0 else -int(state["score"])
+        value = sum(chance * rules.reward(score + points) for points, chance in enumerate(_paired(chances), -count))
+    values, mix = np.full(variant.facts.num_actions, np.nan), np.zeros(variant.facts.num_actions)
+    values[held], mix[held] = value, 1 / count
+    unit = "wins minus losses" if options.reward == "win" else "points to come"
+    note = "against play at random, which is an equilibrium: every die is worth the same against it"
+    return ActionValues(values, unit, note, mix)
+
+
+def _paired(chances: np.ndarray) -> np.ndarray:
+    """P(the pairs score −k … k together) when all pairings of k dice on either side are equally likely, (2k + 1,) float64."""
+    count = len(chances)
+    sums = {0: np.ones(1)}  # by the set of the other's dice that have been met, as bits: of all ways to meet them
+    for row in chances:
+        longer: dict[int, np.ndarray] = {}
+        for met, before in sums.items():
+            for j in range(count):
+                if not met >> j & 1:
+                    after = np.convolve(before, row[j])
+                    longer[met | 1 << j] = longer.get(met | 1 << j, 0) + after
+        sums = longer
+    result: np.ndarray = sums[(1 << count) - 1] / math.factorial(count)
+    return result
 
 
 # --- the measure --------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
 from dice_envs.dice import new_streams
-from dice_envs.exact import MOST_SAMPLE, Effort, Measurement
+from dice_envs.exact import MOST_SAMPLE, ActionValues, Effort, Measurement
 from dice_envs.game import OVER, Variant, check_range
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 from dice_envs.kernel import kernel
@@ -379,6 +379,11 @@ class Solution:
 
     def chances(self, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """The policy (see `Policy`): the best treatments, equally likely. Rows may be at different patients."""
+        return best_of(self.values(treated, saved))
+
+    def values(self, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+        """The value of each choice, (m, n) float64, from patients treated and saved (m, n): patients saved from now on, or
+        the chance to win."""
         bits, levels = _bits(self.problem), tallies(self.problem)
         codes = _code(treated, saved)
         order = np.argsort(codes, axis=1, kind="stable")
@@ -388,7 +393,7 @@ class Solution:
         for level in np.unique(patients):
             mine = np.flatnonzero(patients == level)
             rows = np.searchsorted(levels[level].keys, keys[mine])
-            out[mine[:, None], order[mine]] = best_of(self.q[level][rows])
+            out[mine[:, None], order[mine]] = self.q[level][rows]
         return out
 
 
@@ -408,6 +413,84 @@ def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
         q.append((1 - success) * after[:, :, 0] + success * (pays + after[:, :, 1]))
         values = q[-1].max(axis=1)
     return Solution(problem, reward, float(values[0]), q[::-1])
+
+
+# --- what a choice is worth -----------------------------------------------------------------------------------------
+
+
+class _Argument:
+    """What arguing and yielding are worth in the argument over one patient, if the team plays as well as it can.
+
+    All maesters know the same and want the same, so this is one player's decision after another. Of those who have argued only
+    the best kept die matters, and who has it.
+    """
+
+    def __init__(self, options: Options, state: Any, worth: np.ndarray) -> None:
+        self.n, self.ties = options.num_players, options.ties
+        self.worth = worth  # of each treatment for this patient
+        self.treated, self.saved = state["treated"][None, : self.n], state["saved"][None, : self.n]
+        opener = int(state["opener"])
+        self.order = [(opener + k) % self.n for k in range(self.n)]
+        self._known: dict[tuple[int, int, int], float] = {}
+        self._tied: dict[int, float] = {}
+        self.kept = [
+            [float(chance) for chance in kept_die(int(self.treated[0, i]), int(self.saved[0, i]))] for i in range(self.n)
+        ]
+
+    def choices(self, spoken: int, best: int, holders: int) -> tuple[float, float]:
+        """The value of yielding (NaN where that is not legal) and of arguing, for whoever speaks next.
+
+        Args:
+            spoken: how many have spoken.
+            best: the highest die kept so far; SILENT if nobody has argued.
+            holders: who keeps it, as bits.
+        """
+        seat = self.order[spoken]
+        argues = 0.0
+        for die, chance in enumerate(self.kept[seat], 1):
+            if die > best:
+                argues += chance * self._value(spoken + 1, die, 1 << seat)
+            else:
+                argues += chance * self._value(spoken + 1, best, holders | (1 << seat if die == best else 0))
+        must = best == SILENT and spoken == self.n - 1
+        return math.nan if must else self._value(spoken + 1, best, holders), argues
+
+    def _value(self, spoken: int, best: int, holders: int) -> float:
+        if spoken == self.n:
+            return self._settled(holders)
+        key = spoken, best, holders
+        if key not in self._known:
+            self._known[key] = max(value for value in self.choices(spoken, best, holders) if not math.isnan(value))
+        return self._known[key]
+
+    def _settled(self, holders: int) -> float:
+        """The value when these keep the highest die: one of them treats the patient."""
+        if holders not in self._tied:
+            who = [seat for seat in range(self.n) if holders >> seat & 1]
+            if len(who) == 1 or self.ties == "random":
+                self._tied[holders] = float(self.worth[who].mean())
+            else:
+                (chances,) = argument_chances(self.treated[:, who], self.saved[:, who], self.ties)
+                self._tied[holders] = float(chances @ self.worth[who])
+        return self._tied[holders]
+
+
+def action_values(variant: Variant, state: Any) -> ActionValues:
+    """What each treatment, or arguing and yielding, is worth with Bayes-optimal play afterwards. See
+    `dice_envs.exact.GameActionValues`."""
+    options = variant.options
+    n = options.num_players
+    solution = solve(Problem.of(options), options.pays)
+    (values,) = solution.values(state["treated"][None, :n], state["saved"][None, :n])
+    if options.mode == "maesters":
+        strength = state["strength"][:n]
+        best = int(strength.max())
+        holders = sum(1 << seat for seat in range(n) if best != SILENT and strength[seat] == best)
+        yields, argues = _Argument(options, state, values).choices(int(state["spoken"]), best, holders)
+        values = np.array([yields, argues])
+    mix = (values >= np.nanmax(values) - TIE).astype(np.float64)
+    unit = "patients saved from now on" if options.pays == "saved" else "% of games won"
+    return ActionValues(values, unit, "with the best play of all afterwards; nobody knows the efficacies", mix / mix.sum())
 
 
 # --- any policy, exactly ----------------------------------------------------------------------------------------

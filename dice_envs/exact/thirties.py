@@ -23,7 +23,7 @@ import numpy as np
 
 from dice_envs.agent import Agent, Turn, ask, ask_probabilities
 from dice_envs.dice import new_streams
-from dice_envs.exact import Effort, Measurement
+from dice_envs.exact import ActionValues, Effort, Measurement
 from dice_envs.game import Variant, check_choice, shown
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 
@@ -35,6 +35,7 @@ __all__ = [
     "Strategy",
     "analyse",
     "asides",
+    "choice_values",
     "differences",
     "expected_given",
     "foreknowledge",
@@ -348,24 +349,26 @@ def worths(rules: Rules, goal: str) -> list[Fraction]:
     return [given[score - rules.target] if score > rules.target else Fraction(score - rules.target) for score in scores]
 
 
+class _Tables(NamedTuple):
+    """A goal solved. Numbers are packed: `value * above + score`, in units of 1 / (cases * unit) with the cases of the dice
+    on the table, where `above` exceeds every score."""
+
+    unit: int
+    above: int
+    values: list[np.ndarray]  # by dice on the table, then by pips aside, before the throw
+    choices: list[dict[int, list[int]]]  # by dice on the table, then by pips aside, then by throw
+
+
 @functools.lru_cache(maxsize=64)
-def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
-    """The best strategy for a goal, and its value: the expected reward of the environment with that goal.
-
-    A choice depends on the dice aside through their sum only (for "maximize" not at all). Of choices with equal values
-    the one with the higher expected score is taken (section 3.1), then the one that throws fewer dice again.
-
-    Raises:
-        ValueError: see `worths`.
-    """
+def _solved(rules: Rules, goal: str) -> _Tables:
     worth = worths(rules, goal)
     unit = math.lcm(*(value.denominator for value in worth))
-    # One integer holds value and expected score: `value * above + score`, where `above` exceeds every score. So comparing
-    # it compares values first. Both are sums over cases, so this integer can be summed over cases as well.
+    # One integer holds value and expected score, so comparing it compares values first. Both are sums over cases, so this
+    # integer can be summed over cases as well.
     above = (rules.most + 1) * rules.cases(rules.num_dice)
     ends = [int(value * unit) * above + score for score, value in enumerate(worth)]
-    values = [np.array(ends, object)]  # by dice on the table, then by pips aside, in units of 1 / (cases * unit)
-    choices: list[dict[int, list[int]]] = [{}]  # by dice on the table, then by pips aside, then by throw
+    values = [np.array(ends, object)]
+    choices: list[dict[int, list[int]]] = [{}]
     for dice in range(1, rules.num_dice + 1):
         possible = throws(dice, rules.num_faces)
         ways = np.array([count for _, count in possible], object)
@@ -383,6 +386,21 @@ def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
         value[totals] = best.dot(ways)
         values.append(value)
         choices.append(dict(zip(totals.tolist(), chosen.tolist(), strict=True)))
+    return _Tables(unit, above, values, choices)
+
+
+@functools.lru_cache(maxsize=64)
+def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
+    """The best strategy for a goal, and its value: the expected reward of the environment with that goal.
+
+    A choice depends on the dice aside through their sum only (for "maximize" not at all). Of choices with equal values
+    the one with the higher expected score is taken (section 3.1), then the one that throws fewer dice again.
+
+    Raises:
+        ValueError: see `worths`.
+    """
+    solved = _solved(rules, goal)
+    choices = solved.choices
     number = {throw: i for dice in range(1, rules.num_dice + 1) for i, (throw, _) in enumerate(throws(dice, rules.num_faces))}
 
     def choose(throw: Dice, total: int) -> int:
@@ -393,7 +411,47 @@ def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
 
     simple = goal == "maximize"
     strategy = Strategy(goal, choose_simply if simple else choose, "throw" if simple else "total")
-    return strategy, Fraction(values[-1][0] // above, rules.cases(rules.num_dice) * unit)
+    return strategy, Fraction(solved.values[-1][0] // solved.above, rules.cases(rules.num_dice) * solved.unit)
+
+
+def choice_values(rules: Rules, goal: str, throw: Dice, total: int) -> list[Fraction]:
+    """What it is worth for a goal to throw 0, 1, … of the lowest dice of a throw again, if all later choices are the best.
+
+    Args:
+        rules: the rules.
+        goal: see `worths`.
+        throw: the dice on the table in rising order.
+        total: pips aside.
+
+    Raises:
+        ValueError: see `worths`.
+    """
+    solved = _solved(rules, goal)
+    return [
+        Fraction(solved.values[again][total + sum(throw[again:])] // solved.above, rules.cases(again) * solved.unit)
+        for again in range(len(throw))
+    ]
+
+
+_UNITS = {"maximize": "pips", "minimize_loss": "points", "thirty_or_over": "% of turns at the target or over"}
+
+
+def action_values(variant: Variant, state: Any) -> ActionValues:
+    """What each choice is worth for the goal of one player, or at a table for the points of the turn. See
+    `dice_envs.exact.GameActionValues`."""
+    options = variant.options
+    goal = options.goal if options.num_players == 1 else "optimal"
+    throw = tuple(np.repeat(np.arange(1, MAX_FACES + 1), state["counts"]).tolist())
+    rules, total = Rules.of(options), int(state["score"])
+    found = choice_values(rules, goal, throw, total)
+    strategy, _ = solve(rules, goal)
+    values, mix = np.full(variant.facts.num_actions, np.nan), np.zeros(variant.facts.num_actions)
+    values[: len(found)] = [float(value) for value in found]
+    mix[strategy.given(throw, total)] = 1.0
+    note = f"with the best choices for the goal {goal} afterwards"
+    if options.num_players > 1:
+        note = "points given to the next player less those got, with the best choices afterwards; who leads is left out"
+    return ActionValues(values, _UNITS.get(goal, "points given less points got"), note, mix)
 
 
 class Analysis(NamedTuple):

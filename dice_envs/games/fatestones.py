@@ -322,6 +322,11 @@ def _describe_action(options: Options, action: int) -> str:
     return f"roll die {action}"
 
 
+def _explain_illegal(options: Options, state: Any, action: int) -> str:
+    left = int(state["left"])
+    return f"there is no die {action}: you have {left} left, {'die 0' if left == 1 else f'0 to {left - 1}'}"
+
+
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     rows, notes = [], []
@@ -403,6 +408,7 @@ GAME = Game(
     observe=observe,
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
+    explain_illegal=_explain_illegal,
     picture=_picture,
     full_picture=_full_picture,
     random_action=random_action,

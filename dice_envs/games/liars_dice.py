@@ -576,6 +576,21 @@ def _describe_action(options: Options, action: int) -> str:
     return f"{quantity + 1} x {face + 1}"
 
 
+def _explain_illegal(options: Options, state: Any, action: int) -> str:
+    words, dice = _describe_action(options, action), int(state["in_play"])
+    if state["bid"] == NO_BID and words == "call":
+        return "there is no bid to call yet"
+    quantity = action // options.num_faces
+    if quantity >= dice:
+        return f"{words} can never hold: {dice} dice are left"
+    last = f"{words} does not raise {_describe_action(options, int(state['bid']))}"
+    if options.raise_rule == "either":
+        return f"{last}: the quantity must rise, or the face with the same quantity"
+    if quantity <= int(state["bid"]) // options.num_faces:
+        return f"{last}: the quantity must rise"
+    return f"{last}: the face may not fall; only 1 may follow {options.num_faces}"
+
+
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     called = int(state["shown_bid"])
@@ -681,6 +696,7 @@ GAME = Game(
     observe=observe,
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
+    explain_illegal=_explain_illegal,
     picture=_picture,
     full_picture=_full_picture,
     random_action=random_action,

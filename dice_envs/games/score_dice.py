@@ -405,6 +405,12 @@ def _describe_action(options: Options, action: int) -> str:
     return f"die {action + 1} ({' or '.join(dict.fromkeys(sizes))})"
 
 
+def _explain_illegal(options: Options, state: Any, action: int) -> str:
+    status = int(state["status"][int(state["seat"]), action])
+    fate = {PLAYED: "has been shown in this roll", DROPPED: "was dropped", OUT: "is not in your hand"}[status]
+    return f"die {action + 1} {fate}"
+
+
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     hands = [_hand_row(options, state, seat, viewer) for seat in range(2)]
@@ -510,6 +516,7 @@ GAME = Game(
     observe=observe,
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
+    explain_illegal=_explain_illegal,
     picture=_picture,
     full_picture=_full_picture,
     random_action=random_action,

@@ -476,6 +476,10 @@ def _describe_action(options: Options, action: int) -> str:
     return "argue" if action == ARGUE else "yield"
 
 
+def _explain_illegal(options: Options, state: Any, action: int) -> str:
+    return "all others have yielded, so the last maester must argue"  # the one thing that is ever forbidden
+
+
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     physician = options.mode == "physician"
     over = state["seat"] == OVER
@@ -576,6 +580,7 @@ GAME = Game(
     observe=observe,
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
+    explain_illegal=_explain_illegal,
     picture=_picture,
     full_picture=_full_picture,
     random_action=random_action,

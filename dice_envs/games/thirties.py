@@ -372,6 +372,12 @@ def _describe_action(options: Options, action: int) -> str:
     return "throw the lowest again" if action == 1 else f"throw the {action} lowest again"
 
 
+def _explain_illegal(options: Options, state: Any, action: int) -> str:
+    thrown = int(state["thrown"])
+    dice = "1 die lies" if thrown == 1 else f"{thrown} dice lie"
+    return f"at least one die goes aside: {dice} on the table, so at most {thrown - 1} can be thrown again"
+
+
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     table = options.num_players > 1
@@ -439,6 +445,7 @@ GAME = Game(
     observe=observe,
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
+    explain_illegal=_explain_illegal,
     picture=_picture,
     full_picture=_full_picture,
     random_action=random_action,

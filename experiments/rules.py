@@ -1,0 +1,67 @@
+"""The rules of a game as people read them: the text at the head of its file, in sections."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+from typing import NamedTuple
+
+from dice_envs.game import Game
+
+__all__ = ["Section", "rules_text", "sections"]
+
+
+class Section(NamedTuple):
+    """Part of the rules.
+
+    Attributes:
+        heading: say "Play"; "" for the first line.
+        paragraphs: each in one line. Those that begin with "- " are items of a list; those with two blanks in a row are lines
+            of a table, laid out already.
+    """
+
+    heading: str
+    paragraphs: tuple[str, ...]
+
+
+def sections(game: Game) -> tuple[Section, ...]:
+    """The rules of a game from the docstring of its module. Empty if it has none."""
+    text = inspect.cleandoc(sys.modules[game.deal.__module__].__doc__ or "")
+    found: list[Section] = []
+    for part in re.split(r"\n\s*\n(?=\S)", text):
+        lines = part.splitlines()
+        heading, body = ("", lines) if not found else (lines[0], lines[1:])
+        found.append(Section(heading, tuple(_paragraphs(textwrap.dedent("\n".join(body)).splitlines()))))
+    return tuple(section for section in found if section.paragraphs)
+
+
+def _paragraphs(lines: list[str]) -> list[str]:
+    """Lines joined to paragraphs: one ends at an empty line, before an item of a list, and at a line of a table."""
+    paragraphs: list[str] = []
+    joins = False
+    for line in lines:
+        table = re.search(r"\S {2,}\S", line) is not None
+        if line.strip() and joins and not table and not line.startswith("- "):
+            paragraphs[-1] += " " + line.strip()
+        elif line.strip():
+            paragraphs.append(line.rstrip() if table else line.strip())
+        joins = bool(line.strip()) and not table
+    return paragraphs
+
+
+def rules_text(game: Game, width: int = 100) -> str:
+    """The rules as plain text, in lines of at most so many characters where they are no tables."""
+    parts = [game.title.upper()]
+    for heading, paragraphs in sections(game):
+        if heading:
+            parts.append(f"\n{heading}")
+        indent = "  " if heading else ""
+        for paragraph in paragraphs:
+            if re.search(r"\S {2,}\S", paragraph):
+                parts.append(indent + paragraph)
+                continue
+            hanging = indent + ("  " if paragraph.startswith("- ") else "")
+            parts.append(textwrap.fill(paragraph, width, initial_indent=indent, subsequent_indent=hanging))
+    return "\n".join(parts)
