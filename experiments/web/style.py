@@ -132,6 +132,10 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .hint .track {{ display: block; height: 8px; border-radius: 4px; background: var(--edge); overflow: hidden; }}
 .hint .track span {{ display: block; height: 100%; background: var(--accent); }}
 .q-notification.told {{ background: var(--ink); color: var(--paper); border-radius: 8px; }}
+.rules summary {{ font-weight: 700; cursor: pointer; }}
+.rules h2 {{ margin: 12px 0 4px; }}
+.rules p {{ margin: 4px 0; overflow-wrap: anywhere; }}
+.rules .laid {{ font: 12.5px/1.4 monospace; white-space: pre-wrap; color: var(--soft); }}
 .curtain {{ text-align: center; padding: 60px 20px; }}
 .form {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(215px, 1fr)); gap: 12px 18px; align-items: start; }}
 .form .q-field--with-bottom {{ padding-bottom: 0; }}

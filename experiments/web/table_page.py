@@ -14,6 +14,7 @@ from nicegui import events, ui
 from dice_envs.game import options_text
 from dice_envs.render import svg
 from experiments.advice import Advice, Judged, Review
+from experiments.rules import sections
 from experiments.sitting import PERSON, Entry
 from experiments.web.moves import Grid, arrange
 from experiments.web.parts import begin, button, heading, told, words
@@ -63,11 +64,21 @@ class TablePage:
                 self.tools = ui.element("section").classes("card")
                 self.advice_card = ui.element("section").classes("card advice").props("aria-live=polite")
                 self.history = ui.element("section").classes("card")
+                self._rules()
         self.forward = ui.timer(REPLAY_PAUSE, told(self._forward), active=False)
         self.refresh()
         self.table.listeners.append(self.refresh)
         self.client.on_delete(self._leave)
         self.table.wake()
+
+    def _rules(self) -> None:
+        with ui.element("details").classes("card rules"):
+            words("Rules", "", "summary")
+            for section in sections(self.place.sitting.variant.game):
+                if section.heading:
+                    heading(section.heading)
+                for paragraph in section.paragraphs:
+                    words(paragraph, "laid" if "  " in paragraph else "words", "p")
 
     def _about(self) -> str:
         variant = self.place.sitting.variant
@@ -185,7 +196,7 @@ class TablePage:
         if self.place.kind == "seat" and self.place.seat is not None:
             return "You win" if best[self.place.seat] else "You lose"
         winners = " and ".join(f"player {seat}" for seat in np.flatnonzero(best))
-        return f"{winners[0].upper()}{winners[1:]} {'wins' if best.sum() == 1 else 'win'}"
+        return _sentence(f"{winners} {'wins' if best.sum() == 1 else 'win'}")
 
     # --- moves --------------------------------------------------------------------------------------------------------
 
@@ -304,13 +315,15 @@ class TablePage:
     def _totals(self, review: Review) -> None:
         heading("Review")
         for seat, text in review.texts.items():
-            words(f"{self._name(seat)}: {text}", "total")
-        words("What each move cost is said in the history." + (f" {review.note}" if review.note else ""))
+            words(f"{self._name(seat)}: {text if text.startswith('nothing') else f'cost {text}'}", "total")
+        words("The history says what each move cost.")
+        if review.note:
+            words(_sentence(review.note))
 
     def _hint(self, advice: Advice) -> None:
-        heading(f"{advice.title[:1].upper()}{advice.title[1:]}")
+        heading(_sentence(advice.title))
         mixed = any(row.share is not None for row in advice.rows)
-        head = "<tr><th>choice</th><th>worth</th>" + ("<th>optimal play does it</th>" if mixed else "") + "</tr>"
+        head = "<tr><th>choice</th><th>worth</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
         rows = []
         for row in advice.rows:
             share = ""
@@ -323,7 +336,7 @@ class TablePage:
         with ui.element("div").classes("rows"):
             ui.html(f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>", tag="table", sanitize=False).classes("hint")
         if advice.note:
-            words(advice.note)
+            words(_sentence(advice.note))
 
     # --- stepping -----------------------------------------------------------------------------------------------------
 
@@ -434,6 +447,10 @@ def _bound(action: Callable[[int], None], value: int) -> Callable[[], None]:
 
 def _signed(value: float) -> str:
     return f"{value:+.3g}" if value else "0"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _nothing() -> None:
