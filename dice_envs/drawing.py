@@ -20,7 +20,7 @@ WIDTH = 640  # of every picture; a multiple of 16. Half of it can still be read
 MARGIN, PAD, SPACE = 16, 10, 8  # around the picture, above and below what is in a row, and between rows
 OPPOSITE = 6  # between dice that face each other
 INDENT = 15  # of what is in a row
-CAPTION = 152  # width of the captions' column, where a row shows more than its caption
+CAPTION = 150  # width of the captions' column, where a row shows more than its caption
 CONTENT = WIDTH - 2 * MARGIN - 2 * INDENT - CAPTION
 DIE, DIE_GAP = 40, 8
 SMALL, SMALL_GAP = 22, 3  # dice in groups, and in rows of more than MOST_LARGE
@@ -34,7 +34,8 @@ TITLE_SIZE, CAPTION_SIZE, DETAIL_SIZE, NOTE_SIZE, LABEL_SIZE = 20, 15, 12.5, 14,
 LEAD_SIZE = 22
 LEADING = 1.3  # height of a line of text / the size of its letters
 LETTER = 0.57  # width of most letters / their size, for breaking lines
-NARROW, WIDE = " .,:;'!|()[]iljtfr", "mwMW"
+NARROW, WIDE = " .,:;'!|()[]iljtfr", "mwMW×"
+BOLD = 1.12  # how much wider bold letters are
 
 PAPER, PANEL, EDGE, INK, SOFT = "#ffffff", "#f6f7f9", "#d5dae1", "#1d2733", "#5f6b7a"
 FAINT, FAINT_EDGE = "#8d97a5", "#b8c0cb"  # of what no longer counts
@@ -168,9 +169,10 @@ def _letters(width: float, size: float) -> int:
     return int(width / (LETTER * size))
 
 
-def _width(text: str, size: float) -> float:
+def _width(text: str, size: float, bold: bool = False) -> float:
     """About how wide a short text is, in whatever font."""
-    return size * sum(0.34 if letter in NARROW else 0.85 if letter in WIDE else LETTER for letter in text)
+    letters = sum(0.34 if letter in NARROW else 0.85 if letter in WIDE else LETTER for letter in text)
+    return letters * size * (BOLD if bold else 1.0)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -216,9 +218,9 @@ def _words(row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
     height = CAPTION_SIZE * LEADING * len(caption)
     below = []
     if row.mark:
-        beginning = _width(row.caption, CAPTION_SIZE) + 10
-        if len(caption) == 1 and beginning + _width(row.mark, DETAIL_SIZE) <= width:
-            texts.append(Text(x + beginning, CAPTION_SIZE, (row.mark,), DETAIL_SIZE, ACCENT))
+        if len(caption) == 1 and _width(row.caption, CAPTION_SIZE, True) + _width(row.mark, DETAIL_SIZE, True) + 8 <= width:
+            right = x + CAPTION - PAD - 4
+            texts.append(Text(right, CAPTION_SIZE, (row.mark,), DETAIL_SIZE, ACCENT, "end"))
         else:
             below.append((row.mark, ACCENT))
     if row.detail:
@@ -243,7 +245,7 @@ def _content(row: Row) -> Iterator[_Part]:
         size, gap = (DIE, DIE_GAP) if len(dice) <= MOST_LARGE else (SMALL, SMALL_GAP)
         items = [_die_item(die, size, gap, row.faded) for die in dice]
         if row.lead:
-            width = _width(row.lead, LEAD_SIZE)
+            width = _width(row.lead, LEAD_SIZE, True)
             items.insert(0, _Item(width, size, gap, functools.partial(_draw_words, row.lead, LEAD_SIZE, size, INK, True)))
         yield _part(items)
     if row.bar:
@@ -272,7 +274,7 @@ def _group_items(group: Group, faded: bool) -> Iterator[_Item]:
     if group.label:
         colour = {Tone.PLAIN: SOFT, Tone.BRIGHT: INK, Tone.FADED: FAINT}[tone]
         draw = functools.partial(_draw_words, group.label, DETAIL_SIZE, SMALL, colour, tone is Tone.BRIGHT)
-        yield _Item(_width(group.label, DETAIL_SIZE), SMALL, 5, draw)
+        yield _Item(_width(group.label, DETAIL_SIZE, tone is Tone.BRIGHT), SMALL, 5, draw)
     if group.strip:
         yield _Item(CELL * len(dice), CELL, 0, functools.partial(_draw_strip, dice, tone))
         return

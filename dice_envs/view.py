@@ -116,6 +116,8 @@ class Picture(NamedTuple):
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
 
+    # Writers are asked for when they are first used: they are built on pictures.
+
     def __str__(self) -> str:
         from dice_envs.render import ansi
 
