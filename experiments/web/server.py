@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import urlsplit
 
 from dice_envs.extras import needs
@@ -20,11 +20,11 @@ from experiments.output import console
 from experiments.sitting import Sitting
 
 with needs("web", "the page"):
-    from fastapi import Request
+    from fastapi import Request, Response
     from fastapi.responses import HTMLResponse
     from nicegui import app, ui
 
-from experiments.web.start_page import StartPage, first_link, link_page
+from experiments.web.start_page import MOST_BYTES, StartPage, first_link, link_page
 from experiments.web.table_page import TablePage
 from experiments.web.tables import PAUSE, Kind, Tables, prepare
 
@@ -32,6 +32,7 @@ __all__ = ["HOST", "serve"]
 
 HOST = "127.0.0.1"
 USUAL_PORT = 8080
+MOST_HEADERS = 2**12  # bytes of an upload beside its file
 RECONNECT = 60.0  # seconds that a page of a browser that has gone away is kept for it
 NOTHING_HERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found – dice-envs</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"></head>
@@ -107,6 +108,14 @@ def _open(url: str, host: str, port: int) -> None:
         time.sleep(0.1)
 
 
+async def _limit_uploads(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    """Refuse files that are no saved games before they are read: the page's own limit binds only honest browsers."""
+    length = request.headers.get("content-length", "")
+    if "/upload/" in request.url.path and not (length.isdecimal() and int(length) <= MOST_BYTES + MOST_HEADERS):
+        return Response(status_code=413)
+    return await call_next(request)
+
+
 def _add_pages(tables: Tables, key: str, alone: bool, usual: str) -> None:
     @ui.page("/")
     def start(request: Request, game: str = usual) -> HTMLResponse | None:
@@ -129,6 +138,7 @@ def _add_pages(tables: Tables, key: str, alone: bool, usual: str) -> None:
                 TablePage(tables, place, home=alone)
             return None
 
+    app.middleware("http")(_limit_uploads)
     kinds: tuple[Kind, ...] = ("seat", "together", "watch", "maker")
     for kind in kinds:
         add(kind)

@@ -20,7 +20,7 @@ from experiments.web.forms import Field, fields_of, options_of
 from experiments.web.parts import begin, button, heading, told, words
 from experiments.web.tables import Table, Tables, prepare
 
-__all__ = ["StartPage", "first_link", "link_page"]
+__all__ = ["MOST_BYTES", "StartPage", "first_link", "link_page"]
 
 SHOWN_AT_FIRST = 3  # options; the others are folded away
 MOST_BYTES = 2**20  # of an uploaded game

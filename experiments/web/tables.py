@@ -102,7 +102,8 @@ class Table:
             await asyncio.to_thread(sitting.step)
         except Exception as problem:  # of an agent, which may be anybody's code
             if sitting is self.sitting:
-                self.problem = f"{sitting.seats[sitting.mover]} has failed: {problem}"
+                told = f": {problem}" if len(sitting.people) < 2 else ""  # it might tell some what only others may know
+                self.problem = f"{sitting.seats[sitting.mover]} has failed{told}"
         finally:
             self.thinking = False
             self.changed()

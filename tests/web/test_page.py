@@ -22,6 +22,12 @@ SMALL = {  # games that end after few moves
 GAMES = {
     **{name: {"game": name, "options": options, "seed": 5, "seats": seats} for name, (options, seats) in SMALL.items()},
     "tabs": {"game": "thirties", "options": {"rounds": 2}, "seed": 4, "seats": [PERSON, "random"]},
+    "hinted": {
+        "game": "liars_dice",
+        "options": {"num_dice": 1, "rules": "openspiel"},
+        "seed": 4,
+        "seats": [PERSON, "random"],
+    },
     "watched": {"game": "liars_dice", "options": {"num_dice": 2}, "seed": 3, "seats": ["numbers", "random"]},
     "shared": {"game": "liars_dice", "options": {"num_dice": 1, "starter": "first"}, "seed": 3, "seats": [PERSON, PERSON]},
 }
@@ -95,6 +101,21 @@ def test_a_table_from_the_form(server, open_page):
     assert game["seed"] == 11
 
 
+def test_hints_and_a_review(server, open_page):
+    page = open_page(server[1]["hinted"])
+    wait_for(page, "mine")
+    page.click("[data-name=hint]")
+    page.wait_for_selector(".hint td")
+    legal = page.locator(ENABLED).count()
+    assert page.locator(".hint tbody tr").count() == legal
+    page.click("[data-name=odds]")
+    page.wait_for_selector(".advice h2:has-text('odds')")
+    play_on(page, random.Random(3))
+    page.click("[data-name=review]")
+    page.wait_for_selector(".total")
+    assert page.locator(".entries .good, .entries .bad").count() > 0
+
+
 def test_two_tabs_of_a_seat_stay_in_step(server, open_page):
     one = open_page(server[1]["tabs"])
     two = open_page(server[1]["tabs"], width=390)
@@ -139,8 +160,10 @@ def test_a_saved_game_is_loaded(server, open_page, tmp_path):
     file = tmp_path / "game.json"
     file.write_text(json.dumps({**game, "digest": "0" * 16}))
     page = open_page(f"{address}/")
-    page.set_input_files("input[type=file]", file)
+    with page.expect_request(lambda request: "/upload/" in request.url) as upload:
+        page.set_input_files("input[type=file]", file)
     page.wait_for_selector("[role=alert]:has-text('digest')")
+    assert page.request.post(upload.value.url, data=b"0" * 2**21).status == 413
     file.write_text(json.dumps(game))
     page.reload()
     page.set_input_files("input[type=file]", file)
