@@ -39,9 +39,9 @@ def open_page(chromium):
 
 @pytest.fixture(scope="module")
 def server(request, tmp_path_factory):
-    """The address of a server, and the links to the tables of the module's GAMES by their names."""
+    """The address of a server, and the links to the tables of the module's `games()` by their names."""
     path = tmp_path_factory.mktemp("server") / "errors.txt"
-    names = list(request.module.GAMES)
-    with path.open("w") as log, serving(list(request.module.GAMES.values()), log=log) as (address, links):
-        yield address, dict(zip(names, links, strict=True))
+    games = request.module.games()
+    with path.open("w") as log, serving(list(games.values()), log=log) as (address, links):
+        yield address, dict(zip(games, links, strict=True))
     assert "Traceback" not in path.read_text()

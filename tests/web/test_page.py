@@ -19,18 +19,23 @@ SMALL = {  # games that end after few moves
     "shakes": ({"num_patients": 3, "goal": 2}, [PERSON, "argument", "argument"]),
     "thirties": ({"rounds": 1}, [PERSON, "thirties"]),
 }
-GAMES = {
-    **{name: {"game": name, "options": options, "seed": 5, "seats": seats} for name, (options, seats) in SMALL.items()},
-    "tabs": {"game": "thirties", "options": {"rounds": 2}, "seed": 4, "seats": [PERSON, "random"]},
-    "hinted": {
-        "game": "liars_dice",
-        "options": {"num_dice": 1, "rules": "openspiel"},
-        "seed": 4,
-        "seats": [PERSON, "random"],
-    },
-    "watched": {"game": "liars_dice", "options": {"num_dice": 2}, "seed": 3, "seats": ["numbers", "random"]},
-    "shared": {"game": "liars_dice", "options": {"num_dice": 1, "starter": "first"}, "seed": 3, "seats": [PERSON, PERSON]},
-}
+
+
+def games():
+    return {
+        **{name: {"game": name, "options": options, "seed": 5, "seats": seats} for name, (options, seats) in SMALL.items()},
+        "tabs": {"game": "thirties", "options": {"rounds": 2}, "seed": 4, "seats": [PERSON, "random"]},
+        "hinted": {
+            "game": "liars_dice",
+            "options": {"num_dice": 1, "rules": "openspiel"},
+            "seed": 4,
+            "seats": [PERSON, "random"],
+        },
+        "watched": {"game": "liars_dice", "options": {"num_dice": 2}, "seed": 3, "seats": ["numbers", "random"]},
+        "shared": {"game": "liars_dice", "options": {"num_dice": 1, "starter": "first"}, "seed": 3, "seats": [PERSON, PERSON]},
+    }
+
+
 STANDS = ".moves[data-stands={}]"
 ENABLED = ".moves button[data-name^=action]:enabled"
 

@@ -1,5 +1,6 @@
 """What a browser receives tells nothing that its seat may not know."""
 
+import functools
 import re
 
 import pytest
@@ -36,18 +37,25 @@ def table(game, options, seed):
     return {"game": game, "options": options, "seed": seed, "seats": [PERSON, PERSON]}
 
 
-LIARS_SEEDS = twins("liars_dice", LIARS)
-POOLS_SEEDS = twins("score_dice", POOLS)
-GAMES = {
-    "liars a": table("liars_dice", LIARS, LIARS_SEEDS[0]),
-    "liars b": table("liars_dice", LIARS, LIARS_SEEDS[1]),
-    "pools a": table("score_dice", POOLS, POOLS_SEEDS[0]),
-    "pools b": table("score_dice", POOLS, POOLS_SEEDS[1]),
-    "stones a": table("fatestones", STONES, 1),
-    "stones b": table("fatestones", STONES, 1),
-    "pools c": table("score_dice", POOLS, 1),
-    "pools d": table("score_dice", POOLS, 1),
-}
+@functools.cache
+def seeds(game):
+    return twins(game, {"liars_dice": LIARS, "score_dice": POOLS}[game])
+
+
+def games():
+    liars, pools = seeds("liars_dice"), seeds("score_dice")
+    return {
+        "liars a": table("liars_dice", LIARS, liars[0]),
+        "liars b": table("liars_dice", LIARS, liars[1]),
+        "pools a": table("score_dice", POOLS, pools[0]),
+        "pools b": table("score_dice", POOLS, pools[1]),
+        "stones a": table("fatestones", STONES, 1),
+        "stones b": table("fatestones", STONES, 1),
+        "pools c": table("score_dice", POOLS, 1),
+        "pools d": table("score_dice", POOLS, 1),
+    }
+
+
 UNLIKE = (  # what differs between two visits of one page, too
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",  # of a browser's connection
     r"/(seat|together|maker)/[\w-]{32}",
@@ -139,7 +147,7 @@ def test_a_choice_is_not_sent_before_all_have_chosen(game, actions, sit_down):
 
 def test_what_is_received_is_the_view_of_the_seat(sit_down):
     page, receiver = sit_down("liars a", 1)
-    sitting = Sitting(configure("liars_dice", **LIARS), LIARS_SEEDS[0], [PERSON, PERSON])
+    sitting = Sitting(configure("liars_dice", **LIARS), seeds("liars_dice")[0], [PERSON, PERSON])
     own, other = (svg(sitting.picture(seat)).splitlines() for seat in (1, 0))
     everything = svg(sitting.picture()).splitlines()
     shown = page.locator(".picture svg").inner_html()
