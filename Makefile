@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train example test test-slow test-survival test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
+.PHONY: train play example test test-slow test-web test-survival test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
 .PHONY: environments docs docs-links results lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
@@ -21,6 +21,10 @@ environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VE
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
 
+# On a page in the browser, against optimal play; --no-browser in ARGS opens none.
+play: $(STAMP)
+	$(BIN)/python -m experiments play liars_dice nash -o num_dice=3 --web $(ARGS)
+
 # One of experiments/examples: make example NAME=sb3_ppo ARGS="--algorithm dqn". Frameworks that pin other versions have an
 # environment of their own, $(VENV)-rllib for examples that begin with rllib_, and so on.
 EXAMPLES = $(filter-out __init__,$(basename $(notdir $(wildcard experiments/examples/*.py))))
@@ -32,10 +36,14 @@ example: $(EXAMPLE_VENV)/.installed
 # Every agent in every game and option is played under bounds checks, by `make test-bounds`. The tests of a file share kernels
 # and solutions, so that they are best left to one process.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough" --ignore=tests/test_every_agent.py
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web" --ignore=tests/test_every_agent.py
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m "slow and not web"
+
+# The page in a browser, which tests/web/install-browser installs where there is none.
+test-web: $(STAMP)
+	$(BIN)/python -m pytest -m web tests/web
 
 # Kills, garbage and crowds, in larger numbers: so many kills of each command, so many times the usual number of examples.
 KILLS ?= 50
@@ -47,7 +55,7 @@ test-survival: $(STAMP)
 # kernels that are optimised less and sooner compiled.
 TOOLS = cli kernel project train
 test-bounds: $(STAMP)
-	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" $(TOOLS:%=--ignore=tests/test_%.py)
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not web" $(TOOLS:%=--ignore=tests/test_%.py)
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto tests/test_fuzz.py
 
 # Kernels as plain Python, with fewer games and simulations (`scaled` in tests/conftest.py).

@@ -75,13 +75,14 @@ from experiments.output import (
     write_text,
 )
 from experiments.page import About, versions, write_page
-from experiments.play import load_game, play_game
+from experiments.play import load_game, open_game, play_game, set_up
 from experiments.policies import add_policy, list_policies
 from experiments.presets import presets_of
 from experiments.recipes import compare, recipes_of
 from experiments.recipes import show as show_recipes
 from experiments.report import command_line, reproduce_all, with_page
 from experiments.response import measure_response
+from experiments.sitting import Sitting
 from experiments.soak import MOST_MOVES, broken
 from experiments.soak import show as show_soak
 from experiments.soak import soak as run_soak
@@ -244,6 +245,12 @@ def arena(
         hand_over(result)
 
 
+def _serve(sittings: list[Sitting], host: str | None, port: int | None, browser: bool) -> None:
+    from experiments.web.server import HOST, serve  # of an extra of its own
+
+    serve(sittings, HOST if host is None else host, port, browser)
+
+
 @app.command()
 @guarded
 def play(
@@ -260,9 +267,15 @@ def play(
     load: Annotated[Path | None, typer.Option(help="Go on with a game that `save FILE` has written.")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --load: step through the game, move by move.")] = False,
     review: Annotated[bool, typer.Option("--review", help="Show at the end what each of your moves has cost.")] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Play on a page in the browser, every person on a device of their own.")
+    ] = False,
+    host: Annotated[str | None, typer.Option(help="With --web: 0.0.0.0 serves the network, not this machine alone.")] = None,
+    port: Annotated[int | None, typer.Option(help="With --web: 8080 if left out and free.")] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --web: open a browser.")] = True,
 ) -> None:
     """Play at the terminal against any agents, with the dice shown as pictures. `help` there says what can be typed: rules,
-    hint, odds, undo, history, save.
+    hint, odds, undo, history, save. With --web, play on a page instead.
 
     If the game has one seat, the agents play the same deal after you. Options that you leave out are those of a trained
     policy, if one takes part.
@@ -275,6 +288,14 @@ def play(
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} cannot be given with --load: a saved game has its own")
+    if not web:
+        for name, unused in {"--host": host, "--port": port, "--no-browser": None if browser else True}.items():
+            if unused is not None:
+                raise ValueError(f"{name} is for the page: give --web, too")
+    if web and load is not None:
+        _serve([open_game(load, game)], host, port, browser)
+        return
+    if load is not None:
         load_game(load, game, replay, review)
         return
     if game is None:
@@ -283,6 +304,17 @@ def play(
         raise ValueError("--replay steps through a saved game: name it with --load FILE")
     if watch and people is not None:
         raise ValueError("--people cannot be given with --watch, where nobody plays")
+    if web:
+        count = 1 if people is None else people
+        seated = set_up(game, agents or [], option or [], seat, count, seed_or_fresh(seed), watch)
+        sitting = seated.sitting
+        print_mode(sitting.variant, seated.policy)
+        if len(sitting.people) == 1:  # who plays against others must not know it
+            console.whole_line(f"seed {sitting.seed}")
+        after = seated.made if sitting.variant.facts.num_seats == 1 and not watch else {}
+        same_deal = [Sitting(sitting.variant, sitting.seed, [spec]) for spec in after]
+        _serve([sitting, *same_deal], host, port, browser)
+        return
     play_game(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch, review)
 
 

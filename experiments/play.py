@@ -7,7 +7,7 @@ import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import typer
@@ -25,7 +25,7 @@ from experiments.output import console, print_mode, progress
 from experiments.rules import rules_text
 from experiments.sitting import PERSON, Entry, Sitting
 
-__all__ = ["choose", "explain_mistake", "load_game", "number_choices", "play_game"]
+__all__ = ["Seated", "choose", "explain_mistake", "load_game", "number_choices", "open_game", "play_game", "set_up"]
 
 MOST_LISTED = 12  # legal actions that are listed one by one
 MOST_ADVISED = 8  # actions of which a hint or the odds tell
@@ -372,7 +372,23 @@ class _Terminal:
             typer.echo(earned if sitting.over else "the game was saved here; it is not over")
 
 
-def play_game(
+class Seated(NamedTuple):
+    """A game that is set up, and who plays it.
+
+    Attributes:
+        sitting: the game.
+        first: the seat of the first person, or of the first agent where nobody plays.
+        policy: what `cast` says of a trained policy.
+        made: the agents by their specs.
+    """
+
+    sitting: Sitting
+    first: int
+    policy: str
+    made: dict[str, Agent]
+
+
+def set_up(
     game: str,
     opponents: Sequence[str],
     options: Sequence[str],
@@ -380,25 +396,21 @@ def play_game(
     people: int,
     seed: int,
     watch: bool = False,
-    reviewed: bool = False,
-) -> np.ndarray:
-    """Play one game at the terminal.
-
-    In a game of one seat the person plays alone; the opponents then play the same deal, and whoever earns most wins.
+) -> Seated:
+    """Seat people and agents at a game.
 
     Args:
         game: its name.
         opponents: specs in seat order after the first person; one alone takes every seat that is left, and if there is
-            none they play at random.
+            none they play at random. In a game of one seat they are made only.
         options: game options, KEY=VALUE.
         seat: the first person's seat; None: chosen at random. The others sit next to it.
         people: how many people play here.
         seed: fixes the dice and the opponents.
-        watch: nobody plays; agents take all seats, from `seat` or seat 0 on, and are stepped through.
-        reviewed: show at the end what each move has cost.
+        watch: nobody plays; agents take all seats, from `seat` or seat 0 on.
 
-    Returns:
-        Each seat's return, (seats,) float64.
+    Raises:
+        ValueError: unknown names, or people and agents that are not as many as there are seats.
     """
     variant, agents, policy = cast(game, game_options(options), opponents)
     seats = variant.facts.num_seats
@@ -417,12 +429,40 @@ def play_game(
         allowed = {0: "no opponent, since people take all seats", 1: f"1 {what}"}
         some = allowed.get(len(others), f"1 {what}, or {len(others)}, one for each {'seat' if watch else 'other seat'}")
         raise ValueError(f"name {some}; not {len(opponents)}")
-    console.print(Text.assemble((variant.game.title, "bold"), f", seed {seed}"))
-    print_mode(variant, policy)
     made = dict(zip(opponents, agents, strict=True))
     specs = list(opponents) if len(opponents) == len(others) else [*(opponents or ["random"])][:1] * len(others)
     seated = {**dict.fromkeys(persons, PERSON), **dict(zip(others, specs, strict=False))}
     sitting = _sit(variant, seed, [seated[place] for place in range(seats)], made)
+    return Seated(sitting, first, policy, made)
+
+
+def play_game(
+    game: str,
+    opponents: Sequence[str],
+    options: Sequence[str],
+    seat: int | None,
+    people: int,
+    seed: int,
+    watch: bool = False,
+    reviewed: bool = False,
+) -> np.ndarray:
+    """Play one game at the terminal.
+
+    In a game of one seat the person plays alone; the opponents then play the same deal, and whoever earns most wins.
+
+    Args:
+        game, opponents, options, seat, people, seed: as for `set_up`.
+        watch: nobody plays; agents take all seats and are stepped through.
+        reviewed: show at the end what each move has cost.
+
+    Returns:
+        Each seat's return, (seats,) float64.
+    """
+    sitting, first, policy, made = set_up(game, opponents, options, seat, people, seed, watch)
+    variant = sitting.variant
+    alone = len(sitting.seats) == 1 and not watch
+    console.print(Text.assemble((variant.game.title, "bold"), f", seed {seed}"))
+    print_mode(variant, policy)
     terminal = _Terminal(sitting)
     if not alone:
         _introduce(sitting)
@@ -436,26 +476,36 @@ def play_game(
     return returns
 
 
-def load_game(path: Path, game: str | None, replay: bool, reviewed: bool = False) -> np.ndarray:
-    """Go on with a saved game, or if it is over or `replay` is asked for, step through it.
+def open_game(path: Path, game: str | None) -> Sitting:
+    """A saved game.
 
     Args:
         path: its file.
         game: the name of the game that it should be; None: any.
-        replay: step through it, though it may not be over.
-        reviewed: show at the end what each move has cost.
-
-    Returns:
-        Each seat's return, (seats,) float64.
 
     Raises:
         ValueError: the file holds no saved game, or another one.
         OSError: it cannot be read.
     """
     sitting = Sitting.load_from(path)
+    if game is not None and load(game).name != sitting.variant.game.name:
+        raise ValueError(f"{path} holds a game of {sitting.variant.game.name}, not {game}")
+    return sitting
+
+
+def load_game(path: Path, game: str | None, replay: bool, reviewed: bool = False) -> np.ndarray:
+    """Go on with a saved game, or if it is over or `replay` is asked for, step through it.
+
+    Args:
+        path, game: as for `open_game`, whose errors are raised.
+        replay: step through it, though it may not be over.
+        reviewed: show at the end what each move has cost.
+
+    Returns:
+        Each seat's return, (seats,) float64.
+    """
+    sitting = open_game(path, game)
     variant = sitting.variant
-    if game is not None and load(game).name != variant.game.name:
-        raise ValueError(f"{path} holds a game of {variant.game.name}, not {game}")
     console.print(Text.assemble((variant.game.title, "bold"), f", seed {sitting.seed}, after {len(sitting)} moves"))
     print_mode(variant, "")
     _introduce(sitting)

@@ -1,0 +1,188 @@
+"""The server of the page: which address answers with what."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import secrets
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Awaitable, Callable, Sequence
+from urllib.parse import urlsplit
+
+from dice_envs.extras import needs
+from dice_envs.game import check_range, names, shown
+from experiments.output import console
+from experiments.sitting import Sitting
+
+with needs("web", "the page"):
+    from fastapi import Request, Response
+    from fastapi.responses import HTMLResponse
+    from nicegui import app, ui
+
+from experiments.web.start_page import MOST_BYTES, StartPage, first_link, link_page
+from experiments.web.table_page import TablePage
+from experiments.web.tables import PAUSE, Kind, Tables, prepare
+
+__all__ = ["HOST", "serve"]
+
+HOST = "127.0.0.1"
+USUAL_PORT = 8080
+MOST_HEADERS = 2**12  # bytes of an upload beside its file
+RECONNECT = 60.0  # seconds that a page of a browser that has gone away is kept for it
+NOTHING_HERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found – dice-envs</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"></head>
+<body style="font: 16px/1.5 Helvetica, Arial, sans-serif; max-width: 34em; margin: 15vh auto; padding: 0 20px">
+<h1 style="font-size: 22px">There is nothing here</h1>
+<p>No table has this link. It may be mistyped, or the table was forgotten because nobody came for hours.</p></body></html>"""
+
+
+def serve(
+    sittings: Sequence[Sitting] = (), host: str = HOST, port: int | None = None, show: bool = True, pause: float = PAUSE
+) -> None:
+    """Serve the page until Ctrl-C.
+
+    Tables can be made by whoever opens the address that is printed. Where others than this machine can reach the host, it
+    holds a key; they need a link to a seat.
+
+    Args:
+        sittings: games to begin with, whose links are printed; without any the page asks for one.
+        host: address to listen on.
+        port: None: 8080, or a free one if that is taken.
+        show: open a browser.
+        pause: seconds before an agent's move.
+
+    Raises:
+        ValueError: the port is none.
+        OSError: host and port cannot be listened on.
+        ImportError: NiceGUI is not installed.
+    """
+    port = _checked_port(host, port)
+    tables = Tables(pause)
+    alone = _is_loopback(host)
+    key = "" if alone else secrets.token_urlsafe(16)
+    _add_pages(tables, key, alone, sittings[0].variant.game.name if sittings else names()[0])
+    local = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else _in_url(host)}:{port}"
+    start = local + ("/" if alone else f"/?key={key}")
+    links = []
+    for sitting in sittings:
+        table = tables.add(prepare(sitting))
+        table.loaded = len(sitting) > 0
+        links.append(local + first_link(tables, table))
+        console.whole_line(f"the game: {links[-1]}")
+    first = links[0] if links else start
+    console.whole_line(f"{'other games' if links else 'the page'}: {start}")
+    if not alone:
+        console.whole_line(f"others in your network reach {host}, port {port}: send links only to whom you play with")
+    console.whole_line("Ctrl-C ends it")
+    if show:
+        app.on_startup(lambda: threading.Thread(target=_open, args=(first, host, port), daemon=True).start())
+    ui.run(
+        host=host,
+        port=port,
+        title="dice-envs",
+        favicon="🎲",
+        dark=None,  # as the browser has it
+        language="en-US",
+        reload=False,
+        show=False,
+        tailwind=False,
+        reconnect_timeout=RECONNECT,
+        show_welcome_message=False,
+        binding_refresh_interval=None,
+    )
+
+
+def _open(url: str, host: str, port: int) -> None:
+    """Open a browser once the server answers, where there is a screen."""
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform in ("win32", "darwin")):
+        return
+    for _ in range(100):
+        with contextlib.suppress(OSError), socket.create_connection((urlsplit(url).hostname or host, port), 1):
+            webbrowser.open(url)
+            return
+        time.sleep(0.1)
+
+
+async def _limit_uploads(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    """Refuse files that are no saved games before they are read: the page's own limit binds only honest browsers."""
+    length = request.headers.get("content-length", "")
+    if "/upload/" in request.url.path and not (length.isdecimal() and int(length) <= MOST_BYTES + MOST_HEADERS):
+        return Response(status_code=413)
+    return await call_next(request)
+
+
+def _add_pages(tables: Tables, key: str, alone: bool, usual: str) -> None:
+    @ui.page("/")
+    def start(request: Request, game: str = usual) -> HTMLResponse | None:
+        if not secrets.compare_digest(request.query_params.get("key", "").encode(), key.encode()):
+            return HTMLResponse(NOTHING_HERE, 404)
+        if game not in names():
+            return HTMLResponse(NOTHING_HERE, 404)
+        StartPage(tables, game, f"&key={key}" if key else "")
+        return None
+
+    def add(kind: Kind) -> None:
+        @ui.page(f"/{kind}/{{secret}}")
+        def page(secret: str, request: Request) -> HTMLResponse | None:
+            place = tables.find(secret, kind)
+            if place is None:
+                return HTMLResponse(NOTHING_HERE, 404)
+            if kind == "maker":
+                link_page(tables, place.table, _base(request, alone), home=alone)
+            else:
+                TablePage(tables, place, home=alone)
+            return None
+
+    app.middleware("http")(_limit_uploads)
+    kinds: tuple[Kind, ...] = ("seat", "together", "watch", "maker")
+    for kind in kinds:
+        add(kind)
+
+
+def _base(request: Request, alone: bool) -> str:
+    """What links for other devices begin with: the address in the network, though the maker may have come by another."""
+    base = str(request.base_url).rstrip("/")
+    if alone or not _is_loopback(urlsplit(base).hostname or ""):
+        return base
+    return next((url for url in app.urls if not _is_loopback(urlsplit(url).hostname or "")), base).rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _checked_port(host: str, port: int | None) -> int:
+    """The port, once it was tried; OSError names what cannot be listened on."""
+    if port is not None:
+        check_range("port", port, 1, 65535)
+        _try(host, port)
+        return port
+    try:
+        _try(host, USUAL_PORT)
+    except OSError:
+        return _try(host, 0)
+    return USUAL_PORT
+
+
+def _try(host: str, port: int) -> int:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((host, port))
+            return int(trial.getsockname()[1])
+    except (OSError, OverflowError, UnicodeError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise OSError(f"cannot listen on {shown(host)}, port {port}: {reason}") from None

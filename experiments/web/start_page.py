@@ -1,0 +1,278 @@
+"""Where a table is made: which game, with which options, and who plays."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+from collections.abc import Callable
+from typing import Any
+
+from nicegui import events, ui
+
+import agents
+from dice_envs import load, names
+from dice_envs.agent import check_plays
+from dice_envs.game import Game, Variant
+from experiments.output import seed_or_fresh
+from experiments.sitting import PERSON, Sitting
+from experiments.web.forms import Field, fields_of, options_of
+from experiments.web.parts import begin, button, heading, told, words
+from experiments.web.tables import Table, Tables, prepare
+
+__all__ = ["MOST_BYTES", "StartPage", "first_link", "link_page"]
+
+SHOWN_AT_FIRST = 3  # options; the others are folded away
+MOST_BYTES = 2**20  # of an uploaded game
+
+
+class StartPage:
+    """The form.
+
+    Args:
+        tables: where the table is put.
+        game: the name of the game to begin with.
+        query: what links to this page carry on.
+    """
+
+    def __init__(self, tables: Tables, game: str, query: str = "") -> None:
+        self.tables = tables
+        self.game: Game = load(game)
+        self.values: dict[str, Any] = {field.name: field.default for field in fields_of(self.game)}
+        self.seats: list[list[str]] = []  # an agent's name or PERSON, and its parameters
+        self.seed: float | None = None
+        begin("dice-envs", "dice games to play", home=False)
+        with ui.element("main").classes("narrow"):
+            self._pick(query)
+            with ui.element("section").classes("card"):
+                heading("Options")
+                self._options()
+            with ui.element("section").classes("card"):
+                heading("Who plays")
+                self.box = ui.element("div").classes("column")
+                self._refresh_seats()
+            with ui.element("section").classes("card"):
+                with ui.element("div").classes("line"):
+                    seed = ui.number("seed", placeholder="random", min=0, precision=0).props("outlined dense clearable")
+                    seed.on_value_change(lambda event: setattr(self, "seed", event.value)).classes("seed")
+                    button("Start", self._start, "tool main", name="start")
+                    self.wait = ui.spinner(size="sm")
+                    self.wait.visible = False
+                words("The seed fixes all that is random. It is shown once the game is over.")
+                self.error = words("", "bad").props("role=alert")
+            with ui.element("section").classes("card"):
+                heading("Go on with a saved game, or step through it")
+                upload = ui.upload(
+                    auto_upload=True,
+                    max_file_size=MOST_BYTES,
+                    max_files=1,
+                    on_upload=told(self._load),
+                    on_rejected=told(self._refuse),
+                ).props('accept=".json,application/json"')
+                pick = words("Choose a file", "tool", "button").props("type=button data-name=load")
+                pick.on("click", js_handler=f"() => getElement({upload.id}).pickFiles()")
+
+    def _pick(self, query: str) -> None:
+        with ui.element("nav").classes("pick").props('aria-label="games"'):
+            for name in names():
+                chosen = name == self.game.name
+                link = ui.link(load(name).title, f"/?game={name}{query}").classes("chosen" if chosen else "")
+                if chosen:
+                    link.props("aria-current=page")
+
+    # --- options ----------------------------------------------------------------------------------------------------
+
+    def _options(self) -> None:
+        fields = fields_of(self.game)
+        with ui.element("div").classes("form"):
+            for field in fields[:SHOWN_AT_FIRST]:
+                self._input(field)
+        if fields[SHOWN_AT_FIRST:]:
+            with ui.expansion("More options").classes("more"), ui.element("div").classes("form"):
+                for field in fields[SHOWN_AT_FIRST:]:
+                    self._input(field)
+
+    def _input(self, field: Field) -> None:
+        made: Any
+        if field.kind == "choice":
+            made = ui.select(dict(field.choices), label=field.name, value=field.default)
+        elif field.kind == "switch":
+            made = ui.select({True: "yes", False: "no"}, label=field.name, value=field.default)
+        elif field.kind == "number":
+            made = ui.number(field.name, value=field.default, min=field.low, max=field.high, precision=0)
+            made.props("clearable" if field.optional else "")
+        else:
+            made = ui.input(field.name, value=field.default)
+        made.props("outlined dense").classes(f"option-{field.name}")
+        made.props["hint"] = field.help
+        made.on_value_change(lambda event: self._change(field.name, event.value))
+
+    def _change(self, name: str, value: Any) -> None:
+        self.values[name] = value
+        self._refresh_seats()
+
+    def _variant(self) -> Variant:
+        return self.game.configure(**options_of(self.game, self.values))
+
+    # --- seats --------------------------------------------------------------------------------------------------------
+
+    def _refresh_seats(self) -> None:
+        try:
+            variant = self._variant()
+        except ValueError:  # said by Start
+            return
+        count = variant.facts.num_seats
+        if len(self.seats) != count:
+            usual = _usual_agent(variant)
+            self.seats = [*self.seats, *([[usual, ""] for _ in range(count)])][:count]
+            if all(who != PERSON for who, _ in self.seats):
+                self.seats[0] = [PERSON, ""]
+            self._build_seats()
+        elif not self.box.default_slot.children:
+            self._build_seats()
+
+    def _build_seats(self) -> None:
+        count = len(self.seats)
+        self.box.clear()
+        known = {PERSON: "a person", **{name: name for name in agents.for_game(self.game.name)}}
+        with self.box:
+            people = sum(who == PERSON for who, _ in self.seats)
+            choices = {0: "none: watch agents", **{n: f"{n} {'person' if n == 1 else 'people'}" for n in range(1, count + 1)}}
+            select = ui.select(choices, label="people", value=people).props("outlined dense").classes("people")
+            select.on_value_change(lambda event: self._set_people(event.value))
+            for seat in range(count):
+                self._seat(seat, known)
+
+    def _seat(self, seat: int, known: dict[str, str]) -> None:
+        entry = self.seats[seat]
+        with ui.element("div").classes("seat"):
+            words(f"player {seat}", "")
+            select = ui.select(known, value=entry[0]).props(f'outlined dense aria-label="player {seat}"').classes(f"who-{seat}")
+            parameters = ui.input(placeholder="parameters, say bluff=0.25", value=entry[1])
+            parameters.props(f'outlined dense aria-label="parameters of player {seat}"').classes(f"how-{seat}")
+            parameters.visible = entry[0] != PERSON
+
+            def choose(event: events.ValueChangeEventArguments) -> None:
+                entry[0] = event.value
+                parameters.visible = event.value != PERSON
+
+            select.on_value_change(choose)
+            parameters.on_value_change(lambda event: entry.__setitem__(1, event.value or ""))
+
+    def _set_people(self, count: int) -> None:
+        usual = next((who for who, _ in self.seats if who != PERSON), None) or _usual_agent(self._variant())
+        for seat, entry in enumerate(self.seats):
+            if seat < count:
+                entry[:] = [PERSON, ""]
+            elif entry[0] == PERSON:
+                entry[:] = [usual, ""]
+        self._build_seats()
+
+    # --- going --------------------------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        def make() -> Sitting:
+            variant = self._variant()
+            seed = seed_or_fresh(None if self.seed is None else _whole("seed", self.seed))
+            count = variant.facts.num_seats
+            return Sitting(variant, seed, [f"{who}:{how}" if how.strip() else who for who, how in self.seats[:count]])
+
+        await self._go(make)
+
+    async def _load(self, event: events.UploadEventArguments) -> None:
+        content = await event.file.read()
+
+        def make() -> Sitting:
+            if len(content) > MOST_BYTES:
+                raise ValueError(f"a saved game has at most {MOST_BYTES:,} bytes")
+            try:
+                data = json.loads(content)
+            except (ValueError, RecursionError) as problem:
+                raise ValueError(f"this is no saved game: {problem}") from None
+            return Sitting.load(data)
+
+        await self._go(make, loaded=True)
+
+    async def _refuse(self) -> None:
+        raise ValueError(f"a saved game is one .json file of at most {MOST_BYTES:,} bytes")
+
+    async def _go(self, make: Callable[[], Sitting], loaded: bool = False) -> None:
+        self.error.content = ""
+        self.wait.visible = True
+        try:
+            sitting = await asyncio.to_thread(lambda: prepare(make()))  # agents may have much to read or to solve
+        except (ValueError, OSError, ImportError) as problem:
+            self.error.content = html.escape(str(problem))
+            raise ValueError(str(problem)) from None
+        finally:
+            self.wait.visible = False
+        table = self.tables.add(sitting)
+        table.loaded = loaded
+        ui.navigate.to(first_link(self.tables, table))
+
+
+def first_link(tables: Tables, table: Table) -> str:
+    """Where whoever has made a table goes: to the only seat of a person, or to the links."""
+    links = tables.links(table)
+    kind = "seat" if len(table.sitting.people) == 1 else "maker" if table.sitting.people else "watch"
+    return next(path for path, place in links.items() if place.kind == kind)
+
+
+def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
+    """The links to a table with several people.
+
+    Args:
+        tables: all tables.
+        table: this one.
+        base: what the links begin with, such as `http://192.168.0.2:8080`.
+        home: whether the page may link to the start page.
+    """
+    sitting = table.sitting
+    begin(sitting.variant.game.title, str(sitting.variant), home)
+    links = tables.links(table)
+    with ui.element("main").classes("narrow"):
+        with ui.element("section").classes("card column"):
+            heading("One link for each person")
+            words("Open one yourself and send the others on. Whoever has a link plays that seat and sees its dice.")
+            for path, place in links.items():
+                if place.kind == "seat":
+                    _link(f"player {place.seat}", base + path, path)
+        with ui.element("section").classes("card column"):
+            heading("Or everybody on this device")
+            words("The dice are covered whenever it is somebody else's turn.")
+            path = next(path for path, place in links.items() if place.kind == "together")
+            ui.link("Play here", path).classes("link together")
+        agents_here = [f"player {seat}: {who}" for seat, who in enumerate(sitting.seats) if seat not in sitting.people]
+        if agents_here:
+            words("Agents: " + ", ".join(agents_here))
+
+
+def _link(name: str, url: str, path: str) -> None:
+    def copy() -> None:
+        ui.clipboard.write(url)
+        ui.notify(f"The link of {name} is copied.")
+
+    with ui.element("div").classes("line"):
+        words(name, "", "strong")
+        ui.link(url, path).classes("link seat-link")
+        button("Copy", copy)
+
+
+def _whole(name: str, value: float) -> int:
+    if value != int(value):
+        raise ValueError(f"{name} must be a whole number, not {value}")
+    return int(value)
+
+
+def _usual_agent(variant: Variant) -> str:
+    """The first of the game's own agents that plays the variant, or `random`."""
+    everywhere = agents.for_game(None)
+    for name in agents.for_game(variant.game.name):
+        if name in everywhere:
+            continue
+        try:
+            check_plays(agents.make(name), variant)
+        except (ValueError, OSError, ImportError):
+            continue
+        return name
+    return "random"

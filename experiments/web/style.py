@@ -1,0 +1,168 @@
+"""How the pages look: the colours of the pictures, for light and dark screens."""
+
+from __future__ import annotations
+
+from dice_envs import drawing
+from dice_envs.drawing import PIPS
+
+__all__ = ["CSS", "die", "icon"]
+
+# The pictures' colours on a dark screen. Dice stay as they are.
+_DARK = {
+    drawing.PANEL: "#1d2530",
+    drawing.EDGE: "#3a4655",
+    drawing.SOFT: "#a3afbf",
+    drawing.FAINT: "#76818f",
+    drawing.FAINT_EDGE: "#4b5664",
+    drawing.ACCENT: "#6ea3f2",
+    drawing.ACCENT_PANEL: "#1c2b42",
+}
+_DARK_PAPER, _DARK_PAGE, _DARK_INK = "#161c25", "#0f141b", "#e6ebf2"
+
+
+def die(face: int) -> str:
+    """A small die as an `<svg>` element, in the colour of the text around it; a face without pips is a number."""
+    if face not in PIPS:
+        return f"<span>{face}</span>"
+    pips = "".join(
+        f'<circle cx="{6 + 4 * (i % 3)}" cy="{6 + 4 * (i // 3)}" r="1.5"/>' for i, pip in enumerate(PIPS[face]) if pip == "1"
+    )
+    box = '<rect x="1" y="1" width="18" height="18" rx="4" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+    return f'<svg class="die" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true">{box}{pips}</svg>'
+
+
+_ICONS = {
+    "first": "M4 4h2v12H4zM16 4v12L7 10z",
+    "back": "M13 3.5 6.5 10 13 16.5 14.8 14.7 10.1 10 14.8 5.3z",
+    "run": "M6 4v12l9-6z",
+    "pause": "M5 4h3.5v12H5zM11.5 4H15v12h-3.5z",
+    "next": "M7 3.5 13.5 10 7 16.5 5.2 14.7 9.9 10 5.2 5.3z",
+    "last": "M14 4h2v12h-2zM4 4v12l9-6z",
+}
+
+
+def icon(name: str) -> str:
+    """A small sign as an `<svg>` element: first, back, run, pause, next or last."""
+    return f'<svg class="icon" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true"><path d="{_ICONS[name]}"/></svg>'
+
+
+def _dark_pictures() -> str:
+    rules = [
+        f".body--dark .picture svg > rect[width='100%'] {{ fill: {_DARK_PAPER}; }}",
+        f".body--dark .picture svg text[fill='{drawing.INK}']:not([text-anchor='middle']) {{ fill: {_DARK_INK}; }}",
+    ]
+    for light, dark in _DARK.items():
+        rules.append(f".body--dark .picture svg [fill='{light}'] {{ fill: {dark}; }}")
+        rules.append(f".body--dark .picture svg [stroke='{light}'] {{ stroke: {dark}; }}")
+    return "\n".join(rules)
+
+
+CSS = f"""
+:root {{
+  --page: #eef1f5; --paper: {drawing.PAPER}; --panel: {drawing.PANEL}; --edge: {drawing.EDGE};
+  --ink: {drawing.INK}; --soft: {drawing.SOFT}; --faint: {drawing.FAINT};
+  --accent: {drawing.ACCENT}; --accent-panel: {drawing.ACCENT_PANEL}; --on-accent: #ffffff;
+  --good: #1d7a50; --bad: #b93a52;
+}}
+.body--dark {{
+  --page: {_DARK_PAGE}; --paper: {_DARK_PAPER}; --panel: {_DARK[drawing.PANEL]}; --edge: {_DARK[drawing.EDGE]};
+  --ink: {_DARK_INK}; --soft: {_DARK[drawing.SOFT]}; --faint: {_DARK[drawing.FAINT]};
+  --accent: {_DARK[drawing.ACCENT]}; --accent-panel: {_DARK[drawing.ACCENT_PANEL]}; --on-accent: #0f141b;
+  --good: #63c898; --bad: #f08a9b;
+}}
+body, body.body--dark {{ background: var(--page); color: var(--ink); }}
+body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
+.nicegui-content {{ padding: 0; gap: 0; align-items: stretch; width: 100%; }}
+.bar {{ display: flex; align-items: center; gap: 12px; padding: 10px 20px; background: var(--paper);
+  border-bottom: 1px solid var(--edge); min-height: 52px; flex-wrap: wrap; }}
+.bar h1 {{ font-size: 19px; font-weight: 700; line-height: 1.2; margin: 0; }}
+.bar .about {{ color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }}
+.bar .end {{ margin-left: auto; }}
+.table {{ display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; padding: 14px 20px 40px; max-width: 1180px;
+  margin: 0 auto; width: 100%; box-sizing: border-box; }}
+@media (min-width: 960px) {{
+  .table {{ grid-template-columns: minmax(0, 680px) minmax(300px, 1fr); align-items: start; }}
+}}
+.column {{ display: flex; flex-direction: column; gap: 14px; min-width: 0; flex-wrap: nowrap; }}
+.card {{ background: var(--paper); border: 1px solid var(--edge); border-radius: 10px; padding: 14px 16px; min-width: 0; }}
+.card h2 {{ font-size: 15px; font-weight: 700; line-height: 1.3; margin: 0 0 8px; }}
+.picture {{ padding: 4px; overflow: hidden; }}
+.picture svg {{ display: block; width: 100%; height: auto; }}
+.status {{ display: flex; align-items: center; gap: 10px; font-size: 16px; font-weight: 700; min-height: 28px; }}
+.status.mine {{ color: var(--accent); }}
+.words {{ color: var(--soft); font-size: 14px; }}
+.bad {{ color: var(--bad); }}
+.good {{ color: var(--good); }}
+.line {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px; }}
+button.move, .tool {{ font: inherit; color: var(--ink); background: var(--panel); border: 1px solid var(--edge);
+  border-radius: 8px; padding: 8px 14px; cursor: pointer; min-height: 40px; min-width: 40px; }}
+button.move {{ font-weight: 600; }}
+button.move:hover:enabled, .tool:hover:enabled {{ border-color: var(--accent); color: var(--accent); }}
+button.main {{ background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }}
+button.main:hover:enabled {{ color: var(--on-accent); filter: brightness(1.08); }}
+button:disabled {{ opacity: 0.45; cursor: default; }}
+button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid var(--accent); outline-offset: 2px; }}
+.moves:focus {{ outline: none; }}
+.grid {{ display: grid; gap: 5px; align-items: center; max-height: 330px; overflow-y: auto; padding: 2px; }}
+.grid .head {{ text-align: center; color: var(--soft); font-weight: 600; font-size: 14px; }}
+.grid .corner {{ color: var(--faint); font-size: 12px; }}
+.grid button.move {{ padding: 4px 0; min-width: 0; width: 100%; display: inline-flex; align-items: center;
+  justify-content: center; gap: 5px; font-size: 14px; white-space: nowrap; min-height: 38px; }}
+.grid button.move:disabled {{ background: none; border-style: dashed; opacity: 0.35; }}
+.die {{ width: 18px; height: 18px; flex: none; vertical-align: -4px; }}
+.icon {{ width: 20px; height: 20px; display: block; }}
+.tool.sign {{ padding: 8px 9px; }}
+.entries {{ list-style: none; margin: 0; padding: 0; max-height: 420px; overflow-y: auto; }}
+.entries li {{ border-top: 1px solid var(--edge); }}
+.entries li:first-child {{ border-top: 0; }}
+.seen {{ display: grid; grid-template-columns: 2.2em minmax(0, 1fr); gap: 2px 6px; width: 100%;
+  text-align: left; font: inherit; color: inherit; background: none;
+  border: 0; padding: 7px 4px; cursor: pointer; border-radius: 6px; }}
+.seen:hover {{ background: var(--panel); }}
+.seen.here {{ background: var(--accent-panel); }}
+.seen .number {{ color: var(--faint); font-variant-numeric: tabular-nums; }}
+.seen .notes {{ grid-column: 2 / -1; color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }}
+.seen .notes.bad {{ color: var(--bad); }}
+.seen .notes.good {{ color: var(--good); }}
+.rows {{ max-height: 330px; overflow-y: auto; margin-bottom: 6px; }}
+.hint {{ width: 100%; border-collapse: collapse; font-size: 14px; }}
+.hint th {{ text-align: left; font-weight: 600; color: var(--soft); font-size: 12.5px; padding: 3px 6px; }}
+.hint td {{ padding: 4px 6px; border-top: 1px solid var(--edge); font-variant-numeric: tabular-nums; }}
+.hint .share {{ width: 34%; }}
+.hint .track {{ display: block; height: 8px; border-radius: 4px; background: var(--edge); overflow: hidden; }}
+.hint .track span {{ display: block; height: 100%; background: var(--accent); }}
+.q-notification.told {{ background: var(--ink); color: var(--paper); border-radius: 8px; }}
+.rules summary {{ font-weight: 700; cursor: pointer; }}
+.rules h2 {{ margin: 12px 0 4px; }}
+.rules p {{ margin: 4px 0; overflow-wrap: anywhere; }}
+.rules .laid {{ font: 12.5px/1.4 monospace; white-space: pre-wrap; color: var(--soft); }}
+.curtain {{ text-align: center; padding: 60px 20px; }}
+.form {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(215px, 1fr)); gap: 12px 18px; align-items: start; }}
+.form .q-field--with-bottom {{ padding-bottom: 0; }}
+.form .q-field__bottom {{ position: static; transform: none; padding: 3px 2px 0; min-height: 0; }}
+.more {{ margin-top: 10px; }}
+.more .q-expansion-item__container > .q-item {{ padding: 0 2px; color: var(--soft); }}
+.form .q-field__messages {{ line-height: 1.3; color: var(--soft); white-space: normal; }}
+.pick {{ display: flex; flex-wrap: wrap; gap: 8px; }}
+.pick a {{ color: var(--ink); text-decoration: none; border: 1px solid var(--edge); background: var(--panel);
+  border-radius: 8px; padding: 9px 15px; font-weight: 600; }}
+.pick a.chosen {{ background: var(--accent); color: var(--on-accent); border-color: var(--accent); }}
+.narrow {{ max-width: 860px; margin: 0 auto; width: 100%; padding: 14px 20px 40px; box-sizing: border-box; display: flex;
+  flex-direction: column; gap: 14px; flex-wrap: nowrap; }}
+.link {{ overflow-wrap: anywhere; color: var(--accent); }}
+.seat {{ display: grid; grid-template-columns: 84px minmax(120px, 1fr) minmax(120px, 1fr); gap: 10px; align-items: center; }}
+.q-field--dark .q-field__native, .q-field__native, .q-field__input {{ color: var(--ink); }}
+.q-uploader {{ display: none; }}
+.q-slider {{ padding: 0 8px; }}
+@media (max-width: 599px) {{
+  .bar {{ padding: 8px 12px; }}
+  .table, .narrow {{ padding: 10px 8px 30px; gap: 10px; }}
+  .card {{ padding: 12px; }}
+  .card.picture {{ padding: 0; }}
+  .seat {{ grid-template-columns: 72px minmax(0, 1fr); }}
+  .seat > :nth-child(3) {{ grid-column: 2; }}
+  .grid {{ gap: 4px; }}
+  .grid button.move {{ gap: 2px; font-size: 13px; letter-spacing: -0.02em; }}
+}}
+{_dark_pictures()}
+"""

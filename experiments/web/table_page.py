@@ -1,0 +1,457 @@
+"""A table as one place sees it: the picture, the moves to click, the history, and what else can be done there.
+
+What it sends is built from the place's own view (`tables.Place`), so that nothing hidden reaches the browser.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+import numpy as np
+from nicegui import events, ui
+
+from dice_envs.game import options_text
+from dice_envs.render import svg
+from experiments.advice import Advice, Judged, Review
+from experiments.rules import sections
+from experiments.sitting import PERSON, Entry
+from experiments.web.moves import Grid, arrange
+from experiments.web.parts import begin, button, heading, told, words
+from experiments.web.style import die, icon
+from experiments.web.tables import Place, Tables
+
+__all__ = ["TablePage"]
+
+REPLAY_PAUSE = 1.0  # seconds between two positions of a game that is stepped through
+# Without this, a keyboard would have to find its way back to the moves after each of them.
+FOCUS_MOVES = (
+    "if (!document.activeElement || document.activeElement === document.body) document.querySelector('.moves')?.focus()"
+)
+
+
+class TablePage:
+    """The page of one browser tab; another tab of the same place has one of its own.
+
+    Args:
+        tables: all tables.
+        place: what the link leads to.
+        home: whether the page may link to the start page.
+    """
+
+    def __init__(self, tables: Tables, place: Place, home: bool) -> None:
+        self.tables, self.place, self.table, self.home = tables, place, place.table, home
+        self.client = ui.context.client
+        self.at: int | None = None  # the position that is looked at; None: the present one
+        self.everything = False  # whether to show what was hidden, once that is allowed
+        self.games = self.table.games
+        self.advice: Advice | None = None  # the last one that was asked for, and at which move
+        self.advised_at = -1
+        self.asking = False
+        sitting = place.sitting
+        if self.table.loaded and sitting.over and self.table.games == 1:
+            self.at = 0
+        with begin(sitting.variant.game.title, self._about(), home):
+            pass
+        with ui.element("main").classes("table"):
+            with ui.element("div").classes("column"):
+                self.picture_card = ui.element("section").classes("card picture").props('aria-label="the table"')
+                with self.picture_card:
+                    self.picture = ui.html("", sanitize=False)
+                self.moves = ui.element("section").classes("card moves").props("tabindex=-1")
+                self.steps = ui.element("section").classes("card steps")
+            with ui.element("div").classes("column"):
+                self.tools = ui.element("section").classes("card")
+                self.advice_card = ui.element("section").classes("card advice").props("aria-live=polite")
+                self.history = ui.element("section").classes("card")
+                self._rules()
+        self.forward = ui.timer(REPLAY_PAUSE, told(self._forward), active=False)
+        self.refresh()
+        self.table.listeners.append(self.refresh)
+        self.client.on_delete(self._leave)
+        self.table.wake()
+
+    def _rules(self) -> None:
+        with ui.element("details").classes("card rules"):
+            words("Rules", "", "summary")
+            for section in sections(self.place.sitting.variant.game):
+                if section.heading:
+                    heading(section.heading)
+                for paragraph in section.paragraphs:
+                    words(paragraph, "laid" if "  " in paragraph else "words", "p")
+
+    def _about(self) -> str:
+        variant = self.place.sitting.variant
+        return options_text(variant.changed_options()) or "default options"
+
+    def _leave(self) -> None:
+        if self.refresh in self.table.listeners:
+            self.table.listeners.remove(self.refresh)
+
+    # --- showing ------------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Build everything anew from the state on the server."""
+        if self.client.is_deleted:
+            self._leave()
+            return
+        try:
+            with self.client:
+                self._show()
+        except Exception as problem:  # whoever has changed the table must not suffer from one tab's fault
+            self.client.handle_exception(problem)
+
+    def _show(self) -> None:
+        if self.games != self.table.games:
+            self.games, self.at, self.everything = self.table.games, None, False
+            self.forward.active = False
+        place, sitting = self.place, self.place.sitting
+        if self.at is not None and self.at >= len(sitting):
+            self.at = None
+        covered = place.curtain is not None
+        self._mark(covered)
+        for part in (self.picture_card, self.steps, self.history):
+            part.visible = not covered
+        self.tools.clear()
+        self.moves.clear()
+        with self.moves:
+            if covered:
+                self._curtain()
+            else:
+                self._status()
+                if place.to_move and self.at is None:
+                    self._moves()
+        if covered:
+            self.advice_card.clear()
+            self.advice_card.visible = False
+            self.picture.content = ""
+            self.history.clear()
+            self.steps.clear()
+            self.tools.visible = False
+            return
+        self.tools.visible = True
+        self.picture.content = svg(place.picture(self.at, self.everything))
+        with self.tools:
+            self._tools()
+        self._rebuild(self.advice_card, self._advice)
+        self._rebuild(self.steps, self._steps)
+        self._rebuild(self.history, self._history)
+        if place.to_move:
+            self.client.run_javascript(FOCUS_MOVES)
+
+    def _mark(self, covered: bool) -> None:
+        """Say for scripts and tests how the game stands."""
+        stands = "covered" if covered else "over" if self.place.sitting.over else "mine" if self.place.to_move else "theirs"
+        self.moves.props["data-stands"] = stands
+        self.moves.props["data-moves"] = len(self.place.sitting)
+
+    def _rebuild(self, box: ui.element, build: Callable[[], None]) -> None:
+        box.clear()
+        with box:
+            build()
+
+    def _curtain(self) -> None:
+        curtain = self.place.curtain
+        with ui.element("div").classes("curtain"):
+            words(f"Player {curtain}: is nobody else looking?", "status", "p").style("justify-content: center")
+            button("Show my view", self.place.uncover, "tool main", name="uncover")
+
+    def _name(self, seat: int) -> str:
+        return (
+            "you" if seat == self.place.person or (self.place.kind == "seat" and seat == self.place.seat) else f"player {seat}"
+        )
+
+    def _status(self) -> None:
+        sitting = self.place.sitting
+        mine, says = False, ""
+        if self.at is not None:
+            says = f"After move {self.at} of {len(sitting)}" if self.at else f"The start, before move 1 of {len(sitting)}"
+        elif self.table.problem:
+            says = "The game cannot go on"
+        elif sitting.over:
+            says = self._verdict()
+        elif self.place.to_move:
+            mine, says = True, "Your move" if self.place.kind == "seat" else f"Player {sitting.mover}, your move"
+        else:
+            who = sitting.seats[sitting.mover]
+            says = f"Player {sitting.mover} is to move" + ("" if who == PERSON else f": {who}")
+        with ui.element("div").classes("status mine" if mine else "status").props("role=status aria-live=polite"):
+            words(says, "", "span")
+            if self.table.thinking and self.at is None:
+                ui.spinner(size="1.2em")
+        if self.table.problem:
+            words(self.table.problem, "bad")
+        if sitting.over and self.at is None:
+            earned = ", ".join(f"{self._name(seat)} {_signed(value)}" for seat, value in enumerate(sitting.returns))
+            words(f"Earned: {earned}. The seed was {sitting.seed}.")
+
+    def _verdict(self) -> str:
+        sitting = self.place.sitting
+        returns = sitting.returns
+        best = returns == returns.max()
+        if len(returns) == 1 or (best.all() and not sitting.variant.facts.zero_sum):
+            return "The game is over"
+        if best.all():
+            return "The game is over: a tie"
+        if self.place.kind == "seat" and self.place.seat is not None:
+            return "You win" if best[self.place.seat] else "You lose"
+        winners = " and ".join(f"player {seat}" for seat in np.flatnonzero(best))
+        return _sentence(f"{winners} {'wins' if best.sum() == 1 else 'win'}")
+
+    # --- moves --------------------------------------------------------------------------------------------------------
+
+    def _moves(self) -> None:
+        sitting = self.place.sitting
+        variant, moves = sitting.variant, len(sitting)
+        grid, others = arrange(variant, sitting.legal())
+
+        def play(action: int) -> Callable[[], None]:
+            return lambda: self._play(action, moves)
+
+        with ui.element("div").classes("line").style("margin-top: 10px"):
+            for action in others:
+                text = variant.describe_action(action)
+                button(text, play(action), "move" if grid is None else "move main", name=f"action-{action}")
+        if grid:
+            self._grid(grid, play)
+
+    def _grid(self, grid: Grid, play: Callable[[int], Callable[[], None]]) -> None:
+        columns = f"grid-template-columns: repeat({len(grid.columns)}, minmax(0, 1fr)); margin-top: 12px"
+        with ui.element("div").classes("grid").style(columns).props('role=group aria-label="bids"'):
+            for row in grid.rows:
+                for column in grid.columns:
+                    action = grid.actions.get((row, column))
+                    content = f"<span>{row}×</span>{die(column)}"
+                    if action is None:
+                        button(f"{row} x {column}", _nothing, "move", enabled=False, content=content)
+                    else:
+                        button(f"{row} x {column}", play(action), "move", content=content, name=f"action-{action}")
+
+    def _play(self, action: int, moves: int) -> None:
+        self.tables.visit(self.table)
+        self.at = None
+        self.place.play(action, moves)
+
+    # --- tools --------------------------------------------------------------------------------------------------------
+
+    def _tools(self) -> None:
+        place, sitting = self.place, self.place.sitting
+        with ui.element("div").classes("line"):
+            if sitting.over:
+                waiting = self.table.reviewing is not None
+                button("Review", self._review, "tool main", enabled=not waiting and not self.table.review, name="review")
+            elif place.kind != "watch":
+                can = place.to_move and self.at is None and not self.asking
+                button("Hint", lambda: self._ask(False), enabled=can, name="hint", title="what each choice is worth")
+                button("Odds", lambda: self._ask(True), enabled=can, name="odds", title="the chances of each choice")
+            if len(sitting.people) == 1 and place.kind == "seat":
+                button("Undo", place.undo, enabled=place.may_undo, name="undo", title="take your last move back")
+            if place.may_begin_again or place.table.thinking:
+                button("New game", self._again, enabled=place.may_begin_again, name="again", title="same options, new dice")
+            secret = not place.may_save and not self.table.thinking
+            title = "a saved game tells all that is hidden: possible once the game is over" if secret else "as a file"
+            button("Save", self._save, enabled=place.may_save, name="save", title=title)
+            if place.kind == "watch" and not sitting.over:
+                self._pace()
+        if not place.may_save and not self.table.thinking:
+            words("Saving is possible once the game is over: the file tells all that is hidden.", "words note")
+
+    def _pace(self) -> None:
+        speeds = {3.0: "slow", self.tables.pause: "normal", 0.15: "fast"}
+        pace = self.table.pause if self.table.pause in speeds else self.tables.pause
+        select = ui.select(speeds, value=pace).props('outlined dense aria-label="speed"')
+        select.on_value_change(lambda event: setattr(self.table, "pause", event.value))
+
+    async def _again(self) -> None:
+        self.tables.visit(self.table)
+        if not self.place.may_begin_again:
+            raise ValueError("others play this game")
+        await self.table.again()
+
+    def _save(self) -> None:
+        sitting = self.place.sitting
+        name = f"{sitting.variant.game.name}-{sitting.seed}.json"
+        self.client.download(self.place.saved().encode(), name, "application/json")
+
+    # --- advice -------------------------------------------------------------------------------------------------------
+
+    async def _ask(self, odds: bool) -> None:
+        self.tables.visit(self.table)
+        moves, games = len(self.place.sitting), self.games
+        self.asking = True
+        self.refresh()
+        try:
+            advice = await self.place.hint(odds)
+            if (moves, games) == (len(self.place.sitting), self.games):
+                self.advice, self.advised_at = advice, moves
+        finally:
+            self.asking = False
+            self.refresh()
+
+    async def _review(self) -> None:
+        self.tables.visit(self.table)
+        await self.table.judge()
+
+    def _advice(self) -> None:
+        place, reviewing = self.place, self.table.reviewing
+        advice = self.advice if place.to_move and self.advised_at == len(place.sitting) else None
+        self.advice_card.visible = True
+        if self.asking:
+            self._wait("Looking at each choice; the first time a game may have to be solved")
+        elif reviewing is not None:
+            self._wait(f"Looking at what each move cost: {reviewing[0]} of {reviewing[1]}")
+        elif place.sitting.over and self.table.review is not None:
+            self._totals(self.table.review)
+        elif advice is not None:
+            self._hint(advice)
+        else:
+            self.advice_card.visible = False
+
+    def _wait(self, text: str) -> None:
+        with ui.element("div").classes("line"):
+            ui.spinner(size="1.4em")
+            words(text)
+
+    def _totals(self, review: Review) -> None:
+        heading("Review")
+        for seat, text in review.texts.items():
+            words(f"{self._name(seat)}: {text if text.startswith('nothing') else f'cost {text}'}", "total")
+        words("The history says what each move cost.")
+        if review.note:
+            words(_sentence(review.note))
+
+    def _hint(self, advice: Advice) -> None:
+        heading(_sentence(advice.title))
+        mixed = any(row.share is not None for row in advice.rows)
+        head = "<tr><th>choice</th><th>worth</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
+        rows = []
+        for row in advice.rows:
+            share = ""
+            if mixed:
+                percent = 100 * (row.share or 0.0)
+                track = f'<span class="track"><span style="width: {percent:.1f}%"></span></span>'
+                share = f'<td class="share">{percent:.0f} %{track}</td>'
+            cells = f"<td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>{share}"
+            rows.append(f"<tr>{cells}</tr>")
+        with ui.element("div").classes("rows"):
+            ui.html(f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>", tag="table", sanitize=False).classes("hint")
+        if advice.note:
+            words(_sentence(advice.note))
+
+    # --- stepping -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _live(self) -> bool:
+        """Whether agents play on while they are watched."""
+        return self.place.kind == "watch" and not self.place.sitting.over
+
+    def _steps(self) -> None:
+        moves = len(self.place.sitting)
+        # While people play, the history leads back to a move; these controls would be in the way.
+        self.steps.visible = self._live or self.at is not None or (self.place.sitting.over and moves > 0)
+        now = moves if self.at is None else self.at
+        running = self.forward.active or (self._live and self.at is None and self.table.playing)
+        with ui.element("div").classes("line"):
+            for name, says, action, enabled in (
+                ("first", "first position", lambda: self._look(0), now > 0),
+                ("back", "one move back", lambda: self._look(now - 1), now > 0),
+                ("run", "pause" if running else "play on", self._run, running or self._live or now < moves),
+                ("next", "one move on", self._next, now < moves or (self._live and not self.table.playing)),
+                ("last", "last position", lambda: self._look(moves), now < moves),
+            ):
+                sign = icon("pause" if name == "run" and running else name)
+                button(says, action, "tool sign", content=sign, enabled=enabled, name=name, title=says)
+            words(f"{now} / {moves}", "words", "span")
+            if self.place.sees_all and self.place.sitting.people:
+                text = "as you saw it" if self.everything else "with all that was hidden"
+                button(f"Show {text}", self._toggle, name="everything")
+        if moves:
+            slider = ui.slider(min=0, max=moves, value=now).props('aria-label="position"').classes("position")
+            slider.on_value_change(lambda event: self._slide(event))
+
+    def _slide(self, event: events.ValueChangeEventArguments) -> None:
+        self._look(int(event.value))
+
+    def _toggle(self) -> None:
+        self.everything = not self.everything
+        self.refresh()
+
+    def _look(self, moves: int) -> None:
+        self.forward.active = False
+        self._move_to(moves)
+
+    def _move_to(self, moves: int) -> None:
+        self.at = moves if 0 <= moves < len(self.place.sitting) else None
+        self.refresh()
+
+    def _run(self) -> None:
+        if self.forward.active:
+            self.forward.active = False
+        elif self._live and self.at is None:
+            self.table.playing = not self.table.playing
+            self.table.wake()
+            self.table.changed()
+            return
+        else:
+            self.forward.active = True
+        self.refresh()
+
+    async def _next(self) -> None:
+        if self.at is None and self._live:
+            await self.table.step()
+        elif self.at is not None:
+            self._look(self.at + 1)
+
+    def _forward(self) -> None:
+        if self.at is not None:
+            self._move_to(self.at + 1)
+        if self.at is None:
+            self.forward.active = False
+            self.refresh()
+
+    # --- history ------------------------------------------------------------------------------------------------------
+
+    def _history(self) -> None:
+        sitting = self.place.sitting
+        entries = self.place.history(self.everything)
+        heading("History")
+        review = self.table.review if sitting.over else None
+        judged = {move.number: move for move in review.moves} if review is not None else {}
+        seats = ", ".join(f"{self._name(seat)}{'' if who == PERSON else f' ({who})'}" for seat, who in enumerate(sitting.seats))
+        words(f"At the table: {seats}")
+        if not entries:
+            words("No move yet.")
+        here = len(sitting) if self.at is None else self.at
+        with ui.element("ol").classes("entries").props("reversed"):
+            for entry in reversed(entries):
+                with ui.element("li"):
+                    button(
+                        f"move {entry.number}",
+                        _bound(self._look, entry.number),
+                        "seen here" if entry.number == here else "seen",
+                        content=self._line(entry, judged.get(entry.number)),
+                    )
+
+    def _line(self, entry: Entry, judged: Judged | None) -> str:
+        said = f"{self._name(entry.seat)}: {entry.words}"
+        notes = "".join(f'<span class="notes">{html.escape(note)}</span>' for note in entry.notes)
+        if judged is not None:
+            cost = judged.text.removeprefix(f"move {entry.number}: {entry.words}").lstrip("; ")
+            notes += f'<span class="notes {"bad" if judged.cost else "good"}">{html.escape(cost)}</span>'
+        return f'<span class="number">{entry.number}</span><span>{html.escape(said)}</span>{notes}'
+
+
+def _bound(action: Callable[[int], None], value: int) -> Callable[[], None]:
+    return lambda: action(value)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}" if value else "0"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _nothing() -> None:
+    """What a button that is not enabled does."""
