@@ -60,6 +60,7 @@ SPECS: dict[str, tuple[str, ...]] = {
 SAMPLES = (None, 2000, 200)  # deals or games to look at, fewer where more take too long; None: the game's own number
 FIELD_GAMES = (100_000, 5000, 500)  # the same against a field
 LOOKS = 2.0  # seconds after which the time that is left can be told
+MUCH_LESS = 50  # times; so much shorter than foretold may a measurement be
 TIMED = 256  # games of the batch in which moves are timed
 TIMING = 0.5  # seconds, at least one move
 MOST_MINUTES = 10_000
@@ -246,14 +247,17 @@ def plan(tasks: Sequence[Task], specs: Sequence[str] | None, others: Mapping[str
 
 
 def _within(minutes: float) -> Callable[[float, float], Any]:
-    """What is told of progress, and raises _TooLong once the whole would take longer than so many minutes."""
+    """What is told of progress, and raises _TooLong after so many minutes, or once it is plain that they will not do.
+
+    Positions that an agent never reaches are not asked at, so the whole may take far less than its first part foretells.
+    """
     start, amount_done = time.perf_counter(), 0.0
 
     def told(amount: float, total: float) -> None:
         nonlocal amount_done
         amount_done += amount
         seconds = time.perf_counter() - start
-        if seconds > LOOKS and seconds * total > 60 * minutes * amount_done:
+        if seconds > 60 * minutes or (seconds > LOOKS and seconds * total > MUCH_LESS * 60 * minutes * amount_done):
             raise _TooLong(f"{total:,.0f} positions")
 
     return told
