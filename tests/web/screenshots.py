@@ -76,6 +76,7 @@ def documentation(browser, folder, links):
     phone.set_default_timeout(WAIT)
     phone.goto(links["liars_dice"])
     phone.click("[data-name=again]")
+    phone.wait_for_selector(".moves[data-stands=mine]")
     play(phone, 1, random.Random(1))
     save(phone, folder / "page_phone.png")
 

@@ -47,6 +47,7 @@ def games():
     return {
         "liars a": table("liars_dice", LIARS, liars[0]),
         "liars b": table("liars_dice", LIARS, liars[1]),
+        "liars c": table("liars_dice", LIARS, liars[0]),
         "pools a": table("score_dice", POOLS, pools[0]),
         "pools b": table("score_dice", POOLS, pools[1]),
         "stones a": table("fatestones", STONES, 1),
@@ -146,7 +147,7 @@ def test_a_choice_is_not_sent_before_all_have_chosen(game, actions, sit_down):
 
 
 def test_what_is_received_is_the_view_of_the_seat(sit_down):
-    page, receiver = sit_down("liars a", 1)
+    page, receiver = sit_down("liars c", 1)
     sitting = Sitting(configure("liars_dice", **LIARS), seeds("liars_dice")[0], [PERSON, PERSON])
     own, other = (svg(sitting.picture(seat)).splitlines() for seat in (1, 0))
     everything = svg(sitting.picture()).splitlines()
