@@ -1,0 +1,60 @@
+"""Every command of the README runs, with less work than it is shown with."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+TEXT = (ROOT / "README.md").read_text()
+COMMANDS = re.findall(r"^python -m experiments ([^#\n]*?)\s*(?:#.*)?$", TEXT, re.M)
+LESS = {  # by what the command begins with: what is put in place of what, and what is added
+    "play": ({}, []),
+    "arena": ({"100000": "200", "ppo:runs/liars_dice_quick": "ppo"}, ["--seed", "1"]),
+    "train": ({"num_dice=3": "num_dice=1"}, ["--steps", "2048", "--evaluation-games", "100", "--out", "run"]),
+    "recipes": ({}, ["--steps", "2048", "--seeds", "1"]),
+    "measure": ({}, []),
+    "leaderboard": ({"thirties": "thirties_maximize"}, ["random"]),
+    "reproduce": ({}, ["--dice", "2", "--games", "1000"]),
+    "solve": ({"num_dice=3": "num_dice=2"}, []),
+    "bench": ({"liars_dice": "thirties"}, ["--quick"]),
+    "soak": ({"100000000": "10000"}, []),
+    "policies": ({}, []),
+    "distill": ({"num_dice=3": "num_dice=1", "3000": "50"}, ["--out", "distilled.npz"]),
+}
+
+
+def test_there_are_commands():
+    assert len(COMMANDS) >= 10
+    assert {command.split()[0] for command in COMMANDS} <= set(LESS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_runs(command, tmp_path):
+    words = shlex.split(command)
+    other, more = LESS[words[0]]
+    arguments = [*(other.get(word, word) for word in words), *more]
+    if "--exact" in arguments:
+        arguments += ["-o", "num_dice=2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments", *arguments],
+        cwd=tmp_path,
+        input="help\nq\n",
+        capture_output=True,
+        text=True,
+        timeout=500,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    left = words[0] == "play"  # by q, as by Ctrl-C
+    assert done.returncode == (130 if left else 0), done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_make_targets_are_there():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    used = set(re.findall(r"`?make ([a-z-]+)", TEXT))
+    assert {"play", "train", "test"} <= used <= targets
