@@ -151,7 +151,7 @@ def test_agents_are_watched_and_stepped_through(server, open_page):
     assert page.locator(".picture svg").inner_html() != last
     page.click("[data-name=next]")
     page.wait_for_selector(f".steps :text('1 / {count}')")
-    page.locator(".position").press("ArrowRight")
+    page.locator(".position [tabindex='0']").press("ArrowRight")
     page.wait_for_selector(f".steps :text('2 / {count}')")
     page.keyboard.press("ArrowLeft")  # the slider still has the focus
     page.wait_for_selector(f".steps :text('1 / {count}')")
