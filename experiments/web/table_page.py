@@ -215,7 +215,8 @@ class TablePage:
         def play(action: int) -> Callable[[], None]:
             return lambda: self._play(action, moves)
 
-        with ui.element("div").classes("line").style("margin-top: 10px"):
+        with ui.element("div").classes("line").style("margin-top: 10px") as line:
+            line.visible = bool(others)
             for action in others:
                 text = variant.describe_action(action)
                 button(text, play(action), "move" if grid is None else "move main", name=f"action-{action}")
