@@ -24,10 +24,17 @@ from experiments.web.tables import Place, Tables
 __all__ = ["TablePage"]
 
 REPLAY_PAUSE = 1.0  # seconds between two positions of a game that is stepped through
-# Without this, a keyboard would have to find its way back to the moves after each of them.
-FOCUS_MOVES = (
-    "if (!document.activeElement || document.activeElement === document.body) document.querySelector('.moves')?.focus()"
+# What had the keyboard's focus is built anew after every move: find it again, or else lead to the moves.
+REMEMBER_FOCUS = (
+    "document.addEventListener('focusin', event => { window.focused = event.target.closest('[data-name]')?.dataset.name })"
 )
+RESTORE_FOCUS = """
+if (document.activeElement === document.body) {
+  const name = window.focused?.startsWith("action") ? undefined : window.focused;
+  const found = (name && document.querySelector(`[data-name="${name}"]`)) || document.querySelector(".moves[data-stands=mine]");
+  (found?.matches("[tabindex], button") ? found : found?.querySelector("[tabindex]"))?.focus({preventScroll: true});
+}
+"""
 
 
 class TablePage:
@@ -66,6 +73,7 @@ class TablePage:
                 self.history = ui.element("section").classes("card")
                 self._rules()
         self.forward = ui.timer(REPLAY_PAUSE, told(self._forward), active=False)
+        ui.add_body_html(f"<script>{REMEMBER_FOCUS}</script>")
         self.refresh()
         self.table.listeners.append(self.refresh)
         self.client.on_delete(self._leave)
@@ -136,8 +144,7 @@ class TablePage:
         self._rebuild(self.advice_card, self._advice)
         self._rebuild(self.steps, self._steps)
         self._rebuild(self.history, self._history)
-        if place.to_move:
-            self.client.run_javascript(FOCUS_MOVES)
+        self.client.run_javascript(RESTORE_FOCUS)
 
     def _mark(self, covered: bool) -> None:
         """Say for scripts and tests how the game stands."""
@@ -208,7 +215,8 @@ class TablePage:
         def play(action: int) -> Callable[[], None]:
             return lambda: self._play(action, moves)
 
-        with ui.element("div").classes("line").style("margin-top: 10px"):
+        with ui.element("div").classes("line").style("margin-top: 10px") as line:
+            line.visible = bool(others)
             for action in others:
                 text = variant.describe_action(action)
                 button(text, play(action), "move" if grid is None else "move main", name=f"action-{action}")
@@ -366,7 +374,9 @@ class TablePage:
                 text = "as you saw it" if self.everything else "with all that was hidden"
                 button(f"Show {text}", self._toggle, name="everything")
         if moves:
-            slider = ui.slider(min=0, max=moves, value=now).props('aria-label="position"').classes("position")
+            slider = (
+                ui.slider(min=0, max=moves, value=now).props('aria-label="position" data-name="position"').classes("position")
+            )
             slider.on_value_change(lambda event: self._slide(event))
 
     def _slide(self, event: events.ValueChangeEventArguments) -> None:

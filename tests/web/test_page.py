@@ -151,8 +151,11 @@ def test_agents_are_watched_and_stepped_through(server, open_page):
     assert page.locator(".picture svg").inner_html() != last
     page.click("[data-name=next]")
     page.wait_for_selector(f".steps :text('1 / {count}')")
-    page.locator(".position").focus()
-    page.keyboard.press("End")
+    page.locator(".position [tabindex='0']").press("ArrowRight")
+    page.wait_for_selector(f".steps :text('2 / {count}')")
+    page.keyboard.press("ArrowLeft")  # the slider still has the focus
+    page.wait_for_selector(f".steps :text('1 / {count}')")
+    page.click("[data-name=run]")
     page.wait_for_selector(f".steps :text('{count} / {count}')")
     assert page.locator(".picture svg").inner_html() == last
 
@@ -187,7 +190,7 @@ def test_people_share_a_device(server, open_page):
         assert f"Player {mover}" in page.inner_text(".moves")
         page.click("[data-name=uncover]")
         wait_for(page, "mine")
-        rows = page.locator(".picture svg desc").inner_text()
+        rows = page.locator(".picture svg desc").text_content()
         assert rows.count("?") == 1  # the other's only die
         page.locator(ENABLED).last.click()
     page.wait_for_function("document.querySelector('.moves').dataset.stands != 'mine'")
