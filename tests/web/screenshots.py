@@ -1,6 +1,7 @@
 """Pictures of the page for the documentation: `python -m tests.web.screenshots docs/_static`.
 
-With `--all FOLDER` all five games are taken at their start, in their middle and at their end, wide and narrow, to be looked at.
+With `--all` all five games are taken at their start, in their middle and at their end, wide and narrow, to be looked at. With
+`--files NAME=FILE …` the tops of pages in files are taken instead: a report's `index.html`, the board's.
 """
 
 import argparse
@@ -26,10 +27,10 @@ SETTLED = 700  # milliseconds until nothing moves any more
 COLOURS = 64
 
 
-def save(page, path):
+def save(page, path, full_page=True):
     """A PNG of few colours."""
     page.wait_for_timeout(SETTLED)
-    image = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+    image = Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
     image.quantize(COLOURS).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
@@ -81,6 +82,14 @@ def documentation(browser, folder, links):
     save(phone, folder / "page_phone.png")
 
 
+def tops(browser, folder, files):
+    """What is seen of a page in a file before anybody scrolls."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    for name, file in files:
+        page.goto(Path(file).resolve().as_uri())
+        save(page, folder / f"{name}.png", full_page=False)
+
+
 def everything(browser, folder, links, names):
     for name in names:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
@@ -108,8 +117,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--all", nargs="*", choices=[*GAMES, []], help="these games, or all, to be looked at")
+    parser.add_argument("--files", nargs="+", metavar="NAME=FILE", help="pages in files instead")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
+    if arguments.files:
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=find())
+            tops(browser, arguments.folder, [each.split("=", 1) for each in arguments.files])
+            browser.close()
+        return
     wanted = GAMES if arguments.all is None else {name: GAMES[name] for name in arguments.all or GAMES}
     with serving(list(wanted.values()), pause=0.3) as (_, links), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find())
