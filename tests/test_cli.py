@@ -190,7 +190,7 @@ def test_play_to_the_end():
     assert result.exit_code == 0, result.output
     assert "╭───────╮" in result.output
     assert ("you win" in result.output) != ("you lose" in result.output)
-    assert "shown:" in result.output, "a call shows the dice"
+    assert re.search(r"called \d x \d: there (was|were) \d", result.output), "a call says what the dice were"
 
 
 def test_play_hides_the_others_dice():

@@ -97,7 +97,7 @@ def test_headers_say_how_to_run_an_example(name):
     assert command.group(1) == name
     for option in re.findall(r"--[a-z-]+", command.group(2) or ""):
         assert f'"{option}"' in source, f"{name} has no option {option}"
-    assert f"| `{name}` |" in (ROOT / "README.md").read_text(), f"the README does not list {name}"
+    assert f"| `{name}` |" in (ROOT / "docs" / "interfaces.md").read_text(), f"docs/interfaces.md does not list {name}"
 
 
 def test_make_example_takes_the_environment_that_the_name_says():
