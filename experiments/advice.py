@@ -170,7 +170,7 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
         moves.append(_judged(variant, found, entry.number, entry.seat, entry.action, entry.words))
         note, unit = note or found.note, found.unit
     totals = {seat: sum(move.cost for move in moves if move.seat == seat) for seat in seats}
-    texts = {seat: f"{_cost(total, unit)} in all" if total else "nothing lost" for seat, total in totals.items()}
+    texts = {seat: f"{_sum(total, unit)} in all" if total else "nothing lost" for seat, total in totals.items()}
     return Review(tuple(moves), totals, texts, note)
 
 
@@ -192,3 +192,8 @@ def _judged(variant: Variant, found: ActionValues, number: int, seat: int, actio
 
 def _cost(cost: float, unit: str) -> str:
     return figure(cost, unit).removeprefix("+")
+
+
+def _sum(cost: float, unit: str) -> str:
+    """Of several moves. Shares of a game add up to games: a sum may be more than 100 %."""
+    return f"{cost:.2f} {unit.removeprefix('% of ')}" if unit.startswith("% of ") else _cost(cost, unit)
