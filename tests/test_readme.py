@@ -41,6 +41,8 @@ def test_a_command_runs(command, tmp_path):
     arguments = [*(other.get(word, word) for word in words), *more]
     if "--exact" in arguments:
         arguments += ["-o", "num_dice=2"]
+    if words[0] == "train" and "-o" not in words:
+        arguments += ["-o", "num_dice=1"]
     done = subprocess.run(
         [sys.executable, "-m", "experiments", *arguments],
         cwd=tmp_path,
