@@ -304,18 +304,17 @@ def play(
         raise ValueError("--replay steps through a saved game: name it with --load FILE")
     if watch and people is not None:
         raise ValueError("--people cannot be given with --watch, where nobody plays")
-    if web:
-        count = 1 if people is None else people
-        seated = set_up(game, agents or [], option or [], seat, count, seed_or_fresh(seed), watch)
-        sitting = seated.sitting
-        print_mode(sitting.variant, seated.policy)
-        if len(sitting.people) == 1:  # who plays against others must not know it
-            console.whole_line(f"seed {sitting.seed}")
-        after = seated.made if sitting.variant.facts.num_seats == 1 and not watch else {}
-        same_deal = [Sitting(sitting.variant, sitting.seed, [spec]) for spec in after]
-        _serve([sitting, *same_deal], host, port, browser)
+    seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch)
+    if not web:
+        play_game(seated, review)
         return
-    play_game(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch, review)
+    sitting = seated.sitting
+    print_mode(sitting.variant, seated.policy)
+    if len(sitting.people) == 1:  # who plays against others must not know it
+        console.whole_line(f"seed {sitting.seed}")
+    after = seated.made if sitting.variant.facts.num_seats == 1 and not watch else {}
+    same_deal = [Sitting(sitting.variant, sitting.seed, [spec]) for spec in after]
+    _serve([sitting, *same_deal], host, port, browser)
 
 
 @app.command()

@@ -377,13 +377,11 @@ class Seated(NamedTuple):
 
     Attributes:
         sitting: the game.
-        first: the seat of the first person, or of the first agent where nobody plays.
         policy: what `cast` says of a trained policy.
         made: the agents by their specs.
     """
 
     sitting: Sitting
-    first: int
     policy: str
     made: dict[str, Agent]
 
@@ -433,46 +431,36 @@ def set_up(
     specs = list(opponents) if len(opponents) == len(others) else [*(opponents or ["random"])][:1] * len(others)
     seated = {**dict.fromkeys(persons, PERSON), **dict(zip(others, specs, strict=False))}
     sitting = _sit(variant, seed, [seated[place] for place in range(seats)], made)
-    return Seated(sitting, first, policy, made)
+    return Seated(sitting, policy, made)
 
 
-def play_game(
-    game: str,
-    opponents: Sequence[str],
-    options: Sequence[str],
-    seat: int | None,
-    people: int,
-    seed: int,
-    watch: bool = False,
-    reviewed: bool = False,
-) -> np.ndarray:
-    """Play one game at the terminal.
+def play_game(seated: Seated, reviewed: bool = False) -> np.ndarray:
+    """Play a game that `set_up` has set up at the terminal; where nobody plays, step through it.
 
     In a game of one seat the person plays alone; the opponents then play the same deal, and whoever earns most wins.
 
     Args:
-        game, opponents, options, seat, people, seed: as for `set_up`.
-        watch: nobody plays; agents take all seats and are stepped through.
+        seated: the game.
         reviewed: show at the end what each move has cost.
 
     Returns:
         Each seat's return, (seats,) float64.
     """
-    sitting, first, policy, made = set_up(game, opponents, options, seat, people, seed, watch)
-    variant = sitting.variant
-    alone = len(sitting.seats) == 1 and not watch
-    console.print(Text.assemble((variant.game.title, "bold"), f", seed {seed}"))
-    print_mode(variant, policy)
+    sitting, made = seated.sitting, seated.made
+    variant, people = sitting.variant, sitting.people
+    alone = bool(people) and len(sitting.seats) == 1
+    console.print(Text.assemble((variant.game.title, "bold"), f", seed {sitting.seed}"))
+    print_mode(variant, seated.policy)
     terminal = _Terminal(sitting)
     if not alone:
         _introduce(sitting)
-    if watch:
+    if not people:
         terminal.look()
         return sitting.returns
-    _play(terminal, reviewed, lambda: None if alone or people > 1 else _tell_winner(sitting.returns, first))
+    _play(terminal, reviewed, lambda: None if alone or len(people) > 1 else _tell_winner(sitting.returns, people[0]))
     returns = sitting.returns
     if alone:
-        _play_after(variant, seed, opponents, made, float(returns[0]))
+        _play_after(variant, sitting.seed, made, float(returns[0]))
     return returns
 
 
@@ -547,10 +535,10 @@ def _play(terminal: _Terminal, reviewed: bool, tell_winner: Any) -> None:
             return
 
 
-def _play_after(variant: Variant, seed: int, specs: Sequence[str], made: dict[str, Agent], earned: float) -> None:
+def _play_after(variant: Variant, seed: int, made: dict[str, Agent], earned: float) -> None:
     """Let agents play the deal that a person has played alone."""
     totals = [earned]
-    for spec in specs:
+    for spec in made:
         typer.echo(f"\n{spec} plays the same deal")
         terminal = _Terminal(_sit(variant, seed, [spec], made))
         terminal.play_on()

@@ -22,7 +22,7 @@ from dice_envs.game import OVER, Picture, Variant, check_range, check_seed, conf
 from experiments.discovery import make_players
 from experiments.output import write_text
 
-__all__ = ["CHOSEN", "OVER", "PERSON", "Entry", "Position", "Sitting"]
+__all__ = ["CHOSEN", "OVER", "PERSON", "Entry", "Position", "Sitting", "parse_saved"]
 
 PERSON = "person"  # in place of an agent's spec
 CHOSEN = "has chosen"  # the words of a move that the viewer may not know yet
@@ -378,12 +378,7 @@ class Sitting:
         """The game in a file that `save_to` has written. OSError if it cannot be read; ValueError as `load`, with its name."""
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)  # no more, whatever the file is
-        if len(content) > MOST_BYTES:
-            raise ValueError(f"{path} is no saved game: these have at most {MOST_BYTES:,} bytes")
-        try:
-            data = json.loads(content)
-        except (ValueError, RecursionError) as problem:
-            raise ValueError(f"{path} is no saved game: {problem}") from None
+        data = parse_saved(content, str(path))
         return _naming(str(path), lambda: cls.load(data, make))
 
     def _repeat(self, action: int) -> None:
@@ -395,6 +390,20 @@ class Sitting:
                 says = self.variant.describe_action(answer)
                 raise ValueError(f"{self.seats[self.mover]} plays action {answer} ({says}) there, not {shown(action)}")
         self._advance(action, memories)
+
+
+def parse_saved(content: bytes, what: str = "this", most: int = MOST_BYTES) -> Any:
+    """What the content of a file holds, for `Sitting.load`.
+
+    Raises:
+        ValueError: it is no JSON, or longer than `most` bytes; the message calls it `what`.
+    """
+    if len(content) > most:
+        raise ValueError(f"{what} is no saved game: these have at most {most:,} bytes")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as problem:
+        raise ValueError(f"{what} is no saved game: {problem}") from None
 
 
 def _naming(what: str, action: Callable[[], Any]) -> Any:

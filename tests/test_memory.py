@@ -17,7 +17,7 @@ from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice import winning_probability
 from experiments.arena import parts_of, play_table, tournament
-from experiments.play import play_game
+from experiments.play import play_game, set_up
 from tests.conftest import scaled
 
 ONE_DIE = {"num_dice": 1, "num_faces": 3}
@@ -207,7 +207,7 @@ def test_a_game_at_the_terminal_keeps_records(monkeypatch):
     monkeypatch.setitem(agents.factories(), "counting", Named)
     answers = itertools.cycle(["call", "1 x 1"])  # one of the two is legal in the person's turn
     monkeypatch.setattr(typer, "prompt", lambda *args, **kwargs: next(answers))
-    play_game("liars_dice", ["counting"], ["num_dice=2"], seat=0, people=1, seed=1)
+    play_game(set_up("liars_dice", ["counting"], ["num_dice=2"], seat=0, people=1, seed=1))
     (agent,) = made
     assert [each.tolist() for each in agent.seen] == [[k] for k in range(len(agent.seen))]
     assert len(agent.seen) > 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import html
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from dice_envs import load, names
 from dice_envs.agent import check_plays
 from dice_envs.game import Game, Variant
 from experiments.output import seed_or_fresh
-from experiments.sitting import PERSON, Sitting
+from experiments.sitting import PERSON, Sitting, parse_saved
 from experiments.web.forms import Field, fields_of, options_of
 from experiments.web.parts import begin, button, heading, told, words
 from experiments.web.tables import Table, Tables, prepare
@@ -182,16 +181,7 @@ class StartPage:
     async def _load(self, event: events.UploadEventArguments) -> None:
         content = await event.file.read()
 
-        def make() -> Sitting:
-            if len(content) > MOST_BYTES:
-                raise ValueError(f"a saved game has at most {MOST_BYTES:,} bytes")
-            try:
-                data = json.loads(content)
-            except (ValueError, RecursionError) as problem:
-                raise ValueError(f"this is no saved game: {problem}") from None
-            return Sitting.load(data)
-
-        await self._go(make, loaded=True)
+        await self._go(lambda: Sitting.load(parse_saved(content, most=MOST_BYTES)), loaded=True)
 
     async def _refuse(self) -> None:
         raise ValueError(f"a saved game is one .json file of at most {MOST_BYTES:,} bytes")
