@@ -10,7 +10,7 @@ import numpy as np
 
 from dice_envs.agent_kernel import NO_OPTIONS, random_choice
 from dice_envs.dice import new_streams
-from dice_envs.exact import ActionValues, offered
+from dice_envs.exact import Z95, ActionValues, offered
 from dice_envs.game import OVER, Game, Variant, check_range, check_seed
 from dice_envs.kernel import identity, kernel
 
@@ -20,7 +20,6 @@ SAMPLE = 2_000  # states drawn by default
 LEAST_SAMPLE = 100
 MOST_SAMPLE = 1_000_000
 MOST_MOVES = 20_000_000  # that the default sample may take if every game is as long as can be
-_Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 
 
 class GameOdds(Protocol):
@@ -78,7 +77,7 @@ def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None 
         earned = np.zeros(sample)
         finish(variant.params, drawn.copy(), action, seat, streams.copy(), earned)
         values[action] = earned.mean()
-        errors[action] = _Z95 * earned.std(ddof=1) / np.sqrt(sample)
+        errors[action] = Z95 * earned.std(ddof=1) / np.sqrt(sample)
     note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
     return ActionValues(values, "return", note, errors=errors)
 

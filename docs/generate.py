@@ -23,7 +23,9 @@ import agents
 from dice_envs import Batch, Game, Variant, configure, load, names
 from dice_envs.game import OVER, single_seat
 from dice_envs.render import svg
+from experiments.page import markdown_table
 from experiments.presets import presets_of
+from experiments.rules import is_table, sections
 
 SEED = 1  # of the positions that are pictured
 MOVES = 6  # that are played before a picture is taken
@@ -47,16 +49,12 @@ def _write(path: Path, text: str) -> None:
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[str] = ()) -> str:
     """A table in Markdown. Columns named in `right` are aligned there."""
-    lines = [f"| {' | '.join(headings)} |", "|" + "|".join("--:" if each in right else "---" for each in headings) + "|"]
-    lines += [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
-    return "\n".join(lines)
+    words = [number for number, heading in enumerate(headings) if heading not in right]
+    return "\n".join(markdown_table(headings, [[_cell(value) for value in row] for row in rows], words))
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return " ".join(text.replace("|", "\\|").split())
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 # --- games ------------------------------------------------------------------------------------------------------------
@@ -67,7 +65,7 @@ def game_page(game: Game, results: Path) -> str:
     variant, alone = configure(game), single_seat(game)
     parts = [
         f"# {game.title}",
-        rules(inspect.getdoc(sys.modules[game.deal.__module__]) or ""),
+        rules(game),
         f"```{{figure}} {game.name}.svg\n:alt: {game.title}\n:width: 100%\n\nA position, as everybody would see it.\n```",
         "## Options\n\n" + options_table(game),
         "## Environments\n\n" + environments(game, variant, alone),
@@ -78,29 +76,19 @@ def game_page(game: Game, results: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def rules(doc: str) -> str:
-    """A game's docstring as Markdown: its headings as headings, its table of actions as it stands."""
-    first, _, rest = doc.partition("\n\n")
-    parts = [first.replace("\n", " ")]
-    for section in re.split(r"\n\n(?=\S)", rest):
-        heading, _, body = section.partition("\n")
-        body = textwrap.dedent(body)
-        body = f"```text\n{body}\n```" if heading.strip() == "Actions" else _spaced(body)
-        parts.append(f"## {heading.strip()}\n\n{body}")
+def rules(game: Game) -> str:
+    """A game's rules as Markdown: headings, paragraphs, lists, and tables as they stand."""
+    parts = []
+    for heading, paragraphs in sections(game):
+        parts += [f"## {heading}"] if heading else []
+        for kind, lines in itertools.groupby(paragraphs, key=_kind):
+            text = ("\n\n" if kind == "text" else "\n").join(lines)
+            parts.append(f"```text\n{text}\n```" if kind == "table" else text)
     return "\n\n".join(parts)
 
 
-def _spaced(body: str) -> str:
-    """Lists set off by an empty line from what stands before them, as Markdown wants it."""
-    lines: list[str] = []
-    in_list = False
-    for line in body.split("\n"):
-        begins = line.startswith("- ")
-        if begins and not in_list and lines and lines[-1]:
-            lines.append("")
-        in_list = begins or (in_list and line.startswith(" "))
-        lines.append(line)
-    return "\n".join(lines)
+def _kind(paragraph: str) -> str:
+    return "table" if is_table(paragraph) else "list" if paragraph.startswith("- ") else "text"
 
 
 def attributes(doc: str) -> list[tuple[str, str]]:

@@ -25,8 +25,8 @@ from dice_envs.exact import asked
 from dice_envs.game import OVER, check_range, check_seed, options_text, shown
 from experiments.arena import MOST_GAMES, play_table
 from experiments.names import LONGEST, short
-from experiments.output import Z95, console, saved_plot
-from experiments.page import Grid, Section, versions
+from experiments.output import console, saved_plot, wilson_half_width
+from experiments.page import Grid, Section, markdown_table, versions
 from experiments.workers import HERE, Workers
 
 __all__ = [
@@ -325,7 +325,8 @@ def _against_field(
             returns = play_table(variant, players, games, seed, lambda amount, told=told, games=games: told(amount, games))  # type: ignore[misc]
         except _TooLong:
             continue
-        share, half = _share_of_wins(returns[:, 0] >= returns.max(axis=1) - 1e-6)
+        share = float((returns[:, 0] >= returns.max(axis=1) - 1e-6).mean())
+        half = wilson_half_width(share, games)
         found.value, found.error, found.unit = share, half, "of games"
         # Half a win more and half a game lost, so that all or nothing has a rating.
         low, middle, high = (_elo(each, seats, games) for each in (share - half, share, share + half))
@@ -333,13 +334,6 @@ def _against_field(
         found.note = f"{games:,} games; an even share is {1 / seats:.4g}"
         return
     found.missing = f"{FIELD_GAMES[-1]:,} games would take more than {minutes:g} minutes"
-
-
-def _share_of_wins(won: np.ndarray) -> tuple[float, float]:
-    """The share, and half of its 95 % interval (Wilson's)."""
-    n, share = len(won), float(won.mean())
-    z2 = Z95 * Z95
-    return share, Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
 
 
 def _elo(share: float, seats: int, games: int) -> float:
@@ -574,14 +568,9 @@ def markdown(found: Board, command: str) -> str:
     for section in sections(found):
         lines += ["", f"## {section.title}", "", *section.text]
         for grid in section.grids:
-            marks = [":--" if number in grid.words else "--:" for number in range(len(grid.headings))]
-            lines += ["", *(_line(row) for row in (grid.headings, marks, *grid.rows))]
+            lines += ["", *markdown_table(grid.headings, grid.rows, grid.words)]
             lines += [f"\n{note}" for note in grid.notes]
     return "\n".join(lines) + "\n"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
 def plot(folder: Path, found: Board) -> None:

@@ -30,6 +30,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from dice_envs.exact import Z95
 from dice_envs.files import atomic, remove_left_overs
 from dice_envs.game import Variant, check_range
 
@@ -59,7 +60,6 @@ __all__ = [
     "write_text",
 ]
 
-Z95 = 1.959963984540054  # the normal distribution's 97.5 % point
 LONGEST_LINE = 1000  # characters of an error
 LARGEST_SEED = 2**32 - 1  # NumPy's older generator, which Stable-Baselines3 seeds, takes no more
 FORETELLS_FROM = 0.002  # share of the work from which the time that is left can be told

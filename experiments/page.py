@@ -19,7 +19,7 @@ from experiments.output import Finding, Plot, console, figure_text, write_text
 with needs("experiments", "a page"):
     import jinja2
 
-__all__ = ["About", "Chapter", "Grid", "Section", "render", "sections_of", "versions", "write_page"]
+__all__ = ["About", "Chapter", "Grid", "Section", "markdown_table", "render", "sections_of", "versions", "write_page"]
 
 MOST_OPEN = 40  # rows of a table that is not folded
 PAGE = "index.html"
@@ -94,6 +94,13 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[int] = (0,)) -> list[str]:
+    """A table as lines of Markdown. `words` are the columns that hold words; the others are aligned to the right."""
+    marks = [":--" if number in words else "--:" for number in range(len(headings))]
+    cells = ([" ".join(cell.replace("|", "\\|").split()) for cell in row] for row in (headings, marks, *rows))
+    return [f"| {' | '.join(row)} |" for row in cells]
 
 
 def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = False) -> list[Section]:

@@ -16,6 +16,7 @@ import numpy as np
 from agents.ppo import Likeliest, NetworkPolicy
 from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
+from dice_envs.exact import Z95
 from dice_envs.game import check_range
 from experiments.arena import MOST_GAMES, play_table
 from experiments.presets import MOST_SEED, Preset, presets_of
@@ -24,7 +25,6 @@ from experiments.workers import HERE, Workers
 __all__ = ["measure_response", "train_response"]
 
 MOST_MINUTES = 60 * 24 * 7
-Z95 = 1.959963984540054
 
 
 def train_response(

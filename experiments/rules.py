@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dice_envs.game import Game
 
-__all__ = ["Section", "rules_text", "sections"]
+__all__ = ["Section", "is_table", "rules_text", "sections"]
 
 
 class Section(NamedTuple):
@@ -42,13 +42,18 @@ def _paragraphs(lines: list[str]) -> list[str]:
     paragraphs: list[str] = []
     joins = False
     for line in lines:
-        table = re.search(r"\S {2,}\S", line) is not None
+        table = is_table(line)
         if line.strip() and joins and not table and not line.startswith("- "):
             paragraphs[-1] += " " + line.strip()
         elif line.strip():
             paragraphs.append(line.rstrip() if table else line.strip())
         joins = bool(line.strip()) and not table
     return paragraphs
+
+
+def is_table(paragraph: str) -> bool:
+    """Whether a paragraph is a line of a table: it has two blanks in a row."""
+    return re.search(r"\S {2,}\S", paragraph) is not None
 
 
 def rules_text(game: Game, width: int = 100) -> str:
@@ -59,7 +64,7 @@ def rules_text(game: Game, width: int = 100) -> str:
             parts.append(f"\n{heading}")
         indent = "  " if heading else ""
         for paragraph in paragraphs:
-            if re.search(r"\S {2,}\S", paragraph):
+            if is_table(paragraph):
                 parts.append(indent + paragraph)
                 continue
             hanging = indent + ("  " if paragraph.startswith("- ") else "")

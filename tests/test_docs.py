@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,12 @@ def test_the_agents_page_has_every_agent_and_parameter(generate):
                     assert f"| `{parameter.name}` |" in page, (name, parameter.name)
 
 
-def test_a_docstrings_sections_become_headings_and_lists(generate):
-    doc = "A game: fun.\n\nPlay\n    Throw dice.\n    - One.\n    - Two.\n\nActions\n    0    hold\n    1    roll"
+def test_rules_become_headings_lists_and_tables(generate, monkeypatch):
+    doc = "A game: fun.\n\nPlay\n    Throw\n    dice.\n    - One.\n    - Two.\n\nActions\n    0    hold\n    1    roll\n"
     made = "A game: fun.\n\n## Play\n\nThrow dice.\n\n- One.\n- Two.\n\n## Actions\n\n```text\n0    hold\n1    roll\n```"
-    assert generate.rules(doc) == made
+    game = load("thirties")
+    monkeypatch.setattr(sys.modules[game.deal.__module__], "__doc__", doc)
+    assert generate.rules(game) == made
 
 
 def test_pages_name_what_is_there():

@@ -33,6 +33,7 @@ from dice_envs.agent import (
 from dice_envs.game import OVER, Game, Variant, check_range, check_seed, single_seat
 
 __all__ = [
+    "Z95",
     "ActionValues",
     "Effort",
     "GameActionValues",
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
+Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
 COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
 ROUNDING = 1e-5  # a network's float32 probabilities differ by less where it is asked in batches of other sizes

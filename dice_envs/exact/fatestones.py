@@ -19,7 +19,7 @@ import numpy as np
 from dice_envs.agent import Turn, Uniform, ask_probabilities
 from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
-from dice_envs.exact import ActionValues, Effort, Measurement
+from dice_envs.exact import Z95, ActionValues, Effort, Measurement
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.game import Variant
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
@@ -225,9 +225,6 @@ class Draws:
     nash_error: float = 0.0
 
 
-_Z95 = 1.959963984540054
-
-
 def parts_of_all(variant: Variant) -> list[tuple[int, int]]:
     """All draws of a bag in about a hundred parts: the first and one past the last of the first seat's hands of each."""
     hands = math.comb(len(variant.params.bag), variant.params.hand_size)
@@ -280,7 +277,7 @@ def solve_each(hands: np.ndarray, done: Callable[[int], Any] = lambda amount: No
 def mean_of(solved: np.ndarray) -> Draws:
     """What a sample of draws comes to, (n, NUM_QUANTITIES) as `solve_each` returns them."""
     best, nash = (solved[:, [low, low + 1]].mean(axis=1) for low in (BEST_0, NASH_0))
-    error = _Z95 / np.sqrt(len(solved))
+    error = Z95 / np.sqrt(len(solved))
     return Draws(
         draws=len(solved),
         best_response=float(best.mean()),
@@ -457,12 +454,12 @@ class Evaluation:
         so for such an agent this is an upper bound.
         """
         lost = -self.kept.mean(axis=1)
-        return float(lost.mean()), float(_Z95 * lost.std() / np.sqrt(len(lost)))
+        return float(lost.mean()), float(Z95 * lost.std() / np.sqrt(len(lost)))
 
     def margin(self) -> tuple[float, float]:
         """Wins minus losses per draw against a random opponent, and the half-width of its 95 % interval over draws."""
         won = self.against_random.mean(axis=1)
-        return float(won.mean()), float(_Z95 * won.std() / np.sqrt(len(won)))
+        return float(won.mean()), float(Z95 * won.std() / np.sqrt(len(won)))
 
 
 def ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
@@ -472,7 +469,7 @@ def ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
         return 0.0, 0.0
     share = float(parts.sum()) / whole
     residuals = parts - share * wholes
-    return share, float(_Z95 * np.sqrt((residuals**2).sum()) / whole)
+    return share, float(Z95 * np.sqrt((residuals**2).sum()) / whole)
 
 
 def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> Evaluation:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.exact import REPEATS, ActionValues, Effort, Measurement
+from dice_envs.exact import REPEATS, Z95, ActionValues, Effort, Measurement
 from dice_envs.exact.score_dice_hands import (
     NONE_TIED,
     WHOLE_GAME,
@@ -360,7 +360,6 @@ FEW_SETS = 50_000  # the same for an agent with random answers; and for the expl
 MOST_LISTED = 50_000_000  # ways to play a roll, all hands and orders, for which a best response to an agent is computed
 SAMPLE = 20_000  # games played where there are too many information sets
 GAMES_AT_ONCE = 2_000
-_Z95 = 1.959963984540054
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
@@ -504,7 +503,7 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
         is_random = getattr(agent, "is_random", False)
         planned = max(at_once, games // REPEATS) if is_random else games
         effort.done(count, planned)
-    error = 0.0 if is_random else float(_Z95 * lost.std(ddof=1) / math.sqrt(len(lost)))
+    error = 0.0 if is_random else float(Z95 * lost.std(ddof=1) / math.sqrt(len(lost)))
     return float(lost.mean()), error, len(lost)
 
 

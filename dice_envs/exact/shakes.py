@@ -22,7 +22,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
 from dice_envs.dice import new_streams
-from dice_envs.exact import MOST_SAMPLE, ActionValues, Effort, Measurement
+from dice_envs.exact import MOST_SAMPLE, Z95, ActionValues, Effort, Measurement
 from dice_envs.game import OVER, Variant, check_range
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 from dice_envs.kernel import kernel
@@ -54,7 +54,6 @@ ROWS_AT_ONCE = 1 << 16
 MOST_ASKED = 10_000_000  # positions at which `measure` asks an agent; where there are more it plays games instead
 GAMES = 20_000  # how many it plays by default
 LEAST_GAMES = 100  # fewer give no usable estimate of the error
-_Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 TABLE_STEP = 8  # tables are built for multiples of this many patients, so that the next patients reuse them
 
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -814,14 +813,14 @@ class _Outcome(NamedTuple):
             return 0.0
         saved = np.arange(len(self.distribution))
         variance = float(self.distribution @ (saved - self.distribution @ saved) ** 2)
-        return _Z95 * math.sqrt(variance / (self.games - 1))
+        return Z95 * math.sqrt(variance / (self.games - 1))
 
     def chance_error(self, chance: float) -> float:
         """The 95 % half-width of a chance, by Wilson's interval, which is not 0 when all games end in the same way."""
         if not self.games:
             return 0.0
-        z2 = _Z95**2 / self.games
-        return _Z95 * math.sqrt((chance * (1 - chance) + z2 / 4) / self.games) / (1 + z2)
+        z2 = Z95**2 / self.games
+        return Z95 * math.sqrt((chance * (1 - chance) + z2 / 4) / self.games) / (1 + z2)
 
 
 def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int], Any]) -> _Outcome:
