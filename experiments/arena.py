@@ -285,28 +285,31 @@ def _half_width(shares: np.ndarray) -> float:
     return Z95 / (1 + z2 / n) * math.sqrt(spread / n + z2 / (4 * n * n)) if n and 0 <= mean <= 1 else 1.0
 
 
-def _spread(returns: np.ndarray) -> float:
-    """95 % half-width of a mean return, from the returns of each match, (matches, games) float64."""
-    return Z95 * float(returns.mean(axis=1).std()) / math.sqrt(len(returns))
+def _spread(variant: Variant, returns: np.ndarray) -> float:
+    """95 % half-width of a mean return, from the returns of each match, (matches, games) float64, as shares have it of what a
+    game can bring."""
+    low, high = variant.facts.min_return, variant.facts.max_return
+    return (high - low) * _half_width((returns - low) / (high - low))
 
 
-def _team(members: list[int], returns: np.ndarray, winning: float | None) -> Team:
-    """What a team has earned, from the returns of each match, (matches, games) float64, and the return that wins."""
-    team = Team(members, float(returns.mean()), _spread(returns))
+def _team(variant: Variant, members: list[int], returns: np.ndarray) -> Team:
+    """What a team has earned, from the returns of each match, (matches, games) float64."""
+    team = Team(members, float(returns.mean()), _spread(variant, returns))
+    winning = variant.facts.winning_return
     if winning is not None:
         won = (returns >= winning - 1e-6).astype(np.float64)
         team.win, team.win_ci95 = float(won.mean()), _half_width(won)
     return team
 
 
-def _copies(specs: Sequence[str], shares: np.ndarray, returns: np.ndarray, match: int) -> list[Copies]:
+def _copies(variant: Variant, specs: Sequence[str], shares: np.ndarray, returns: np.ndarray, match: int) -> list[Copies]:
     """Each spec with all its seats, from shares and returns (games, seats) float64 at one table."""
     found = []
     for spec in dict.fromkeys(specs):
         mine = [place for place, other in enumerate(specs) if other == spec]
         share = shares[:, mine].sum(axis=1).reshape(-1, match)
         earned = returns[:, mine].mean(axis=1).reshape(-1, match)
-        widths = _half_width(share), _spread(earned)
+        widths = _half_width(share), _spread(variant, earned)
         found.append(Copies(spec, len(mine), float(share.mean()), widths[0], float(earned.mean()), widths[1]))
     return found
 
@@ -374,14 +377,14 @@ def tournament(
 
     earned = [meet([member], own_seed) for member, own_seed in enumerate(seeds)] if seats == 1 else []
     for member, returns in enumerate(earned):
-        result.teams.append(_team([member], returns.reshape(-1, match), facts.winning_return))
+        result.teams.append(_team(variant, [member], returns.reshape(-1, match)))
     for number, members in enumerate(groups):
         returns = np.hstack([earned[member] for member in members]) if seats == 1 else meet(members, seeds[number])
         shares, is_tie = _shares(returns)
         if result.cooperative:
-            result.teams.append(_team(list(members), returns[:, 0].reshape(-1, match), facts.winning_return))
+            result.teams.append(_team(variant, list(members), returns[:, 0].reshape(-1, match)))
         elif seats > 2 and len(set(specs)) < n:
-            result.copies = _copies(specs, shares, returns, match)
+            result.copies = _copies(variant, specs, shares, returns, match)
         for place, member in enumerate(members):
             row, column = (member, members[1 - place]) if in_pairs else (0, member)
             by_match, earned_by_match = (of[:, place].reshape(-1, match) for of in (shares, returns))
@@ -389,7 +392,7 @@ def tournament(
             result.ci95[row][column] = _half_width(by_match)
             result.draws[row][column] = float(is_tie.mean())
             result.mean_return[row][column] = float(earned_by_match.mean())
-            result.mean_return_ci95[row][column] = _spread(earned_by_match)
+            result.mean_return_ci95[row][column] = _spread(variant, earned_by_match)
             for part in result.parts:
                 own = by_match[:, part.first - 1 : part.last]
                 part.win_rate[row][column] = float(own.mean())
