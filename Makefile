@@ -21,9 +21,16 @@ environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VE
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
 
-# On a page in the browser, against optimal play; --no-browser in ARGS opens none.
-play: $(STAMP)
-	$(BIN)/python -m experiments play liars_dice nash -o num_dice=3 --web $(ARGS)
+# On a page in the browser, against optimal play; --no-browser in ARGS opens none. Without PyTorch and the tools, which take
+# minutes to install, unless they are there already.
+PLAY_VENV = $(if $(wildcard $(STAMP)),$(VENV),$(VENV)-play)
+play: $(PLAY_VENV)/.installed
+	$(PLAY_VENV)/bin/python -m experiments play liars_dice nash -o num_dice=3 --web $(ARGS)
+
+$(VENV)-play/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-play
+	$(VENV)-play/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable ".[web]"
+	touch $@
 
 # One of experiments/examples: make example NAME=sb3_ppo ARGS="--algorithm dqn". Frameworks that pin other versions have an
 # environment of their own, $(VENV)-rllib for examples that begin with rllib_, and so on.
@@ -141,4 +148,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.stubs
 
 clean:
-	rm -rf docs/_build docs/generated $(VENV) $(VENV)-rllib $(VENV)-tianshou $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache

@@ -62,7 +62,7 @@ from experiments.options import (
     game_options,
 )
 from experiments.output import (
-    check_folder,
+    check_report,
     check_writable,
     console,
     finish,
@@ -219,7 +219,7 @@ def arena(
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
     check_writable(json)
     check_writable(log)
-    check_folder(report)
+    check_report(report)
     print_mode(variant, policy)
     meetings = num_meetings(variant, len(agents))
 
@@ -547,7 +547,7 @@ def leaderboard(
     others = {text: made_by(text) for text in agent or []}
     for path in (json, markdown):
         check_writable(path)
-    check_folder(report)
+    check_report(report)
     given = {
         "names": [task.name for task in tasks],
         "agents": specs,

@@ -31,6 +31,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dice_envs.exact import Z95
+from dice_envs.extras import check_extra
 from dice_envs.files import atomic, remove_left_overs
 from dice_envs.game import Variant, check_range
 
@@ -40,6 +41,7 @@ __all__ = [
     "Stopped",
     "atomic",
     "check_folder",
+    "check_report",
     "check_writable",
     "console",
     "counted",
@@ -330,6 +332,13 @@ def check_folder(folder: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass
+
+
+def check_report(folder: Path | None) -> None:
+    """The same for a folder of plots; ImportError if nothing draws them."""
+    if folder is not None:
+        check_extra("experiments", "--report", "matplotlib")
+        check_folder(folder)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ import experiments.reproduce
 from dice_envs.game import check_range
 from experiments.arena import MOST_GAMES
 from experiments.discovery import modules
-from experiments.output import check_folder, check_writable, console, finish, plots_noted, seed_or_fresh, write_json
+from experiments.output import check_report, check_writable, console, finish, plots_noted, seed_or_fresh, write_json
 from experiments.page import About, Chapter, Section, sections_of, write_page
 
 __all__ = ["command_line", "reproduce_all", "with_page"]
@@ -83,7 +83,7 @@ def reproduce_all(
     if games is not None:
         check_range("games", games, LEAST_GAMES, MOST_GAMES)
     check_writable(json)
-    check_folder(report)
+    check_report(report)
     seed = seed_or_fresh(seed)
     chapters: dict[str, Chapter] = {}
     sections: list[Section] = []

@@ -37,6 +37,7 @@ from experiments.output import (
     Stopped,
     atomic,
     check_folder,
+    check_report,
     check_writable,
     console,
     finish,
@@ -522,7 +523,7 @@ def train(
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"
     check_folder(folder)
-    check_folder(report)
+    check_report(report)
     print_mode(variant, policy)
     with only_process(folder):
         remove_left_overs(folder)

@@ -42,6 +42,30 @@ def test_without_any_extra(run_python):
     ]
 
 
+PAGE = """
+import importlib, sys
+for name in ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib", "PIL", "pyspiel", "ray"):
+    sys.modules[name] = None
+from typer.testing import CliRunner
+from experiments.__main__ import app
+for module in ("parts", "start_page", "table_page"):
+    importlib.import_module(f"experiments.web.{module}")
+for arguments, typed in (
+    ("play liars_dice ppo -o rules=openspiel -o num_dice=1 --seed 1", "hint\\nq\\n"),
+    ("arena liars_dice random numbers --games 10 --report report", ""),
+):
+    result = CliRunner().invoke(app, arguments.split(), input=typed)
+    print(result.exit_code, "optimal play does it" in result.output, result.output.splitlines()[-1])
+"""
+
+
+def test_the_page_needs_its_own_extra_only(run_python, tmp_path):
+    game, report = run_python(PAGE).splitlines()
+    assert game == "130 True stopped"
+    assert report == '2 False error: --report needs matplotlib: pip install "dice-envs[experiments]"'
+    assert not list(tmp_path.iterdir()), "nothing was made before the error"
+
+
 def test_an_exact_solution_names_its_extra(monkeypatch):
     tree = Tree(configure("liars_dice", rules="openspiel", num_dice=1, num_faces=2), (1, 1))
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)

@@ -21,7 +21,7 @@ from experiments.options import GamesOption, JsonOption, RayOption, ReportOption
 from experiments.output import (
     Z95,
     Finding,
-    check_folder,
+    check_report,
     check_writable,
     console,
     finish,
@@ -86,7 +86,7 @@ def main(
     check_range("liars-dice", liars_dice, 0, 10_000)
     logs = {path: read_log(path) for path in log or []}
     check_writable(json)
-    check_folder(report)
+    check_report(report)
     what = {"source": "fatestones", "games": games, "draws": draws, "work": work, "most": most, "liars_dice": liars_dice}
     with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)

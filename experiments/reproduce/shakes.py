@@ -25,7 +25,7 @@ from experiments.options import GamesOption, JsonOption, RayOption, ReportOption
 from experiments.output import (
     Z95,
     Finding,
-    check_folder,
+    check_report,
     check_writable,
     console,
     counted,
@@ -99,7 +99,7 @@ def main(
     """
     check_range("games", games, 1000, MOST_GAMES)
     check_writable(json)
-    check_folder(report)
+    check_report(report)
     with kept_beside(json, resume, {"source": "shakes", "games": games}, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
         return _reproduce(games, seed, json, report, workers)

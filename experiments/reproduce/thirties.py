@@ -27,7 +27,7 @@ from dice_envs.games.thirties import GOALS
 from experiments.options import JsonOption, ReportOption
 from experiments.output import (
     Finding,
-    check_folder,
+    check_report,
     check_writable,
     console,
     counted,
@@ -250,7 +250,7 @@ def main(
     A figure agrees if ours, rounded to the digits that the paper prints, is what it prints.
     """
     check_writable(json)
-    check_folder(report)
+    check_report(report)
     computed = compute()
     rows = all_rows(computed)
     for source, group in itertools.groupby(sorted(rows, key=lambda row: row.source), key=lambda row: row.source):

@@ -14,7 +14,7 @@ from rich.text import Text
 from dice_envs import configure
 from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, cache_folder, rounds_of, solve, throttled
 from experiments.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
-from experiments.output import check_folder, check_writable, console, finish, print_mode, saved_plot, write_json
+from experiments.output import check_report, check_writable, console, finish, print_mode, saved_plot, write_json
 from experiments.workers import on_ray
 
 SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
@@ -48,7 +48,7 @@ def main(
     if minutes is not None and ray is not None:
         raise ValueError("--minutes shares the time between rounds that are solved one after another: leave it or --ray out")
     check_writable(json)
-    check_folder(report)
+    check_report(report)
     print_mode(variant)
     with on_ray(ray, cores=threads) as workers:
         solution = solve(

@@ -11,7 +11,7 @@ from dice_envs.exact.liars_dice_solution import LEAST_PRECISION
 from dice_envs.game import check_range
 from experiments.arena import MOST_GAMES
 from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from experiments.output import check_folder, check_writable, console, finish, print_rows, seed_or_fresh, write_json
+from experiments.output import check_report, check_writable, console, finish, print_rows, seed_or_fresh, write_json
 from experiments.page import Chapter
 from experiments.reproduce.liars_dice.answer import findings, work_out
 from experiments.reproduce.liars_dice.plots import draw_answer
@@ -43,7 +43,7 @@ def main(
     check_range("dice", dice, 1, MOST_DICE)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
     check_writable(json)
-    check_folder(report)
+    check_report(report)
     what = {"source": "liars_dice", "games": games, "dice": dice, "precision": precision}
     with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)

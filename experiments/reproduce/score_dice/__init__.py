@@ -18,7 +18,7 @@ from experiments.options import JsonOption, RayOption, ReportOption, ResumeOptio
 from experiments.output import (
     Z95,
     Finding,
-    check_folder,
+    check_report,
     check_writable,
     console,
     finish,
@@ -83,7 +83,7 @@ def main(
             raise ValueError(f"most={most} gives {pairs:,} pairs of pools to search, {MOST_PAIRS:,} are allowed")
 
     check_writable(json)
-    check_folder(report)
+    check_report(report)
     if resume and not games:
         raise ValueError("--resume goes on with games that were stopped: add --games")
     data: dict[str, Any] = {"rows": _print_tables()}

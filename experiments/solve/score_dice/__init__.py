@@ -13,7 +13,7 @@ from dice_envs.exact.score_dice import ResponseToHighest
 from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
 from dice_envs.game import check_choice
 from experiments.options import JsonOption, OptionOption, ReportOption, game_options
-from experiments.output import check_folder, check_writable, console, finish, progress, saved_plot, write_json
+from experiments.output import check_report, check_writable, console, finish, progress, saved_plot, write_json
 from experiments.solve.score_dice.distribution import plot_histogram, pool_name
 
 
@@ -40,7 +40,7 @@ def main(
     options = configure("score_dice", **game_options(option)).options
     check_choice("pairing", pairing, PAIRINGS)
     check_writable(json)
-    check_folder(report)
+    check_report(report)
     game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
     with progress(f"{game}, %", 100) as advance:
         result = score_distribution(
