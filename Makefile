@@ -76,7 +76,7 @@ test-rllib: $(VENV)-rllib/.installed
 
 $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(PYTHON) -m venv $(VENV)-rllib
-	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable . "ray[rllib]" torch pytest typer rich filelock
+	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable ".[commands]" "ray[rllib]" torch pytest
 	touch $@
 
 # Tianshou brings much that nothing else here needs (pandas, h5py, virtualenv), so it has an environment of its own, too.

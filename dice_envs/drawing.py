@@ -14,22 +14,35 @@ from typing import NamedTuple
 
 from dice_envs.view import Bar, Die, Group, Picture, Row, Tone, as_die
 
-__all__ = ["PAPER", "WIDTH", "Circle", "Drawing", "Polygon", "Rect", "Shape", "Text", "layout", "most_lines", "wrapped"]
+__all__ = [
+    "NARROW_WIDTH",
+    "PAPER",
+    "WIDTH",
+    "Circle",
+    "Drawing",
+    "Polygon",
+    "Rect",
+    "Shape",
+    "Text",
+    "layout",
+    "most_lines",
+    "wrapped",
+]
 
-WIDTH = 640  # of every picture; a multiple of 16. Half of it can still be read
+WIDTH = 640  # of every image; a multiple of 16. Half of it can still be read
+NARROW_WIDTH = 380  # for telephones
 MARGIN, PAD, SPACE = 16, 10, 8  # around the picture, above and below what is in a row, and between rows
 OPPOSITE = 6  # between dice that face each other
 INDENT = 15  # of what is in a row
 CAPTION = 150  # width of the captions' column, where a row shows more than its caption
-CONTENT = WIDTH - 2 * MARGIN - 2 * INDENT - CAPTION
+LEAST_BESIDE = 520  # of pictures with such a column; in narrower ones captions stand above
 DIE, DIE_GAP = 40, 8
-SMALL, SMALL_GAP = 22, 3  # dice in groups, and in rows of more than MOST_LARGE
+SMALL, SMALL_GAP = 22, 3  # dice in groups, and in rows of more than a line of large ones holds
 CELL = 20  # one face of a strip
 GROUP_GAP = 14
 DOT, DOT_GAP = 16, 5
 BAR = 14
 TRACK = 34  # height of a bar with the numbers below it
-MOST_LARGE = (CONTENT + DIE_GAP) // (DIE + DIE_GAP)  # dice in a line
 TITLE_SIZE, CAPTION_SIZE, DETAIL_SIZE, NOTE_SIZE, LABEL_SIZE = 20, 15, 12.5, 14, 11.0  # of letters
 LEAD_SIZE = 22
 LEADING = 1.3  # height of a line of text / the size of its letters
@@ -111,6 +124,23 @@ class Drawing(NamedTuple):
     shapes: tuple[Shape, ...]
 
 
+class _Page(NamedTuple):
+    """How wide a picture is, and how wide its captions' column: 0 where captions stand above what is in a row."""
+
+    width: int
+    caption: int
+
+    @property
+    def content(self) -> int:
+        """How wide what is in a row can be."""
+        return self.width - 2 * MARGIN - 2 * INDENT - self.caption
+
+    @property
+    def most_large(self) -> int:
+        """Dice of full size in a line."""
+        return (self.content + DIE_GAP) // (DIE + DIE_GAP)
+
+
 class _Item(NamedTuple):
     """Something of a row's content that is not broken: its size, and what draws it with its upper left corner at a point."""
 
@@ -146,23 +176,25 @@ def most_lines(text: str, letters: int) -> tuple[str, ...]:
     return (text,) * (1 if len(text) <= letters else max(len(wrapped(text, letters)), math.ceil(len(text) / (0.8 * letters))))
 
 
-def layout(picture: Picture, wrap: Wrap = wrapped) -> Drawing:
-    """Lay a picture out. With `wrap=most_lines` its height is enough for other words of the same length, too."""
+def layout(picture: Picture, wrap: Wrap = wrapped, width: int = WIDTH) -> Drawing:
+    """Lay a picture out, so many pixels wide. With `wrap=most_lines` its height is enough for other words of the same length,
+    too."""
+    page = _Page(width, CAPTION if width >= LEAST_BESIDE else 0)
     shapes: list[Shape] = [Text(MARGIN, MARGIN + TITLE_SIZE, (picture.title,), TITLE_SIZE, INK, bold=True)]
     y: float = MARGIN + TITLE_SIZE * LEADING + SPACE
     rows = list(picture.rows)
     least = float(DIE) if any(map(_has_content, rows)) else 0.0  # of every row, so that little moves while dice come and go
     while rows:
         taken = 2 if rows[0].facing and len(rows) > 1 else 1
-        panel, height = _panel(rows[:taken], y, least, wrap)
+        panel, height = _panel(page, rows[:taken], y, least, wrap)
         shapes += panel
         y += height + SPACE
         del rows[:taken]
     for note in picture.notes:
-        lines = wrap(note, _letters(WIDTH - 2 * MARGIN, NOTE_SIZE))
+        lines = wrap(note, _letters(width - 2 * MARGIN, NOTE_SIZE))
         shapes.append(Text(MARGIN, y + NOTE_SIZE, lines, NOTE_SIZE, SOFT))
         y += NOTE_SIZE * LEADING * len(lines)
-    return Drawing(WIDTH, round(y + MARGIN - SPACE / 2), tuple(shapes))
+    return Drawing(width, round(y + MARGIN - SPACE / 2), tuple(shapes))
 
 
 def _letters(width: float, size: float) -> int:
@@ -178,9 +210,9 @@ def _width(text: str, size: float, bold: bool = False) -> float:
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _panel(rows: list[Row], top: float, least: float, wrap: Wrap) -> tuple[list[Shape], float]:
+def _panel(page: _Page, rows: list[Row], top: float, least: float, wrap: Wrap) -> tuple[list[Shape], float]:
     """A row, or two that face each other, and the height of their panel."""
-    contents = [_lines(_content(row)) for row in rows]
+    contents = [_lines(page, _content(page, row)) for row in rows]
     blocks = [(rows[0], contents[0], True, False)]  # row, lines of it, whether these are its first, and the next ones' opposite
     if len(rows) == 2:
         none = _Line(0.0, ())
@@ -189,37 +221,41 @@ def _panel(rows: list[Row], top: float, least: float, wrap: Wrap) -> tuple[list[
     shapes: list[Shape] = []
     y = top + PAD
     for row, lines, first, above in blocks:
-        words, words_height = _words(row, bool(lines), wrap) if first else ([], 0.0)
+        words, words_height = _words(page, row, bool(lines), wrap) if first else ([], 0.0)
         content_height = sum(line.height + SPACE for line in lines) - SPACE if lines else 0.0
-        height = max(words_height, content_height, least if len(rows) == 1 else 0.0)
-        shapes += [text._replace(y=text.y + y + (height - words_height) / 2) for text in words]
+        if page.caption:
+            height = max(words_height, content_height, least if len(rows) == 1 else 0.0)
+            words_y, below = y + (height - words_height) / 2, y + (height - content_height) / 2
+        else:
+            words_y, below = y, y + words_height + (PAD if words and lines else 0)
+            height = below + content_height - y
+        shapes += [text._replace(y=text.y + words_y) for text in words]
         if first and row.mark:
             middle = y + height / 2
             shapes.append(Polygon(((MARGIN, middle - 8), (MARGIN + 8, middle), (MARGIN, middle + 8)), ACCENT))
-        below = y + (height - content_height) / 2
         for line in lines:
             for x, item in line.items:
-                shapes += item.draw(MARGIN + INDENT + CAPTION + x, below + (line.height - item.height) / 2)
+                shapes += item.draw(MARGIN + INDENT + page.caption + x, below + (line.height - item.height) / 2)
             below += line.height + SPACE
         y += height
         bottom = y + PAD
         y += OPPOSITE if above else SPACE + PAD
     height = bottom - top
     fill, edge = (ACCENT_PANEL, ACCENT) if any(row.mark for row in rows) else (PANEL, EDGE)
-    return [Rect(MARGIN, top, WIDTH - 2 * MARGIN, height, 8, fill, edge, 1.5), *shapes], height
+    return [Rect(MARGIN, top, page.width - 2 * MARGIN, height, 8, fill, edge, 1.5), *shapes], height
 
 
-def _words(row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
-    """A row's caption, mark and detail, from y = 0, and their height. `beside` its content they have a column."""
+def _words(page: _Page, row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
+    """A row's caption, mark and detail, from y = 0, and their height. `beside` its content they have the captions' column."""
     x = MARGIN + INDENT
-    width = CAPTION - PAD if beside else WIDTH - 2 * x
+    width = page.caption - PAD if beside and page.caption else page.width - 2 * x
     caption = wrap(row.caption, _letters(width, CAPTION_SIZE * 1.05))
     texts = [Text(x, CAPTION_SIZE, caption, CAPTION_SIZE, FAINT if row.faded else INK, bold=True)]
     height = CAPTION_SIZE * LEADING * len(caption)
     below = []
     if row.mark:
         if len(caption) == 1 and _width(row.caption, CAPTION_SIZE, True) + _width(row.mark, DETAIL_SIZE, True) + 8 <= width:
-            right = x + CAPTION - PAD - 4
+            right = x + (page.caption - PAD - 4 if page.caption else width)
             texts.append(Text(right, CAPTION_SIZE, (row.mark,), DETAIL_SIZE, ACCENT, "end"))
         else:
             below.append((row.mark, ACCENT))
@@ -236,20 +272,20 @@ def _has_content(row: Row) -> bool:
     return bool(row.dice or row.outcomes or row.groups or row.bar)
 
 
-def _content(row: Row) -> Iterator[_Part]:
+def _content(page: _Page, row: Row) -> Iterator[_Part]:
     """What a row shows beside its words."""
     if row.outcomes:
         yield _part([_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes])
     if row.dice:
         dice = [as_die(die) for die in row.dice]
-        size, gap = (DIE, DIE_GAP) if len(dice) <= MOST_LARGE else (SMALL, SMALL_GAP)
+        size, gap = (DIE, DIE_GAP) if len(dice) <= page.most_large else (SMALL, SMALL_GAP)
         items = [_die_item(die, size, gap, row.faded) for die in dice]
         if row.lead:
             width = _width(row.lead, LEAD_SIZE, True)
             items.insert(0, _Item(width, size, gap, functools.partial(_draw_words, row.lead, LEAD_SIZE, size, INK, True)))
         yield _part(items)
     if row.bar:
-        yield _part([_Item(CONTENT, TRACK, 0, functools.partial(_draw_bar, row.bar))])
+        yield _part([_Item(page.content, TRACK, 0, functools.partial(_draw_bar, row.bar, page.content))])
     groups = [_part(_group_items(group, row.faded)) for group in row.groups]
     widest = max((group.width for group in groups), default=0)
     yield from (group._replace(column=widest) for group in groups)
@@ -282,17 +318,17 @@ def _group_items(group: Group, faded: bool) -> Iterator[_Item]:
         yield _die_item(die._replace(tone=tone) if tone is not Tone.PLAIN else die, SMALL, SMALL_GAP)
 
 
-def _lines(parts: Iterable[_Part]) -> list[_Line]:
+def _lines(page: _Page, parts: Iterable[_Part]) -> list[_Line]:
     """Break a row's content into lines: a part that does not fit begins a line of its own, and is broken if it must be."""
     lines: list[list[tuple[float, _Item]]] = [[]]
     begin = 0.0
     for part in parts:
-        if lines[-1] and begin + part.width > CONTENT:
+        if lines[-1] and begin + part.width > page.content:
             lines.append([])
             begin = 0.0
         x = begin
         for item in part.items:
-            if lines[-1] and x + item.width > CONTENT:
+            if lines[-1] and x + item.width > page.content:
                 lines.append([])
                 x = begin = 0.0
             lines[-1].append((x, item))
@@ -371,16 +407,16 @@ def _draw_dot(good: bool, x: float, y: float) -> list[Shape]:
     return [Circle(x + middle, y + middle, middle - 1, PAPER, BAD, 2)]
 
 
-def _draw_bar(bar: Bar, x: float, y: float) -> list[Shape]:
-    scale = CONTENT / max(bar.most, bar.goal, 1e-9)
+def _draw_bar(bar: Bar, width: float, x: float, y: float) -> list[Shape]:
+    scale = width / max(bar.most, bar.goal, 1e-9)
     value = min(max(bar.value, 0.0), bar.most)
     reached = bar.value >= bar.goal
-    shapes: list[Shape] = [Rect(x, y, CONTENT, BAR, BAR / 2, EDGE)]
+    shapes: list[Shape] = [Rect(x, y, width, BAR, BAR / 2, EDGE)]
     if value > 0:
         shapes.append(Rect(x, y, max(value * scale, BAR), BAR, BAR / 2, GOOD if reached else ACCENT))
     at = x + bar.goal * scale
     shapes.append(Rect(at - 1, y - 3, 2, BAR + 6, 0, INK))
     text = f"{bar.goal:g}"
-    right = x + CONTENT - _width(text, LABEL_SIZE) / 2
+    right = x + width - _width(text, LABEL_SIZE) / 2
     shapes.append(Text(min(at, right), y + BAR + 5 + LABEL_SIZE, (text,), LABEL_SIZE, SOFT, "middle"))
     return shapes

@@ -12,6 +12,7 @@ import numpy as np
 
 from dice_envs.drawing import (
     LEADING,
+    NARROW_WIDTH,
     PAPER,
     PIPS,
     WIDTH,
@@ -124,15 +125,16 @@ def _die_lines(die: Die) -> tuple[str, ...]:
 # --- SVG ------------------------------------------------------------------------------------------------------------
 
 
-def svg(picture: Picture, size: tuple[int, int] | None = None) -> str:
+def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = False) -> str:
     """The picture as a complete `<svg>` element, for pages, notebooks and papers. Needs nothing but this package.
 
     Args:
         picture: what is drawn; nothing else shows in it.
         size: height and width in pixels, as `rgb_array` takes them. None: as the picture needs it. It can be scaled to any
             size by CSS.
+        narrow: laid out for the width of a telephone, with captions above what they name.
     """
-    drawing = layout(picture)
+    drawing = layout(picture, width=NARROW_WIDTH if narrow else WIDTH)
     height, width, scale = _fitted(drawing, size)
     words = [" ".join(filter(None, [_told(row), _row_numbers(row)])) for row in picture.rows]
     lines = [

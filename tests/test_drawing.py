@@ -8,7 +8,7 @@ import pytest
 from dice_envs import Batch, configure
 from dice_envs.agent import Uniform, ask
 from dice_envs.dice import new_streams
-from dice_envs.drawing import PIPS, WIDTH, Circle, Polygon, Rect, layout
+from dice_envs.drawing import NARROW_WIDTH, PIPS, WIDTH, Circle, Polygon, Rect, layout
 from dice_envs.game import OVER, names
 from dice_envs.render import ansi, frame_size, rgb_array, svg
 from dice_envs.view import Bar, Die, Group, Picture, Row, Tone
@@ -60,10 +60,12 @@ def test_every_picture_is_a_well_formed_svg_with_all_its_words(name, options):
 
 
 @pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
-def test_all_that_is_drawn_lies_within_the_picture(name, options):
+@pytest.mark.parametrize("width", [WIDTH, NARROW_WIDTH])
+def test_all_that_is_drawn_lies_within_the_picture(name, options, width):
     variant = configure(name, **options)
     for picture in (variant.full_picture(), *(variant.picture(state) for state in states(variant, (0, 4, 400), seed=4))):
-        drawing = layout(picture)
+        drawing = layout(picture, width=width)
+        assert drawing.width == width
         for shape in drawing.shapes:
             if isinstance(shape, Rect):
                 corners = [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
@@ -72,6 +74,16 @@ def test_all_that_is_drawn_lies_within_the_picture(name, options):
             else:
                 corners = list(shape.points) if isinstance(shape, Polygon) else [(shape.x, shape.y)]
             assert all(0 <= x <= drawing.width and 0 <= y <= drawing.height for x, y in corners), shape
+
+
+@every_game
+def test_a_narrow_picture_tells_the_same(name):
+    variant = configure(name)
+    for state in states(variant, (0, 3, 400), seed=6):
+        picture = variant.picture(state)
+        narrow = svg(picture, narrow=True)
+        assert int(ElementTree.fromstring(narrow).get("width")) == NARROW_WIDTH
+        assert sorted(texts(narrow)) == sorted(texts(svg(picture)))
 
 
 @every_game

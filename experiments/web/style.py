@@ -155,7 +155,11 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .q-field--dark .q-field__native, .q-field__native, .q-field__input {{ color: var(--ink); }}
 .q-uploader {{ display: none; }}
 .q-slider {{ padding: 0 8px; }}
+@media (min-width: 600px) {{
+  .narrow-only {{ display: none; }}
+}}
 @media (max-width: 599px) {{
+  .wide-only {{ display: none; }}
   .bar {{ padding: 8px 12px; }}
   .table, .narrow {{ padding: 10px 8px 30px; gap: 10px; }}
   .card {{ padding: 12px; }}

@@ -64,7 +64,8 @@ class TablePage:
             with ui.element("div").classes("column"):
                 self.picture_card = ui.element("section").classes("card picture").props('aria-label="the table"')
                 with self.picture_card:
-                    self.picture = ui.html("", sanitize=False)
+                    self.picture = ui.html("", sanitize=False).classes("wide-only")
+                    self.narrow_picture = ui.html("", sanitize=False).classes("narrow-only")
                 self.moves = ui.element("section").classes("card moves").props("tabindex=-1")
                 self.steps = ui.element("section").classes("card steps")
             with ui.element("div").classes("column"):
@@ -132,13 +133,14 @@ class TablePage:
         if covered:
             self.advice_card.clear()
             self.advice_card.visible = False
-            self.picture.content = ""
+            self.picture.content = self.narrow_picture.content = ""
             self.history.clear()
             self.steps.clear()
             self.tools.visible = False
             return
         self.tools.visible = True
-        self.picture.content = svg(place.picture(self.at, self.everything))
+        picture = place.picture(self.at, self.everything)
+        self.picture.content, self.narrow_picture.content = svg(picture), svg(picture, narrow=True)
         with self.tools:
             self._tools()
         self._rebuild(self.advice_card, self._advice)

@@ -131,11 +131,16 @@ def test_two_tabs_of_a_seat_stay_in_step(server, open_page):
     for page in (one, two):
         page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
         wait_for(page, "mine")
-    shown = one.locator(".picture svg").inner_html()
-    assert two.locator(".picture svg").inner_html() == shown
+    shown = one.locator(".picture .wide-only svg").inner_html()
+    assert two.locator(".picture .wide-only svg").inner_html() == shown
+    for page, wide in ((one, True), (two, False)):
+        assert page.locator(".picture .wide-only").is_visible() == wide
+        assert page.locator(".picture .narrow-only").is_visible() != wide
+    smallest = "[...document.querySelectorAll('.narrow-only text')].map(text => text.getBoundingClientRect().height)"
+    assert min(two.evaluate(smallest)) > 10, "pixels of letters on a phone"
     one.reload()
     wait_for(one, "mine")
-    assert one.locator(".picture svg").inner_html() == shown
+    assert one.locator(".picture .wide-only svg").inner_html() == shown
     one.click("[data-name=undo]")
     two.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) <= {before}")
 
@@ -145,10 +150,10 @@ def test_agents_are_watched_and_stepped_through(server, open_page):
     wait_for(page, "over")
     count = moves_made(page)
     assert count > 1
-    last = page.locator(".picture svg").inner_html()
+    last = page.locator(".picture .wide-only svg").inner_html()
     page.click("[data-name=first]")
     page.wait_for_selector(f".steps :text('0 / {count}')")
-    assert page.locator(".picture svg").inner_html() != last
+    assert page.locator(".picture .wide-only svg").inner_html() != last
     page.click("[data-name=next]")
     page.wait_for_selector(f".steps :text('1 / {count}')")
     page.locator(".position [tabindex='0']").press("ArrowRight")
@@ -157,7 +162,7 @@ def test_agents_are_watched_and_stepped_through(server, open_page):
     page.wait_for_selector(f".steps :text('1 / {count}')")
     page.click("[data-name=run]")
     page.wait_for_selector(f".steps :text('{count} / {count}')")
-    assert page.locator(".picture svg").inner_html() == last
+    assert page.locator(".picture .wide-only svg").inner_html() == last
 
 
 def test_a_saved_game_is_loaded(server, open_page, tmp_path):
@@ -186,11 +191,11 @@ def test_people_share_a_device(server, open_page):
     page.click("a.together")
     for mover in (0, 1):
         wait_for(page, "covered")
-        assert page.locator(".picture svg").count() == 0
+        assert page.locator(".picture .wide-only svg").count() == 0
         assert f"Player {mover}" in page.inner_text(".moves")
         page.click("[data-name=uncover]")
         wait_for(page, "mine")
-        rows = page.locator(".picture svg desc").text_content()
+        rows = page.locator(".picture .wide-only svg desc").text_content()
         assert rows.count("?") == 1  # the other's only die
         page.locator(ENABLED).last.click()
     page.wait_for_function("document.querySelector('.moves').dataset.stands != 'mine'")

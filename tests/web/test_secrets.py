@@ -165,8 +165,8 @@ def test_what_is_received_is_the_view_of_the_seat(sit_down):
     sitting = Sitting(configure("liars_dice", **LIARS), seeds("liars_dice")[0], [PERSON, PERSON])
     own, other = (svg(sitting.picture(seat)).splitlines() for seat in (1, 0))
     everything = svg(sitting.picture()).splitlines()
-    shown = page.locator(".picture svg").inner_html()
-    assert page.locator(".picture svg desc").inner_html() in svg(sitting.picture(1))
+    shown = page.locator(".picture .wide-only svg").inner_html()
+    assert page.locator(".picture .wide-only svg desc").inner_html() in svg(sitting.picture(1))
     (desc,) = (line for line in everything if line.startswith("<desc>"))
     text = receiver.read()
     assert desc not in text
