@@ -249,7 +249,10 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
         tmp_path / "copy",
         **COMPILES_SOON,
     )
-    files = [f"tests/test_{name}.py" for name in ("conformance", "every_agent", "frames", "mcts")]
+    # In the browser, where there is one, by clicks.
+    files = [
+        f"tests/{name}.py" for name in ("test_conformance", "test_every_agent", "test_frames", "test_mcts", "web/test_page")
+    ]
     command = [sys.executable, "-m", "pytest", "-q", "-x", *files, "-k", "pig and not torchrl and not videos"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "copy"), **COMPILES_SOON}
     done = subprocess.run(command, cwd=tmp_path / "copy", capture_output=True, text=True, timeout=500, env=environment)
