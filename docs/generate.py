@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import agents
-from dice_envs import Batch, Game, Variant, configure, load, names
+from dice_envs import TASKS, Batch, Game, Variant, configure, load, names
 from dice_envs.game import OVER, single_seat
 from dice_envs.render import svg
 from experiments.page import markdown_table
@@ -34,7 +34,7 @@ MOVES = 6  # that are played before a picture is taken
 def write_pages(docs: Path) -> None:
     """Write all generated pages below `docs`/generated. A page that has not changed is left alone."""
     for name in names():
-        _write(docs / "generated" / "games" / f"{name}.md", game_page(load(name), docs / "results"))
+        _write(docs / "generated" / "games" / f"{name}.md", game_page(load(name), docs))
         _write(docs / "generated" / "games" / f"{name}.svg", svg(_position(single_seat(load(name)))))
     _write(docs / "generated" / "agents.md", agents_page())
     _write(docs / "generated" / "speed.md", speed_page(docs / "bench"))
@@ -60,8 +60,8 @@ def _cell(value: Any) -> str:
 # --- games ------------------------------------------------------------------------------------------------------------
 
 
-def game_page(game: Game, results: Path) -> str:
-    """Rules, options, spaces, observation, picture, facts, agents, and published figures beside ours."""
+def game_page(game: Game, docs: Path) -> str:
+    """Rules, options, spaces, observation, picture, facts, agents, optimal play, and published figures beside ours."""
     variant, alone = configure(game), single_seat(game)
     parts = [
         f"# {game.title}",
@@ -71,8 +71,12 @@ def game_page(game: Game, results: Path) -> str:
         "## Environments\n\n" + environments(game, variant, alone),
         "## Observation\n\n" + _blocks(alone),
         "## Agents\n\n" + _agents_of(game),
-        "## Published figures beside ours\n\n" + figures(results / f"{game.name}.json"),
     ]
+    if any(task.game == game.name for task in TASKS.values()):
+        parts.append("## Optimal play\n\n" + optimal_play(game, (docs / "board.md").read_text()))
+    published = docs / "results" / f"{game.name}.json"
+    if published.exists():
+        parts.append("## Published figures beside ours\n\n" + figures(published))
     return "\n\n".join(parts) + "\n"
 
 
@@ -156,6 +160,23 @@ def _position(variant: Variant) -> Any:
         if batch.seats[0] == OVER:
             return variant.picture(before[0])
     return variant.picture(batch.states[0])
+
+
+def optimal_play(game: Game, board: str) -> str:
+    """What random and optimal play reach in the game's tasks, and who comes close: the rows of the board's first table."""
+    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in board.splitlines() if line.startswith("|")]
+    headings, rows = lines[0], {line[0]: line for line in lines[2:]}
+    tasks = [task for task in TASKS.values() if task.game == game.name]
+    asked = "\n".join(f"- `{task.name}`: {task.asks}" for task in tasks)
+    listed = table(headings, [rows[task.name] for task in tasks], ("random play", "optimal play"))
+    return f"{asked}\n\n{listed}\n\n{_ABOUT_TASKS}"
+
+
+_ABOUT_TASKS = (
+    "Agents have their score, 0 for random play and 1 for optimal play. [The board](../../board.md) has all of them and how it "
+    "was made; `dice_envs.measure` computes the same for any options and any agent, and `python -m experiments solve` optimal play "
+    "itself: [measures](../../measures.md)."
+)
 
 
 def figures(path: Path) -> str:

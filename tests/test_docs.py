@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dice_envs import configure, load, names
+from dice_envs import TASKS, configure, load, names
 from tests.conftest import ROOT
 
 DOCS = ROOT / "docs"
@@ -26,7 +26,7 @@ def generate():
 @pytest.mark.parametrize("name", names())
 def test_a_games_page_holds_its_rules_options_and_observation(generate, name):
     game, variant = load(name), configure(name)
-    page = generate.game_page(game, DOCS / "results")
+    page = generate.game_page(game, DOCS)
     for option in variant.game.options.__dataclass_fields__:
         assert f"| `{option}` |" in page
     for section in ("Play", "Source", "Actions"):
@@ -36,6 +36,8 @@ def test_a_games_page_holds_its_rules_options_and_observation(generate, name):
         assert int(first) == entries
         entries = int(last or first) + 1
     assert entries == generate.single_seat(game).facts.observation_size
+    for task in TASKS.values():
+        assert (f"| {task.name} |" in page) == (task.game == name)
 
 
 def test_the_agents_page_has_every_agent_and_parameter(generate):
