@@ -174,8 +174,8 @@ def optimal_play(game: Game, board: str) -> str:
 
 _ABOUT_TASKS = (
     "Agents have their score, 0 for random play and 1 for optimal play. [The board](../../board.md) has all of them and how it "
-    "was made; `dice_envs.measure` computes the same for any options and any agent, and `python -m experiments solve` optimal play "
-    "itself: [measures](../../measures.md)."
+    "was made; `dice_envs.measure` computes the same for any options and any agent, and `python -m experiments solve` optimal "
+    "play itself: [measures](../../measures.md)."
 )
 
 
