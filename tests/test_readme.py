@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from dice_envs import measure
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "README.md").read_text()
@@ -54,6 +55,23 @@ def test_a_command_runs(command, tmp_path):
     )
     left = words[0] == "play"  # by q, as by Ctrl-C
     assert done.returncode == (130 if left else 0), done.stdout[-2000:] + done.stderr[-2000:]
+
+
+MEASURED = {  # by how a row of the table of results begins: what its columns of random and optimal play are measured in
+    "Liar's Dice, one die each": ("liars_dice", {"rules": "openspiel", "num_dice": 1}),
+    "The Shakes, three players": ("shakes", {}),
+    "Thirties": ("thirties", {"num_players": 1}),
+    "Score dice": ("score_dice", {}),
+}
+
+
+@pytest.mark.parametrize("row", MEASURED)
+def test_random_and_optimal_play_are_as_the_table_says(row):
+    game, options = MEASURED[row]
+    (found,) = re.findall(rf"^\| {re.escape(row)}.*\| ([\d.]+) \|[^|]*\| ([\d.]+) \|$", TEXT, re.M)
+    (headline, *_) = measure(game, "random", seed=1, **options).measures
+    for said, value in zip(found, (headline.value, headline.optimum), strict=True):
+        assert float(said) == pytest.approx(value, abs=0.6 * 10 ** -len(said.partition(".")[2]) + headline.error)
 
 
 def test_make_targets_are_there():
