@@ -12,7 +12,6 @@ import itertools
 import json
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from dice_envs.game import OVER, single_seat
 from dice_envs.render import svg
 from experiments.page import markdown_table
 from experiments.presets import presets_of
-from experiments.rules import is_table, sections
+from experiments.rules import attributes, is_table, sections
 
 SEED = 1  # of the positions that are pictured
 MOVES = 6  # that are played before a picture is taken
@@ -95,18 +94,13 @@ def _kind(paragraph: str) -> str:
     return "table" if is_table(paragraph) else "list" if paragraph.startswith("- ") else "text"
 
 
-def attributes(doc: str) -> list[tuple[str, str]]:
-    """The names and meanings under `Attributes:` of a docstring."""
-    _, _, listed = inspect.cleandoc(doc).partition("Attributes:\n")
-    entries = re.split(r"\n(?=\S)", textwrap.dedent(listed).strip())
-    return [(name, " ".join(meaning.split())) for name, _, meaning in (entry.partition(":") for entry in entries) if name]
-
-
 def options_table(game: Game) -> str:
     """Each option with its default and its meaning."""
     defaults = {field.name: field.default for field in dataclasses.fields(game.options)}
     listed = attributes(game.options.__doc__ or "")
-    return table(("option", "default", "meaning"), [(f"`{name}`", f"`{defaults.get(name)!r}`", text) for name, text in listed])
+    return table(
+        ("option", "default", "meaning"), [(f"`{name}`", f"`{defaults.get(name)!r}`", text) for name, text in listed.items()]
+    )
 
 
 def environments(game: Game, variant: Variant, alone: Variant) -> str:
@@ -218,7 +212,9 @@ def agents_page() -> str:
         for name, factory in chosen.items():
             text, _, _ = (inspect.getdoc(factory) or "").partition("Attributes:\n")
             listed = attributes(factory.__doc__ or "")
-            parameters = table(("parameter", "meaning"), [(f"`{key}`", meaning) for key, meaning in listed]) if listed else ""
+            parameters = (
+                table(("parameter", "meaning"), [(f"`{key}`", meaning) for key, meaning in listed.items()]) if listed else ""
+            )
             parts.append(
                 f"### {name}{f' ({game})' if game and _elsewhere(name, game) else ''}\n\n{text.strip()}\n\n{parameters}"
             )
@@ -233,7 +229,7 @@ def presets_page() -> str:
     """The settings that the presets of `train` have, where they differ from the usual ones."""
     parts = ["# Presets in full\n\nSettings of `train`; `--set NAME=VALUE` changes one."]
     meaning = attributes(next(iter(presets_of("").values())).__class__.__doc__ or "")
-    parts.append(table(("setting", "meaning"), [(f"`{name}`", text) for name, text in meaning]))
+    parts.append(table(("setting", "meaning"), [(f"`{name}`", text) for name, text in meaning.items()]))
     for game in names():
         presets = presets_of(game)
         settings = [field.name for field in dataclasses.fields(next(iter(presets.values())))]

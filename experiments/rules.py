@@ -1,4 +1,4 @@
-"""The rules of a game as people read them: the text at the head of its file, in sections."""
+"""What docstrings tell people: a game's rules, from the head of its file, and the meaning of options and settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dice_envs.game import Game
 
-__all__ = ["Section", "is_table", "rules_text", "sections"]
+__all__ = ["Section", "attributes", "is_table", "rules_text", "sections"]
 
 
 class Section(NamedTuple):
@@ -70,3 +70,10 @@ def rules_text(game: Game, width: int = 100) -> str:
             hanging = indent + ("  " if paragraph.startswith("- ") else "")
             parts.append(textwrap.fill(paragraph, width, initial_indent=indent, subsequent_indent=hanging))
     return "\n".join(parts)
+
+
+def attributes(docstring: str) -> dict[str, str]:
+    """What a docstring says under `Attributes:`, each meaning in one line, by name."""
+    _, _, listed = inspect.cleandoc(docstring).partition("Attributes:\n")
+    entries = re.split(r"\n(?=\S)", textwrap.dedent(listed).strip())
+    return {name: " ".join(meaning.split()) for name, _, meaning in (entry.partition(":") for entry in entries) if name}

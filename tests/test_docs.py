@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dice_envs import TASKS, configure, load, names
+from experiments.presets import Preset
 from tests.conftest import ROOT
 
 DOCS = ROOT / "docs"
@@ -48,6 +49,15 @@ def test_the_agents_page_has_every_agent_and_parameter(generate):
             for parameter in dataclasses.fields(factory):
                 if parameter.init and not parameter.name.startswith("_"):
                     assert f"| `{parameter.name}` |" in page, (name, parameter.name)
+
+
+def test_the_presets_page_has_every_setting_with_its_meaning(generate):
+    page = generate.presets_page()
+    (meanings,) = re.findall(r"\| setting \| meaning \|\n(?:\|.*\n)+", page)
+    for setting in dataclasses.fields(Preset):
+        assert re.search(rf"^\| `.*\b{setting.name}\b.*` \| \S", meanings, re.M), setting.name
+    for name in names():
+        assert f"## {load(name).title}\n" in page
 
 
 def test_rules_become_headings_lists_and_tables(generate, monkeypatch):

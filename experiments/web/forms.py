@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import re
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from dice_envs.game import Game, options_text, parse_options
+from experiments.rules import attributes
 
 __all__ = ["Field", "fields_of", "options_of"]
 
@@ -44,7 +43,7 @@ class Field:
 def fields_of(game: Game) -> list[Field]:
     """A field for each option of the game, in its order."""
     hints = typing.get_type_hints(game.options)
-    helps = _helps(game.options.__doc__ or "")
+    helps = attributes(game.options.__doc__ or "")
     return [_field(game, each, hints[each.name], helps.get(each.name, "")) for each in dataclasses.fields(game.options)]
 
 
@@ -66,21 +65,6 @@ def _field(game: Game, option: dataclasses.Field[Any], hint: Any, text: str) -> 
 
 def _typed(value: Any) -> str:
     return options_text({"": value}).removeprefix("=")
-
-
-def _helps(docstring: str) -> dict[str, str]:
-    """What a docstring says under `Attributes:`, by name."""
-    _, _, attributes = inspect.cleandoc(docstring).partition("Attributes:\n")
-    found: dict[str, str] = {}
-    name = ""
-    for line in attributes.splitlines():
-        begins = re.match(r"    (\w+): (.*)", line)
-        if begins:
-            name, text = begins.groups()
-            found[name] = text
-        elif name and line.strip():
-            found[name] += " " + line.strip()
-    return found
 
 
 def _range(game: Game, name: str, default: Any) -> tuple[int | None, int | None]:
