@@ -63,6 +63,7 @@ def test_iterations_and_two_threads_find_the_same(dice, rules, value):
     assert upper - lower < 5e-3
 
 
+@pytest.mark.thorough
 def test_a_certificate_is_that_of_what_is_stored():
     """Rounding to two bytes moves the strategies, and the bounds with them; half of them lost, the bounds are wide."""
     tree = tree_of((2, 2))
@@ -230,6 +231,7 @@ def test_a_file_with_worse_strategies_is_solved_again():
     assert solve(variant, 1e-9, resume=True).exploitability < 1e-9
 
 
+@pytest.mark.thorough
 def test_a_worse_result_does_not_take_the_place_of_a_better_one():
     variant = configure("liars_dice", num_dice=3)
     better = solve(variant, 1e-3)

@@ -198,6 +198,7 @@ def test_exact_values_against_another_recursion():
         assert draw.unfairness == pytest.approx(abs(slow_value(own, other, "nash")), abs=1e-8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hand_size", [1, 2, 3, 5])
 def test_nash_leaves_nothing_to_be_won(hand_size):
     variant = configure("fatestones", hand_size=hand_size, dice="all")

@@ -30,7 +30,7 @@ EXACT = {
     "score_dice_3d6": ("score_response", 1e-9),
     "score_dice_5d6_mixed": ("score_response", 1e-9),
 }
-QUICK = (*GOALS, ONE_DIE)
+QUICK = ("thirties_maximize", ONE_DIE)
 
 MINE = """
 import numpy as np
@@ -89,7 +89,10 @@ def test_tasks_are_what_they_say():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in EXACT])
+MARKS = {**dict.fromkeys(EXACT, pytest.mark.slow), **dict.fromkeys(GOALS, pytest.mark.thorough), **dict.fromkeys(QUICK, ())}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks) for name, marks in MARKS.items()])
 def test_random_play_has_0_and_exact_play_1(name):
     spec, short = EXACT[name]
     (place,) = board([name], [spec], seed=1).tasks
@@ -110,6 +113,7 @@ def test_the_optimum_is_the_solvers():
     assert (random.agent, random.score, random.error) == ("random", 0, 0)
 
 
+@pytest.mark.thorough
 def test_a_field_gives_elo():
     task = Task("small", "liars_dice", {"num_players": 3, "num_dice": 1}, "share of wins", "x", ("random", "random"))
     (place,) = board([task], ["numbers", "bayes"], seed=1, sample=4000).tasks
@@ -144,6 +148,7 @@ def test_words_are_tasks_games_or_agents():
         board(["chess"])
 
 
+@pytest.mark.thorough
 def test_a_strangers_agent(mine):
     out, text = mine / "board.json", mine / "board.md"
     command = [
@@ -197,6 +202,7 @@ def test_what_is_wrong_with_a_strangers_agent_is_named(mine, spec, words):
     assert not (mine / "x.json").exists()
 
 
+@pytest.mark.thorough
 def test_agents_as_objects_and_functions():
     def uniform(observations, masks):
         return masks / masks.sum(axis=1, keepdims=True)
@@ -217,6 +223,7 @@ def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
     assert "it would take more" in shown(parsed(render("t", [], sections(found), About("c", {}))))
 
 
+@pytest.mark.thorough
 def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr("experiments.workers.KEEP_AFTER", 0.0)
     out = tmp_path / "board.json"

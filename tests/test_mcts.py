@@ -59,6 +59,7 @@ GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.s
 # --- growing ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("moves", [0, 1])
 @pytest.mark.parametrize("game", GAMES)
@@ -272,6 +273,7 @@ def test_full_trees_leave_legal_policies(game, spec, nodes, edges, limit):
 
 
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
+@pytest.mark.thorough
 def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
     """Every simulation reaches the searcher's own choice and counts, though the first seat's positions find no room."""
     limit(20, 100)

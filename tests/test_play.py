@@ -45,7 +45,9 @@ def first_number(game):
     return str(next(iter(number_choices(variant, legal))))
 
 
-@pytest.mark.parametrize("game", names())
+@pytest.mark.parametrize(
+    "game", [name if name == "thirties" else pytest.param(name, marks=pytest.mark.thorough) for name in names()]
+)
 def test_a_whole_game_with_every_command(game, tmp_path):
     path, seats = tmp_path / "game.json", configure(game).facts.num_seats
     number = first_number(game)

@@ -102,6 +102,7 @@ def test_train_saves_and_measures(tmp_path):
     assert arena.exit_code == 0, arena.output
 
 
+@pytest.mark.slow
 def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
     """`train shakes` trains a physician, and `arena shakes` would play with maesters."""
     monkeypatch.setitem(training.PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
@@ -226,7 +227,8 @@ def killed(monkeypatch):
     return run_until
 
 
-@pytest.mark.parametrize("game", [pytest.param("liars_dice", marks=pytest.mark.slow), "thirties"])
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["liars_dice", "thirties"])
 def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypatch, killed, game):
     monkeypatch.setitem(training.PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
     whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
