@@ -33,8 +33,7 @@ class Preset:
             values then differ for them: products of many inputs are learned which a flat layer misses.
         entropy, kl, proximal: weights of the entropy bonus, of the divergence from the reference policy, and of that from the
             policy that played the rollout, from the first step on.
-        entropy_end, kl_end, proximal_end, reference_rate_end: the same, or `reference_rate`, at the last step, approached
-            geometrically; None: as in the beginning.
+        entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically; None: as in the beginning.
         central_critic: whether the critic sees what all seats see (see `dice_envs.ppo.RegularisedPPO`).
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
             each iteration, 0 to 1 (see `dice_envs.ppo.RegularisedPPO`).
@@ -68,7 +67,6 @@ class Preset:
     kl: float = 0.0
     kl_end: float | None = None
     reference_rate: float = 0.0
-    reference_rate_end: float | None = None
     proximal: float = 0.0
     proximal_end: float | None = None
     central_critic: bool = False
@@ -109,7 +107,7 @@ class Preset:
             "reference_rate",
         )
         weights = ("kl", "proximal", "average_rate")
-        ends = ("entropy_end", "kl_end", "learning_rate_end", "proximal_end", "reference_rate_end")
+        ends = ("entropy_end", "kl_end", "learning_rate_end", "proximal_end")
         for name in (*shares, *weights, *ends):
             if getattr(self, name) is not None or name not in ends:
                 most = {"kl": 10, "proximal": 1000}.get(name.removesuffix("_end"), 1)
@@ -145,8 +143,8 @@ _SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1}
 # Towards equilibrium: the learner plays itself by magnetic mirror descent. Several epochs take each rollout to the optimum of
 # its regularised loss, so steps have one size everywhere, clipping has nothing to do, and a critic that sees all hands takes
 # out most of the noise. Advantages keep the unit of the reward, so that the weights of entropy and divergences mean the same
-# at all times. The reference follows more and more slowly: fast at first, to get near, then slow enough that noise does not
-# add up in it. Play keeps circling a little around the equilibrium: what comes close is the averaged policy.
+# at all times. The reference follows slowly enough that noise does not add up in it. Play keeps circling a little around the
+# equilibrium: what comes close is the averaged policy.
 _EQUILIBRIUM = Preset(
     steps=10_000_000,
     self_play=1.0,
@@ -159,8 +157,7 @@ _EQUILIBRIUM = Preset(
     central_critic=True,
     proximal=1.0,
     kl=0.3,
-    reference_rate=0.15,
-    reference_rate_end=0.03,
+    reference_rate=0.05,
     average_rate=0.005,
     entropy=0.05,
     entropy_end=0.01,

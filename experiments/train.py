@@ -118,7 +118,7 @@ class Run:
             vf_coef=p.value_weight,
             ent_coef=falling(p.entropy, p.entropy_end),
             kl_coef=falling(p.kl, p.kl_end),
-            reference_rate=falling(p.reference_rate, p.reference_rate_end),
+            reference_rate=p.reference_rate,
             proximal_coef=falling(p.proximal, p.proximal_end),
             central_critic=p.central_critic,
             average_rate=p.average_rate,

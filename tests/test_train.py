@@ -40,7 +40,7 @@ DRAWING = dataclasses.replace(
 # Both seats in half of the games, some of which begin at random positions; policies that follow; the best one is kept.
 REGULARISED = dataclasses.replace(
     DRAWING, self_play=0.5, exploration=0.5, kl=0.1, kl_end=1.0, entropy_end=0.001, reference_rate=0.2,
-    reference_rate_end=0.1, average_rate=0.1, measure_every=2, keep="best", normalize=False, floor=0.01, input_scale=3.0,
+    average_rate=0.1, measure_every=2, keep="best", normalize=False, floor=0.01, input_scale=3.0,
     proximal=1.0, proximal_end=2.0, central_critic=True,
 )  # fmt: skip
 
@@ -620,7 +620,7 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
         {"hidden": 64}, {"hidden": [64]}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
         {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"exploration": -0.1}, {"normalize": 1.0}, {"keep": "first"},
         {"central_critic": 1, "normalize": False}, {"central_critic": True}, {"proximal": -1}, {"proximal_end": 2000},
-        {"learning_rate_end": 2}, {"reference_rate_end": 2},
+        {"learning_rate_end": 2},
         {"reference_rate": 2}, {"average_rate": -1}, {"entropy_end": -1}, {"measure_every": -1}, {"value_weight": -1},
         {"input_scale": 0.5}, {"input_scale": NAN}, {"input_scale": "8"},
         {"floor": 1}, {"checkpoint_every": 0}, {"threads": 0}, {"threads": 10**6},
