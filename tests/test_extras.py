@@ -60,6 +60,7 @@ for arguments, typed in (
 
 
 def test_the_page_needs_its_own_extra_only(run_python, tmp_path):
+    pytest.importorskip("nicegui")
     game, report = run_python(PAGE).splitlines()
     assert game == "130 True stopped"
     assert report == '2 False error: --report needs matplotlib: pip install "dice-envs[experiments]"'
