@@ -62,7 +62,7 @@ class Facts:
     observation_size: int = 0  # length of one observation, float32 in [0, 1]; `Variant` sums it from the game's blocks
     min_return: float  # least and greatest sum of one seat's rewards over a game
     max_return: float
-    zero_sum: bool  # returns over all seats add up to 0
+    zero_sum: bool  # returns over all seats add up to 0; of two seats, what they are paid in every step
     simultaneous: bool  # seats commit without seeing each other's choice: a parallel environment exists
     max_steps: int  # the most actions in one game, all seats together
     cooperative: bool = False  # all seats are paid the same, so they play as a team

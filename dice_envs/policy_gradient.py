@@ -19,6 +19,7 @@ __all__ = [
     "Network",
     "dense_layers",
     "estimate_advantages",
+    "estimate_opposed_advantages",
     "policy_gradient",
     "policy_gradient_on_device",
     "sample_actions",
@@ -99,6 +100,32 @@ def estimate_advantages(seats, earned, ended, values, taken, last_seats, last_va
             advantages[t, game] = advantage[seat]
             following[seat] = values[t, game]
             since[seat] = 0.0
+
+
+@kernel
+def estimate_opposed_advantages(seats, earned, ended, values, taken, last_seats, last_values, gamma, decay, advantages):
+    """`estimate_advantages` where what one of two seats wins the other loses, and the critic sees what both see.
+
+    What a decision of the other seat's is worth to this one is then known, too: it is the value's negative. So each decision
+    is followed by the game's next one, whoever makes it, and the luck of the other seat's choice does not add to the noise.
+    Shapes as there. A critic that sees one hand must not be used so: what the other seat believes, seen by this one, is biased.
+    """
+    steps, games = seats.shape
+    for game in range(games):
+        following = last_values[game]
+        next_seat = last_seats[game]
+        advantage = 0.0
+        for t in range(steps - 1, -1, -1):
+            if ended[t, game] != 0:
+                following = 0.0
+                advantage = 0.0
+            seat = seats[t, game]
+            sign = 1.0 if seat == next_seat else -1.0
+            surprise = earned[t, game, seat] + gamma * sign * following - taken[t, game]
+            advantage = surprise + gamma * decay * sign * advantage
+            advantages[t, game] = advantage
+            following = values[t, game]
+            next_seat = seat
 
 
 @kernel

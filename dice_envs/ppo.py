@@ -23,6 +23,7 @@ from dice_envs.policy_gradient import (
     Network,
     dense_layers,
     estimate_advantages,
+    estimate_opposed_advantages,
     policy_gradient,
     policy_gradient_on_device,
     sample_actions,
@@ -107,19 +108,28 @@ class SeatBuffer(BaseBuffer):
         self.full = self.pos == self.buffer_size
 
     def estimate(
-        self, values: np.ndarray, taken: np.ndarray, last_seats: np.ndarray, last_values: np.ndarray, out: np.ndarray
+        self,
+        values: np.ndarray,
+        taken: np.ndarray,
+        last_seats: np.ndarray,
+        last_values: np.ndarray,
+        out: np.ndarray,
+        opposed: bool = False,
     ) -> None:
         """Set values, advantages and returns.
 
         values, taken: (steps, games), of each decision and of the action taken (see `estimate_advantages`); the others are
-        of the position after the last step.
+        of the position after the last step. opposed: whether a value is the negative of the other seat's (see
+        `estimate_opposed_advantages`).
         """
-        waits = np.empty(self.actions.shape, np.int8)
+        waits = np.zeros(self.actions.shape, np.int8)
         self.values[:] = values
-        estimate_advantages(
-            self.seats, self.earned, self.ended, self.values, taken, last_seats, last_values, out, float(self.gamma),
-            float(self.gae_lambda), self.advantages, waits,
-        )  # fmt: skip
+        found = (self.seats, self.earned, self.ended, self.values, taken, last_seats, last_values)
+        weights = (float(self.gamma), float(self.gae_lambda))
+        if opposed:
+            estimate_opposed_advantages(*found, *weights, self.advantages)
+        else:
+            estimate_advantages(*found, out, *weights, self.advantages, waits)
         self.returns[:] = self.advantages + taken
         self.waits = waits
 
@@ -151,6 +161,8 @@ class RegularisedPPO(MaskablePPO):
         proximal_coef: weight of KL(policy ‖ the policy that played), as a number or a schedule. With several epochs an
             update then becomes a step of mirror descent whose size, 1 / proximal_coef, is the same at all information
             sets, however often they come up; clipping alone leaves that to chance.
+        settle: let the learning rate fall to 0, linearly, in the course of each update. Else its last few minibatches decide
+            where it ends, which is more noise than the rollout itself brings.
         central_critic: whether the critic sees what all seats see (`SeatVecEnv.state`) and tells what every action is worth,
             as it may, since only training needs it. The policy's mean of these values is maximised then, and PPO's clipped
             loss is left with what a sampled action was worth beyond them: the gradient is the same in the mean, with far
@@ -180,6 +192,7 @@ class RegularisedPPO(MaskablePPO):
         kl_coef: Schedule = 0.0,
         reference_rate: Schedule = 0.0,
         proximal_coef: Schedule = 0.0,
+        settle: bool = False,
         central_critic: bool = False,
         average_rate: float = 0.0,
         exploration: Schedule = 0.0,
@@ -195,6 +208,7 @@ class RegularisedPPO(MaskablePPO):
         self.kl_coef = kl_coef
         self.reference_rate = reference_rate
         self.proximal_coef = proximal_coef
+        self.settle = settle
         self.central_critic = central_critic
         self.average_rate = average_rate
         self.exploration = exploration
@@ -275,7 +289,10 @@ class RegularisedPPO(MaskablePPO):
             self.ep_info_buffer.extend(infos[i]["episode"] for i in np.flatnonzero(dones))  # type: ignore[union-attr]
         with torch.no_grad():
             values, taken, last = self._judge(env, rollout_buffer)
-        rollout_buffer.estimate(values, taken, env.seats, last, env.games.states["out"][:, : env.earned.shape[1]])
+        facts = env.variant.facts
+        opposed = self.central_critic and facts.num_seats == 2 and facts.zero_sum
+        out = env.games.states["out"][:, : facts.num_seats]
+        rollout_buffer.estimate(values, taken, env.seats, last, out, opposed)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
@@ -328,6 +345,8 @@ class RegularisedPPO(MaskablePPO):
         states = buffer.states.flatten(0, 1) if self.central_critic else None
         action_values = torch.empty((0, masks.shape[1]), device=on)
         parameters = list(self.policy.parameters())
+        groups = self.policy.optimizer.param_groups
+        rate = groups[0]["lr"]
         sums = torch.zeros(6, dtype=torch.float64)
         updates = 0
         stop = False
@@ -356,6 +375,9 @@ class RegularisedPPO(MaskablePPO):
                 if self.target_kl is not None and means[3] > 1.5 * self.target_kl:
                     stop = True
                     break
+                if self.settle:
+                    for group in groups:
+                        group["lr"] = rate * (1 - updates * batch / (count * self.n_epochs))
                 self.policy.optimizer.step()
                 sums[:5] += means.cpu()
                 sums[5] += error.square().mean().cpu()

@@ -34,9 +34,10 @@ class Preset:
         entropy, kl, proximal: weights of the entropy bonus, of the divergence from the reference policy, and of that from the
             policy that played the rollout, from the first step on.
         entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically; None: as in the beginning.
-        central_critic: whether the critic sees what all seats see (see `dice_envs.ppo.RegularisedPPO`).
+        settle: let the learning rate fall to 0 in the course of each update (see `dice_envs.ppo.RegularisedPPO`).
+        central_critic: whether the critic sees what all seats see (see there).
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
-            each iteration, 0 to 1 (see `dice_envs.ppo.RegularisedPPO`).
+            each iteration, 0 to 1 (see there).
         floor: the saved policy never takes actions that are less likely than so many times the likeliest one, 0 to 0.99: it
             reaches fewer positions, so that it can be measured where there are many (see `agents.ppo.NetworkPolicy`).
         measure_every: iterations between two exact measurements where they are cheap; 0: none before the end.
@@ -69,6 +70,7 @@ class Preset:
     reference_rate: float = 0.0
     proximal: float = 0.0
     proximal_end: float | None = None
+    settle: bool = False
     central_critic: bool = False
     average_rate: float = 0.0
     gae_lambda: float = 0.95
@@ -114,7 +116,7 @@ class Preset:
                 check_range(name, getattr(self, name), 0, most, whole=False)
         check_range("input_scale", self.input_scale, 1, 100, whole=False)
         check_range("floor", self.floor, 0, 0.99, whole=False)
-        for name in ("normalize", "central_critic"):
+        for name in ("normalize", "settle", "central_critic"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be true or false, not {getattr(self, name)!r}")
         if self.central_critic and self.normalize:
@@ -141,17 +143,18 @@ _ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2
 _SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1}
 
 # Towards equilibrium: the learner plays itself by magnetic mirror descent. Several epochs take each rollout to the optimum of
-# its regularised loss, so steps have one size everywhere, clipping has nothing to do, and a critic that sees all hands takes
-# out most of the noise. Advantages keep the unit of the reward, so that the weights of entropy and divergences mean the same
-# at all times. The reference follows slowly enough that noise does not add up in it. Play keeps circling a little around the
-# equilibrium: what comes close is the averaged policy.
+# its regularised loss, so steps have one size everywhere and clipping has nothing to do; many small minibatches, whose learning
+# rate falls to 0, come closest to it. A critic that sees all hands takes out most of the noise. Advantages keep the unit of the
+# reward, so that the weights of entropy and divergences mean the same at all times. The reference follows slowly enough that
+# noise does not add up in it. Play keeps circling a little around the equilibrium: what comes close is the averaged policy.
 _EQUILIBRIUM = Preset(
     steps=10_000_000,
     self_play=1.0,
     num_steps=32,
-    minibatch=2048,
+    minibatch=512,
     epochs=4,
     learning_rate=2e-3,
+    settle=True,
     clip=1.0,
     normalize=False,
     central_critic=True,

@@ -120,6 +120,7 @@ class Run:
             kl_coef=falling(p.kl, p.kl_end),
             reference_rate=p.reference_rate,
             proximal_coef=falling(p.proximal, p.proximal_end),
+            settle=p.settle,
             central_critic=p.central_critic,
             average_rate=p.average_rate,
             exploration=falling(p.exploration, 0.0),

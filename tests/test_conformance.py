@@ -81,6 +81,8 @@ def test_facts_hold_over_random_games(name, options):
         batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
         steps[playing] += 1
         returns[playing] += batch.rewards[playing]
+        if facts.zero_sum and facts.num_seats == 2:
+            np.testing.assert_allclose(batch.rewards[playing].sum(axis=1), 0, atol=1e-5, err_msg="rewards must sum to 0")
     assert steps.max() <= facts.max_steps, "a game outlasted Facts.max_steps"
     assert returns.min() >= facts.min_return - 1e-5, "a return fell below Facts.min_return"
     assert returns.max() <= facts.max_return + 1e-5, "a return exceeded Facts.max_return"

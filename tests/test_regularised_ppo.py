@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from sb3_contrib import MaskablePPO
 
 from dice_envs import configure, measure
-from dice_envs.policy_gradient import Dense, estimate_advantages, policy_gradient, policy_gradient_on_device, sample_actions
+from dice_envs.policy_gradient import (
+    Dense,
+    estimate_advantages,
+    estimate_opposed_advantages,
+    policy_gradient,
+    policy_gradient_on_device,
+    sample_actions,
+)
 from dice_envs.ppo import RegularisedPPO, SeatBuffer
 from dice_envs.sb3 import make_vec_env
 from dice_envs.seat import LEARNER, SeatGames
@@ -144,6 +151,34 @@ def test_each_seat_is_credited_with_what_it_earns(seed, num_seats, steps):
         np.testing.assert_array_equal(waits[:, game] == 1, unknown)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 12))
+def test_opposed_seats_are_credited_with_what_the_whole_game_brings(seed, steps):
+    random = np.random.default_rng(seed)
+    games = 3
+    seats = random.integers(0, 2, (steps, games))
+    first = random.normal(size=(steps, games))
+    earned = np.stack([first, -first], axis=2)
+    ended = (random.random((steps, games)) < 0.3).astype(np.int8)
+    values, taken = random.normal(size=(2, steps, games)).astype(np.float32)
+    last_seats, last_values = random.integers(0, 2, games), random.normal(size=games).astype(np.float32)
+    found = np.empty((steps, games), np.float32)
+    estimate_opposed_advantages(seats, earned, ended, values, taken, last_seats, last_values, 0.9, 0.8, found)
+    movers, worth = np.vstack([seats, last_seats]), np.vstack([values, last_values])
+    for game in range(games):
+        for t in range(steps):
+            expected, weight = 0.0, 1.0  # as seat `me` sees the rest of the game
+            me = seats[t, game]
+            for u in range(t, steps):
+                sign = 1 if seats[u, game] == me else -1
+                following = 0.0 if ended[u, game] else (1 if movers[u + 1, game] == me else -1) * worth[u + 1, game]
+                expected += weight * (earned[u, game, me] + 0.9 * following - sign * taken[u, game])
+                weight *= 0.9 * 0.8
+                if ended[u, game]:
+                    break
+            assert found[t, game] == pytest.approx(expected, abs=1e-5)
+
+
 def test_with_one_seat_an_update_is_maskable_ppos():
     """The same rollout, one minibatch of all of it, plain gradient descent: both take the same step."""
     plain = {
@@ -277,6 +312,20 @@ def test_a_proximal_term_keeps_an_update_near_the_policy_that_played():
             before = buffer.logits.flatten(0, 1).masked_fill(~legal, -torch.inf).softmax(1)
         moved.append((now - before).abs().max().item())
     assert moved[1] < moved[0] / 3
+
+
+def test_an_update_settles(monkeypatch):
+    rates = []
+
+    def step(self, closure=None):
+        rates.append(self.param_groups[0]["lr"])
+
+    monkeypatch.setattr(torch.optim.Adam, "step", step)
+    learner(settle=True, learning_rate=0.08).learn(256)  # two rollouts of 128 decisions, each in two passes of two minibatches
+    assert rates == pytest.approx([0.08, 0.06, 0.04, 0.02] * 2)
+    rates.clear()
+    learner(learning_rate=0.08).learn(128)
+    assert rates == [0.08] * 4
 
 
 def test_a_central_critic_sees_all_hands_and_only_the_critic_does(tmp_path):
