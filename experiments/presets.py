@@ -143,18 +143,17 @@ _ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2
 _SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1}
 
 # Towards equilibrium: the learner plays itself by magnetic mirror descent. Several epochs take each rollout to the optimum of
-# its regularised loss, so steps have one size everywhere and clipping has nothing to do; many small minibatches, whose learning
-# rate falls to 0, come closest to it. A critic that sees all hands takes out most of the noise. Advantages keep the unit of the
-# reward, so that the weights of entropy and divergences mean the same at all times. The reference follows slowly enough that
-# noise does not add up in it. Play keeps circling a little around the equilibrium: what comes close is the averaged policy.
+# its regularised loss, so steps have one size everywhere, clipping has nothing to do, and a critic that sees all hands takes
+# out most of the noise. Advantages keep the unit of the reward, so that the weights of entropy and divergences mean the same
+# at all times. The reference follows slowly enough that noise does not add up in it. Play keeps circling a little around the
+# equilibrium: what comes close is the averaged policy.
 _EQUILIBRIUM = Preset(
     steps=10_000_000,
     self_play=1.0,
     num_steps=32,
-    minibatch=512,
+    minibatch=2048,
     epochs=4,
     learning_rate=2e-3,
-    settle=True,
     clip=1.0,
     normalize=False,
     central_critic=True,

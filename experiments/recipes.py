@@ -24,8 +24,8 @@ __all__ = ["RECIPES", "compare", "recipes_of", "show"]
 
 # One pass over each rollout, and a critic that sees what its seat sees.
 _SIMPLE: dict[str, Any] = {
-    "num_steps": 64, "minibatch": 2048, "epochs": 1, "settle": False, "clip": 0.2, "central_critic": False, "proximal": 0.0,
-    "average_rate": 0.02, "kl": 0.0, "reference_rate": 0.0, "entropy_end": None,
+    "num_steps": 64, "epochs": 1, "clip": 0.2, "central_critic": False, "proximal": 0.0, "average_rate": 0.02,
+    "kl": 0.0, "reference_rate": 0.0, "entropy_end": None,
 }  # fmt: skip
 
 # What each changes in the preset "equilibrium".
