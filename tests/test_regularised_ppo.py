@@ -24,10 +24,10 @@ NOTHING = np.empty((0, 9), np.float32)
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
 
 
-def learner(seed=0, **arguments):
+def learner(seed=0, options=ONE_DIE, **arguments):
     own = {"n_steps": 16, "batch_size": 64, "n_epochs": 2, "seed": seed, "device": "cpu", "policy_kwargs": {"net_arch": [16]}}
     self_play = arguments.pop("self_play", 1.0)
-    env = make_vec_env("liars_dice", 8, seed=seed, self_play=self_play, **ONE_DIE)
+    env = make_vec_env("liars_dice", 8, seed=seed, self_play=self_play, **options)
     return RegularisedPPO("MlpPolicy", env, **{**own, **arguments})
 
 
@@ -177,6 +177,14 @@ def test_opposed_seats_are_credited_with_what_the_whole_game_brings(seed, steps)
                 if ended[u, game]:
                     break
             assert found[t, game] == pytest.approx(expected, abs=1e-5)
+
+
+def test_what_the_next_decision_is_worth_is_known_where_the_critic_sees_both_hands():
+    waiting = [
+        learner(options=options, central_critic=central, normalize_advantage=False).learn(128).rollout_buffer.waits.any()
+        for central, options in ((False, ONE_DIE), (True, ONE_DIE), (True, {"num_players": 3}))
+    ]
+    assert waiting == [True, False, True]
 
 
 def test_with_one_seat_an_update_is_maskable_ppos():
