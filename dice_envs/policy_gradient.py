@@ -108,7 +108,8 @@ def estimate_opposed_advantages(seats, earned, ended, values, taken, last_seats,
 
     What a decision of the other seat's is worth to this one is then known, too: it is the value's negative. So each decision
     is followed by the game's next one, whoever makes it, and the luck of the other seat's choice does not add to the noise.
-    Shapes as there. A critic that sees one hand must not be used so: what the other seat believes, seen by this one, is biased.
+    Shapes as there; gamma and decay count the game's decisions. A critic that sees one hand must not be used so: what the other
+    seat believes, seen by this one, is biased.
     """
     steps, games = seats.shape
     for game in range(games):
