@@ -82,7 +82,9 @@ class Run:
         self.selves = 0  # snapshots taken so far
         fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
         self.num_fixed = len(fixed)
-        self.pool = Pool([*fixed, *["random"] * preset.past_selves]) if fixed else None
+        # Where no past self plays, none is in the pool: games between agents that choose by kernels are one compiled loop.
+        self.places = preset.past_selves if fixed and preset.self_share else 0
+        self.pool = Pool([*fixed, *["random"] * self.places]) if fixed else None
         self._weigh()
         self.model = self._build()
 
@@ -90,10 +92,10 @@ class Run:
         """Fixed opponents share what past selves leave; places of selves that are not there yet weigh nothing."""
         if self.pool is None:
             return
-        there = min(self.selves, self.preset.past_selves)
+        there = min(self.selves, self.places)
         share = self.preset.self_share if there else 0.0
         weights = [(1 - share) / self.num_fixed] * self.num_fixed
-        weights += [share / there if place < there else 0.0 for place in range(self.preset.past_selves)]
+        weights += [share / there if place < there else 0.0 for place in range(self.places)]
         self.pool.weights = weights
 
     def _build(self) -> Any:
@@ -150,7 +152,7 @@ class Run:
         if self.pool is None:
             return []
         fixed = [(spec, [agent]) for spec, agent in zip(self.preset.opponents, self.pool.agents, strict=False)]
-        there = min(self.selves, self.preset.past_selves) if self.preset.self_share else 0
+        there = min(self.selves, self.places)
         return [*fixed, *([("past selves", list(self.pool.agents[self.num_fixed :][:there]))] if there else [])]
 
     def policy(self, averaged: bool = False) -> NetworkPolicy:
@@ -164,8 +166,8 @@ class Run:
 
     def add_self(self, policy: NetworkPolicy) -> None:
         """Take a snapshot into the pool."""
-        if self.pool is not None and self.preset.past_selves:
-            self.pool.agents[self.num_fixed + self.selves % self.preset.past_selves] = policy
+        if self.pool is not None and self.places:
+            self.pool.agents[self.num_fixed + self.selves % self.places] = policy
             self.selves += 1
             self._weigh()
 
@@ -237,7 +239,7 @@ class Run:
         self.check_finite()
         selves = []
         if self.pool is not None:
-            there = self.pool.agents[self.num_fixed : self.num_fixed + min(self.selves, self.preset.past_selves)]
+            there = self.pool.agents[self.num_fixed : self.num_fixed + min(self.selves, self.places)]
             selves = [_tensors(policy) for policy in there]
         config = {
             "game": self.variant.game.name,
@@ -265,7 +267,7 @@ class Run:
         """Go back to a state that `save` wrote for a run like this one. ValueError, KeyError or TypeError if it is not one."""
         check_range("num_selves", state["num_selves"], 0, 10**12)
         like = _tensors(self.policy())
-        there = min(state["num_selves"], self.preset.past_selves) if self.pool else 0
+        there = min(state["num_selves"], self.places)
         check_like("selves", state["selves"], [like] * there)
         for layers in state["selves"]:
             self.add_self(self._policy_of([(weights.numpy(), biases.numpy()) for weights, biases in layers]))

@@ -184,6 +184,20 @@ def test_resume_goes_on_from_the_checkpoint(tmp_path):
     assert "holds a run of liars_dice" in other.stderr
 
 
+def test_without_past_selves_none_is_in_the_pool(tmp_path):
+    """Games between agents that choose by kernels are then one compiled loop, from the first step to the last."""
+    for share in (0.0, 0.2):
+        preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
+        begun = training.Run(tmp_path, configure("liars_dice", num_dice=2), preset, 1)
+        begun.learn()
+        assert (begun.model.env.games._team() is not None) == (share == 0)
+        assert len(begun.pool.agents) == (2 if share == 0 else 4)
+        begun.save()
+        again = training.Run(tmp_path, configure("liars_dice", num_dice=2), preset, 1)
+        again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
+        assert again.selves == begun.selves
+
+
 def test_resume_restores_the_very_policy(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
