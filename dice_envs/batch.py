@@ -285,14 +285,14 @@ class Batch:
         play_checked(self.variant, self.states, self._checked(index), actions)
 
 
-def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any) -> None:
-    """Play one action in each game of `index`. `states` is modified in place.
+def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any, kernels: Kernels | None = None) -> None:
+    """Play one action in each game of `index`. `states` is modified in place. `kernels` are the variant's own if None.
 
     Raises:
         IllegalActionError: some action is malformed or not legal; no game has moved.
     """
     array = as_actions(actions, len(index))
-    row = variant.kernels.checked_play(variant.params, states, index, array)
+    row = (kernels or variant.kernels).checked_play(variant.params, states, index, array)
     if row >= 0:
         raise illegal_error(variant, states[index[row]], int(index[row]), int(array[row]))
 

@@ -131,8 +131,8 @@ class Retract(Protocol):
 class Expect(Protocol):
     """Play a legal action, taking the expectation over the dice.
 
-    Writes each seat's expected reward into `rewards`, (num_seats,) float64, and returns the probability that the game
-    continues. The state becomes the non-terminal outcome.
+    Writes each seat's expected reward into `rewards`, (num_seats,) float64 or the state's own field of that name, and
+    returns the probability that the game continues. The state becomes the non-terminal outcome.
     """
 
     def __call__(self, params: Any, state: Any, action: int, rewards: Any, /) -> float: ...
@@ -191,7 +191,7 @@ class Game:
     # (options, state, action) → why an action that is not legal now is not, in one line; "" if there is nothing to say.
     # It tells nothing that the seat to move may not know.
     explain_illegal: Callable[[Any, Any, int], str] | None = None
-    # Optional; used by search:
+    # Optional; used by search, and `expect` also to train:
     retract: Retract | None = None
     expect: Expect | None = None
 

@@ -28,8 +28,9 @@ class SeatVecEnv(VecEnv):
     With `self_play` the learner has every seat of that share of the games: each observation is then that of the seat to
     move. SB3's own algorithms take a game's steps for those of one seat, so train with `dice_envs.ppo.RegularisedPPO`.
 
-    Arguments as for `dice_envs.seat.SeatVectorEnv`; `self_play` as for `dice_envs.seat.SeatGames`. Learners without masks
-    (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game has ended.
+    Arguments as for `dice_envs.seat.SeatVectorEnv`; `self_play` and `expected_rewards` as for `dice_envs.seat.SeatGames`.
+    Learners without masks (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game has
+    ended.
 
     Attributes:
         seats: (num_envs,) int64, the seat whose turn it is in each game.
@@ -46,11 +47,12 @@ class SeatVecEnv(VecEnv):
         render_mode: str | None = None,
         self_play: float = 0.0,
         illegal_action: IllegalAction = "raise",
+        expected_rewards: bool = False,
         **options: Any,
     ) -> None:
         check_mode(render_mode)
         self.variant = seat_variant(game, options)
-        self.games = SeatGames(self.variant, num_envs, opponents, seat, self_play, illegal_action)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, self_play, illegal_action, expected_rewards)
         self.render_mode = render_mode
         self.metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
         super().__init__(num_envs, *seat_spaces(self.variant))
@@ -196,9 +198,10 @@ def make_vec_env(
     render_mode: str | None = None,
     self_play: float = 0.0,
     illegal_action: IllegalAction = "raise",
+    expected_rewards: bool = False,
     **options: Any,
 ) -> SeatVecEnv:
     """A SeatVecEnv; game i is seeded with seed + i."""
-    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, illegal_action, **options)
+    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, illegal_action, expected_rewards, **options)
     env.seed(seed)
     return env

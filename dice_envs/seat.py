@@ -25,8 +25,10 @@ from dice_envs.batch import (
     MOST_GAMES,
     IllegalAction,
     IllegalActionError,
+    Kernels,
     as_actions,
     as_array,
+    compile_kernels,
     explain_illegal,
     forfeit,
     illegal_error,
@@ -34,6 +36,7 @@ from dice_envs.batch import (
     warn_forfeit,
 )
 from dice_envs.dice import STREAM, mix, uniform
+from dice_envs.expected import with_expected_rewards
 from dice_envs.game import (
     OVER,
     Game,
@@ -175,6 +178,7 @@ class SeatGames:
         illegal_action: "raise": an action of the learner's that is not legal raises IllegalActionError; "lose": it ends its
             game with the least possible return, so that learners without masks can be used. The first one in a
             process is warned of.
+        expected_rewards: pay what a roll brings in the mean (see `dice_envs.expected`).
 
     Attributes:
         returns: (n, seats) float64, what each seat has been paid since its game began.
@@ -184,7 +188,8 @@ class SeatGames:
         learners: (n,) int64, the seat that the learner has; where it has all, the one that is to move or moved last.
 
     Raises:
-        ValueError: wrong arguments, or an opponent that does not play the variant.
+        ValueError: wrong arguments, or an opponent that does not play the variant; or `expected_rewards` of a game that
+            does not tell them.
     """
 
     def __init__(
@@ -195,11 +200,14 @@ class SeatGames:
         seat: int | str = "random",
         self_play: float = 0.0,
         illegal_action: IllegalAction = "raise",
+        expected_rewards: bool = False,
     ) -> None:
         facts = variant.facts
         check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         check_range("num_envs", num_games, 1, MOST_GAMES)
         check_range("self_play", self_play, 0, 1, whole=False)
+        if expected_rewards:
+            with_expected_rewards(variant.game)  # raises where the game does not tell them
         if seat != "random":
             if isinstance(seat, str):
                 raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {shown(seat)}")
@@ -209,6 +217,7 @@ class SeatGames:
         self.fixed_seat = -1 if seat == "random" else int(seat)
         self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
         self.illegal_action = illegal_action
+        self.expected_rewards = expected_rewards
         self.illegal: dict[int, str] = {}
         self.exploration = 0.0
         self.pool: Pool | None = None
@@ -240,6 +249,15 @@ class SeatGames:
             self.states, self.learners, self.players, self.streams, self._shared, self._earned, self.returns, self.memories
         )
         self.seed_games(np.arange(num_games), [None] * num_games)
+
+    @property
+    def _played(self) -> Game:
+        """The game as it is played here, to which its kernels belong."""
+        return with_expected_rewards(self.variant.game) if self.expected_rewards else self.variant.game
+
+    @property
+    def _kernels(self) -> Kernels:
+        return compile_kernels(self._played)
 
     @property
     def agents(self) -> list[Agent]:
@@ -296,7 +314,7 @@ class SeatGames:
                 chosen = np.empty(len(index), bool)
                 _choose_games(self.states, index, self.exploration, chosen)
                 mask = np.empty(variant.facts.num_actions, np.int8)
-                variant.kernels.wander(variant.params, self.states, index[chosen & self._shared[index]], mask)
+                self._kernels.wander(variant.params, self.states, index[chosen & self._shared[index]], mask)
             self._answer(index)
             index = index[self.ended(index)]
             if arranged and len(index):
@@ -365,7 +383,7 @@ class SeatGames:
                 mine = index if len(self.agents) == 1 else index[players == number]
                 if len(mine):
                     actions = self._ask(agent, mine)
-                    variant.kernels.play(variant.params, self.states, mine, actions)
+                    self._kernels.play(variant.params, self.states, mine, actions)
                     self._earned[mine] += self.states["rewards"][mine, : variant.facts.num_seats]
 
     def advance(self, actions: Any, begins: np.ndarray, restart: bool) -> Step:
@@ -455,7 +473,7 @@ class SeatGames:
             ),
         )
         fault = np.empty(3, np.int64)
-        finals = compile_advance(variant.game, team.choosers)(
+        finals = compile_advance(self._played, team.choosers)(
             variant.params, team.options, team.numbers, self.states, self.streams, self._start, self._seats, index,
             index if actions is None else actions, begins, restart, np.empty(1, variant.game.state),
             np.empty(facts.num_actions, np.int8), out, fault,
@@ -490,7 +508,7 @@ class SeatGames:
         if self.illegal_action == "lose":
             self._play_or_lose(index, as_actions(actions, len(index)))
         else:
-            play_checked(self.variant, self.states, index, actions)
+            play_checked(self.variant, self.states, index, actions, self._kernels)
         self._earned[index] += self.states["rewards"][index, : self.variant.facts.num_seats]
         self._answer(index)
         earned = self._earned[index]
@@ -505,7 +523,7 @@ class SeatGames:
         variant.kernels.legal(variant.params, self.states, index, masks)
         exists = (actions >= 0) & (actions < variant.facts.num_actions)
         legal = exists & (masks[np.arange(len(index)), np.where(exists, actions, 0)] != 0)
-        variant.kernels.play(variant.params, self.states, index[legal], actions[legal])
+        self._kernels.play(variant.params, self.states, index[legal], actions[legal])
         self.illegal = {}
         for i, action in zip(index[~legal], actions[~legal]):
             self.illegal[int(i)] = explain_illegal(variant, self.states[i], int(action))

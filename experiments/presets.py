@@ -35,6 +35,7 @@ class Preset:
             policy that played the rollout, from the first step on.
         entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically; None: as in the beginning.
         settle: let the learning rate fall to 0 in the course of each update (see `dice_envs.ppo.RegularisedPPO`).
+        expected_rewards: pay what a roll brings in the mean (see `dice_envs.expected`); not all games tell it.
         central_critic: whether the critic sees what all seats see (see there).
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
             each iteration, 0 to 1 (see there).
@@ -71,6 +72,7 @@ class Preset:
     proximal: float = 0.0
     proximal_end: float | None = None
     settle: bool = False
+    expected_rewards: bool = False
     central_critic: bool = False
     average_rate: float = 0.0
     gae_lambda: float = 0.95
@@ -116,7 +118,7 @@ class Preset:
                 check_range(name, getattr(self, name), 0, most, whole=False)
         check_range("input_scale", self.input_scale, 1, 100, whole=False)
         check_range("floor", self.floor, 0, 0.99, whole=False)
-        for name in ("normalize", "settle", "central_critic"):
+        for name in ("normalize", "settle", "expected_rewards", "central_critic"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be true or false, not {getattr(self, name)!r}")
         if self.central_critic and self.normalize:
@@ -186,8 +188,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
         ),
         "equilibrium": dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1"), floor=0.005),
     },
-    # A choice is worth a few games in a hundred, and which die is best depends on all six dice: only steep first layers and
-    # large minibatches find more than dice that are good on average.
+    # A choice is worth a few games in a hundred, so it is paid in the mean over the roll; and which die is best depends on all
+    # six dice: only steep first layers and large minibatches find more than dice that are good on average.
     "fatestones": {
         "quick": Preset(
             steps=20_000_000,
@@ -201,6 +203,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
             gae_lambda=0.5,
             hidden=(64, 64),
             input_scale=8.0,
+            expected_rewards=True,
             measure_every=0,
             **_SMALL,
         ),

@@ -73,7 +73,7 @@ def train_response(
 
     model = RegularisedPPO(
         "MlpPolicy",
-        make_vec_env(variant, p.num_envs, agent, seed=seed),
+        make_vec_env(variant, p.num_envs, agent, seed=seed, expected_rewards=p.expected_rewards),
         n_steps=p.num_steps,
         batch_size=p.minibatch,
         n_epochs=p.epochs,

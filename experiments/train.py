@@ -107,7 +107,10 @@ class Run:
 
         torch.set_num_threads(self.preset.threads)
         p = self.preset
-        env = make_vec_env(self.variant, p.num_envs, self.pool or "random", seed=self.seed, self_play=p.self_play)
+        env = make_vec_env(
+            self.variant, p.num_envs, self.pool or "random", seed=self.seed, self_play=p.self_play,
+            expected_rewards=p.expected_rewards,
+        )  # fmt: skip
         model = RegularisedPPO(
             "MlpPolicy",
             env,
@@ -176,9 +179,16 @@ class Run:
         if self.pool is None:
             self._add_score("return", info["episode"]["r"])
             return
-        # A game is won where the return is above what an even game pays: 0 in all games that are zero-sum.
         for number in info["players"][info["players"] >= 0]:
-            self._add_score(self.opponent_name(int(number)), float(info["episode"]["r"] > 0))
+            self._add_score(self.opponent_name(int(number)), self._worth(info["episode"]["r"]))
+
+    def _worth(self, earned: float) -> float:
+        """What a game that pays so much counts as: won or not, or with expected rewards how far it is from lost to won."""
+        # It is won where the return is above what an even game pays: 0 in all games that are zero-sum.
+        if not self.preset.expected_rewards:
+            return float(earned > 0)
+        facts = self.variant.facts
+        return (earned - facts.min_return) / (facts.max_return - facts.min_return)
 
     def _add_score(self, name: str, worth: float) -> None:
         score = self.score.setdefault(name, [0, 0.0])

@@ -198,6 +198,17 @@ def test_without_past_selves_none_is_in_the_pool(tmp_path):
         assert again.selves == begun.selves
 
 
+def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
+    preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=True, checkpoint_every=4)
+    begun = training.Run(tmp_path, configure("fatestones"), preset, 1)
+    begun.learn()
+    shares = [point["random"] for point in begun.curve]
+    assert len(shares) >= 2
+    assert 0.4 < min(shares) <= max(shares) < 0.6
+    with pytest.raises(ValueError, match="expected_rewards must be false: liars_dice has no"):
+        training.Run(tmp_path, configure("liars_dice"), dataclasses.replace(TINY, expected_rewards=True), 1)
+
+
 def test_resume_restores_the_very_policy(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0

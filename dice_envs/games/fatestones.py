@@ -281,9 +281,9 @@ def expect(params, state, action, rewards):
         return 1.0
     first = np.int64(state["committed"])
     wins, ties = duel(state["hands"][0, first], state["hands"][1, action])
+    clear_rewards(state)
     rewards[0] = (2 * wins + ties - 36) / 36.0
     rewards[1] = -rewards[0]
-    clear_rewards(state)
     _put_away(params, state, first, np.int64(action))
     return ties / 36.0
 
