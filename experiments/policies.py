@@ -66,19 +66,21 @@ def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
 
 
 def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
-    """Print the policies that come with the package, with the first measure of each. Returns what was written as JSON."""
+    """Print the policies that come with the package, with the first measure of each, and then what each plays and the command
+    that makes it. Returns what was written as JSON."""
     rows = [_row(name, policy) for name, policy in shipped().items()]
     table = Table(title="trained policies", title_justify="left")
-    for heading in ("file", "plays", "measured", "as it is", "likeliest action", "optimal", "bytes", "made by"):
-        table.add_column(
-            heading, justify="right" if heading in ("as it is", "likeliest action", "optimal", "bytes") else "left"
-        )
+    columns = {
+        "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",
+    }  # fmt: skip
+    for field, heading in columns.items():
+        table.add_column(heading, justify="left" if field in ("file", "measured") else "right", no_wrap=field == "file")
     for row in rows:
-        table.add_row(*map(_text, row.values()))
-    if rows:
-        console.print(table)
-    else:
-        console.print("no policies come with the package")
+        table.add_row(*(_text(row[field]) for field in columns))
+    console.print(table if rows else "no policies come with the package")
+    for row in rows:
+        console.print(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by", highlight=False, soft_wrap=True)
+        console.print(f"  {row['command']}", highlight=False, soft_wrap=True, markup=False)
     write_json(json, {"policies": rows})
     return rows
 
@@ -110,4 +112,4 @@ def _text(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.6f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return str(value)
