@@ -210,14 +210,14 @@ PRESETS: dict[str, dict[str, Preset]] = {
     },
     "score_dice": {
         "quick": Preset(
-            steps=6_000_000,
+            steps=12_000_000,
             opponents=("highest",),
             self_share=0.0,
             num_envs=1024,
             num_steps=16,
             minibatch=2048,
             learning_rate=3e-3,
-            entropy=0.01,
+            entropy=0.1,  # with less, some runs stay at play that is worth a third less
             entropy_end=1e-5,
             input_scale=4.0,
             measure_every=0,
