@@ -199,12 +199,11 @@ def test_without_past_selves_none_is_in_the_pool(tmp_path):
 
 
 def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
-    preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=True, checkpoint_every=4)
-    begun = training.Run(tmp_path, configure("fatestones"), preset, 1)
-    begun.learn()
-    shares = [point["random"] for point in begun.curve]
-    assert len(shares) >= 2
-    assert 0.4 < min(shares) <= max(shares) < 0.6
+    for expected, share in ((True, 0.7), (False, 1.0)):  # a game that pays 0.4 of -1 to 1
+        preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=expected)
+        begun = training.Run(tmp_path, configure("fatestones"), preset, 1)
+        begun.add_game({"episode": {"r": 0.4}, "players": np.array([-1, 0])})
+        assert begun.add_point() == {"random": pytest.approx(share)}
     with pytest.raises(ValueError, match="expected_rewards must be false: liars_dice has no"):
         training.Run(tmp_path, configure("liars_dice"), dataclasses.replace(TINY, expected_rewards=True), 1)
 
