@@ -15,6 +15,7 @@ import numpy as np
 
 from agents.ppo import NetworkPolicy, save_policy
 from dice_envs import Pool, Variant, configure, measure
+from dice_envs.expected import with_expected_rewards
 from dice_envs.game import check_range, options_text, shown, single_seat
 from experiments.arena import MOST_GAMES, save_plot
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
@@ -532,6 +533,8 @@ def train(
         raise ValueError(f"{variant} has one seat: --opponent {shown(opponents[0])} has nobody to play{instead}")
     if plan.self_play and variant.facts.num_seats == 1:
         raise ValueError(f"preset {preset} is self-play, and {variant} has one seat")
+    if plan.expected_rewards:
+        with_expected_rewards(variant.game)  # raises where the game does not tell them
     _check_device(device)
     check_writable(json)
     folder = out or Path("runs") / f"{plain.name}_{preset}"

@@ -204,8 +204,9 @@ def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
         begun = training.Run(tmp_path, configure("fatestones"), preset, 1)
         begun.add_game({"episode": {"r": 0.4}, "players": np.array([-1, 0])})
         assert begun.add_point() == {"random": pytest.approx(share)}
-    with pytest.raises(ValueError, match="expected_rewards must be false: liars_dice has no"):
-        training.Run(tmp_path, configure("liars_dice"), dataclasses.replace(TINY, expected_rewards=True), 1)
+    refused = run("--set", "expected_rewards=true", "--out", tmp_path / "run")
+    one_line(refused, "expected_rewards must be false: liars_dice has no")
+    assert not (tmp_path / "run").exists()
 
 
 def test_resume_restores_the_very_policy(tmp_path):
