@@ -44,10 +44,12 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
         if name in found:
             raise ValueError(f"--set {name} is given twice; put all its values into one")
         found[name] = [_value(name, text.strip(), known[name]) for text in values.split(",")]
-        for value in found[name]:
-            dataclasses.replace(preset, **{name: value})
         if len(set(found[name])) < len(found[name]):
             raise ValueError(f"--set {name} has a value twice: {values}")
+    first = {name: values[0] for name, values in found.items()}
+    for name, values in found.items():
+        for value in values:
+            dataclasses.replace(preset, **{**first, name: value})
     return found
 
 

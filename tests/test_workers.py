@@ -336,6 +336,16 @@ def test_settings_are_read_as_what_they_are():
 
 
 @pytest.mark.parametrize(
+    "given", [["central_critic=true", "normalize=false"], ["minibatch=3000", "num_envs=30", "num_steps=100"]]
+)
+def test_settings_that_only_go_together_are_taken_together(given):
+    preset = PRESETS[""]["quick"]
+    assert set(parse_settings(given, preset)) == {pair.partition("=")[0] for pair in given}
+    with pytest.raises(ValueError, match="must be false with central_critic|must divide"):
+        parse_settings(given[:1], preset)
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         ("speed=3", "--set 'speed': no such setting; settings are: steps, "),
