@@ -131,14 +131,17 @@ def estimate_opposed_advantages(seats, earned, ended, values, taken, last_seats,
 
 @kernel
 def policy_gradient(
-    logits, masks, actions, old_log_probs, advantages, action_values, reference, clip, entropy, pull, gradient, sums
-):
+    logits, masks, actions, old_log_probs, advantages, action_values, reference,
+    clip, entropy, pull, least_stake, gradient, sums,
+):  # fmt: skip
     """The gradient of the policy's loss, mean over the rows, with respect to the logits. `gradient`, `sums` in place.
 
     action_values: what the critic expects of every action, of the same shape as logits, or of no rows. The policy's mean of
     them is then maximised too, and `advantages` are what the actions taken were worth beyond them.
-    reference: logits of the reference policy, of the same shape, or of no rows where `pull` is 0. sums (5,): policy loss,
-    entropy, divergence from the reference, approximate divergence from the old policy, share of clipped ratios.
+    reference: logits of the reference policy, of the same shape, or of no rows where `pull` is 0.
+    least_stake: above 0, `entropy` and `pull` are multiplied in each row by its stake: half the difference between its best
+    and its worst legal action by `action_values`, but this at least. 0: they are not. sums (5,): policy loss, entropy,
+    divergence from the reference, approximate divergence from the old policy, share of clipped ratios.
     """
     rows, actions_there = logits.shape
     log_p = np.empty(actions_there)
@@ -169,6 +172,8 @@ def policy_gradient(
         spread = 0.0  # the entropy
         divergence = 0.0
         expected = 0.0
+        best = -np.inf
+        worst = np.inf
         for a in range(actions_there):
             if masks[k, a] != 0:
                 log_p[a] -= log_total
@@ -177,11 +182,14 @@ def policy_gradient(
                 spread -= p * log_p[a]
                 if len(action_values) != 0:
                     expected += p * action_values[k, a]
+                    best = max(best, action_values[k, a])
+                    worst = min(worst, action_values[k, a])
                 if pull != 0.0:
                     log_r[a] -= log_reference
                     divergence += p * (log_p[a] - log_r[a])
             else:
                 gradient[k, a] = 0.0
+        stake = max(least_stake, 0.5 * (best - worst)) if least_stake != 0.0 else 1.0
         log_ratio = log_p[actions[k]] - old_log_probs[k]
         ratio = np.exp(log_ratio)
         gain = advantages[k] * ratio
@@ -190,11 +198,11 @@ def policy_gradient(
         for a in range(actions_there):
             if masks[k, a] != 0:
                 p = gradient[k, a]
-                slope = -step * p + entropy * p * (log_p[a] + spread)
+                slope = -step * p + stake * entropy * p * (log_p[a] + spread)
                 if len(action_values) != 0:
                     slope -= p * (action_values[k, a] - expected)
                 if pull != 0.0:
-                    slope += pull * p * (log_p[a] - log_r[a] - divergence)
+                    slope += stake * pull * p * (log_p[a] - log_r[a] - divergence)
                 gradient[k, a] = slope / rows
         gradient[k, actions[k]] += step / rows
         sums[0] -= (min(gain, clipped) + expected) / rows
@@ -205,7 +213,8 @@ def policy_gradient(
 
 
 def policy_gradient_on_device(device_logits: Any, masks: Any, actions: Any, old: Any, advantages: Any, action_values: Any,
-                              reference: Any, clip: float, entropy: float, pull: float) -> tuple[Any, Any]:  # fmt: skip
+                              reference: Any, clip: float, entropy: float, pull: float, least_stake: float,
+                              ) -> tuple[Any, Any]:  # fmt: skip
     """As `policy_gradient`, with PyTorch, on any device: gradient and sums."""
     legal = masks != 0
     rows = len(device_logits)
@@ -217,7 +226,12 @@ def policy_gradient_on_device(device_logits: Any, masks: Any, actions: Any, old:
     gain = advantages * ratio
     clipped = advantages * ratio.clamp(1 - clip, 1 + clip)
     step = torch.where(gain <= clipped, -gain, 0.0)
-    slope = -step[:, None] * p + entropy * p * (log_p + spread)
+    stake = torch.ones_like(spread)
+    if least_stake:
+        best = action_values.masked_fill(~legal, -torch.inf).amax(1, keepdim=True)
+        worst = action_values.masked_fill(~legal, torch.inf).amin(1, keepdim=True)
+        stake = (0.5 * (best - worst)).clamp(min=least_stake)
+    slope = -step[:, None] * p + stake * entropy * p * (log_p + spread)
     expected = torch.zeros_like(spread)
     if len(action_values):
         expected = (p * action_values).sum(1, keepdim=True)
@@ -226,7 +240,7 @@ def policy_gradient_on_device(device_logits: Any, masks: Any, actions: Any, old:
     if pull != 0:
         log_r = torch.log_softmax(reference.masked_fill(~legal, -torch.inf), dim=1).masked_fill(~legal, 0.0)
         divergence = (p * (log_p - log_r)).sum(1, keepdim=True)
-        slope += pull * p * (log_p - log_r - divergence)
+        slope += stake * pull * p * (log_p - log_r - divergence)
     slope.scatter_add_(1, actions[:, None], step[:, None])
     gain = torch.minimum(gain, clipped) + expected[:, 0]
     means = [-gain, spread, divergence, ratio - 1 - log_ratio, ((ratio - 1).abs() > clip).float()]

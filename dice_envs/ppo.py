@@ -163,6 +163,10 @@ class RegularisedPPO(MaskablePPO):
             sets, however often they come up; clipping alone leaves that to chance.
         settle: let the learning rate fall to 0, linearly, in the course of each update. Else its last few minibatches decide
             where it ends, which is more noise than the rollout itself brings.
+        least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by what is at stake there:
+            half the difference between its best and its worst action by the central critic, but this at least. Where a match
+            goes on for rounds, a decision may move a return of ±1 by a twentieth or by all of it, and weights that suit the
+            one are far too strong or too weak for the other.
         central_critic: whether the critic sees what all seats see (`SeatVecEnv.state`) and tells what every action is worth,
             as it may, since only training needs it. The policy's mean of these values is maximised then, and PPO's clipped
             loss is left with what a sampled action was worth beyond them: the gradient is the same in the mean, with far
@@ -193,6 +197,7 @@ class RegularisedPPO(MaskablePPO):
         reference_rate: Schedule = 0.0,
         proximal_coef: Schedule = 0.0,
         settle: bool = False,
+        least_stake: float = 0.0,
         central_critic: bool = False,
         average_rate: float = 0.0,
         exploration: Schedule = 0.0,
@@ -205,10 +210,13 @@ class RegularisedPPO(MaskablePPO):
                     raise ValueError(f"{name} must be 0 to 1, not {rate}")
         if central_critic and kwargs.get("normalize_advantage", True):
             raise ValueError("normalize_advantage must be false with central_critic, whose values are in units of reward")
+        if least_stake < 0 or (least_stake > 0 and not central_critic):
+            raise ValueError(f"least_stake must be 0 without a central critic and 0 or more with one, not {least_stake}")
         self.kl_coef = kl_coef
         self.reference_rate = reference_rate
         self.proximal_coef = proximal_coef
         self.settle = settle
+        self.least_stake = least_stake
         self.central_critic = central_critic
         self.average_rate = average_rate
         self.exploration = exploration
@@ -406,11 +414,13 @@ class RegularisedPPO(MaskablePPO):
     ) -> tuple[Any, Any]:
         actions, old, advantages = part[:3]
         if logits.device.type != "cpu":
-            return policy_gradient_on_device(logits, legal, actions, old, advantages, worth, anchor, clip, entropy, pull)
+            return policy_gradient_on_device(
+                logits, legal, actions, old, advantages, worth, anchor, clip, entropy, pull, self.least_stake
+            )
         gradient, means = torch.empty_like(logits), torch.empty(5, dtype=torch.float64)
         policy_gradient(
             logits.numpy(), legal.numpy(), actions.numpy(), old.numpy(), advantages.numpy(), worth.numpy(), anchor.numpy(),
-            clip, entropy, pull, gradient.numpy(), means.numpy(),
+            clip, entropy, pull, self.least_stake, gradient.numpy(), means.numpy(),
         )  # fmt: skip
         return gradient, means
 

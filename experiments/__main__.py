@@ -347,7 +347,8 @@ def train(
     """Train a PPO agent, measure it exactly where that is possible, and save it.
 
     With the presets quick and full it learns to beat a pool of opponents (--opponent) and past selves; with the preset
-    equilibrium it plays itself, and learns to be hard to beat. Exact gaps are recorded on the way where they are cheap.
+    equilibrium, in Liar's Dice of many rounds with match, it plays itself, and learns to be hard to beat. Exact gaps are
+    recorded on the way where they are cheap.
 
     The agent is saved as OUT/policy.npz; `ppo:OUT` names it wherever agents are named, and brings its game options with
     it. Ctrl-C saves all and stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run

@@ -35,6 +35,7 @@ class Preset:
             policy that played the rollout, from the first step on.
         entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically; None: as in the beginning.
         settle: let the learning rate fall to 0 in the course of each update (see `dice_envs.ppo.RegularisedPPO`).
+        least_stake: let the weights of entropy and divergences follow what is at stake at each decision, above 0 (see there).
         expected_rewards: pay what a roll brings in the mean (see `dice_envs.expected`); not all games tell it.
         central_critic: whether the critic sees what all seats see (see there).
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
@@ -72,6 +73,7 @@ class Preset:
     proximal: float = 0.0
     proximal_end: float | None = None
     settle: bool = False
+    least_stake: float = 0.0
     expected_rewards: bool = False
     central_critic: bool = False
     average_rate: float = 0.0
@@ -109,6 +111,7 @@ class Preset:
             "clip",
             "value_weight",
             "reference_rate",
+            "least_stake",
         )
         weights = ("kl", "proximal", "average_rate")
         ends = ("entropy_end", "kl_end", "learning_rate_end", "proximal_end")
@@ -123,6 +126,8 @@ class Preset:
                 raise ValueError(f"{name} must be true or false, not {getattr(self, name)!r}")
         if self.central_critic and self.normalize:
             raise ValueError("normalize must be false with central_critic, whose values are in units of reward")
+        if self.least_stake and not self.central_critic:
+            raise ValueError(f"least_stake must be 0 without central_critic, which tells stakes, not {self.least_stake}")
         check_choice("keep", self.keep, ("last", "best"))
         if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
             raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")
@@ -170,6 +175,8 @@ _EQUILIBRIUM = Preset(
     keep="best",
 )
 
+_LIARS_DICE = dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1"), floor=0.005)
+
 # Presets of games that need their own; "" is for all others.
 PRESETS: dict[str, dict[str, Preset]] = {
     "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000), "equilibrium": _EQUILIBRIUM},
@@ -186,7 +193,19 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "full": Preset(
             steps=300_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32, **_ONE_EPOCH
         ),
-        "equilibrium": dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1"), floor=0.005),
+        "equilibrium": _LIARS_DICE,
+        # The same for a match of many rounds, in which a die may be worth much or little: weights follow what is at stake, and
+        # are larger in its units. Credit fades sooner, as what comes after a round is luck.
+        "match": dataclasses.replace(
+            _LIARS_DICE,
+            steps=60_000_000,
+            least_stake=0.05,
+            proximal=2.0,
+            kl=0.6,
+            entropy=0.1,
+            entropy_end=0.02,
+            gae_lambda=0.5,
+        ),
     },
     # A choice is worth a few games in a hundred, so it is paid in the mean over the roll; and which die is best depends on all
     # six dice: only steep first layers and large minibatches find more than dice that are good on average.

@@ -127,6 +127,7 @@ class Run:
             reference_rate=p.reference_rate,
             proximal_coef=falling(p.proximal, p.proximal_end),
             settle=p.settle,
+            least_stake=p.least_stake,
             central_critic=p.central_critic,
             average_rate=p.average_rate,
             exploration=falling(p.exploration, 0.0),

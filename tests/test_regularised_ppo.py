@@ -41,34 +41,40 @@ def random_rows(seed, rows=37, actions=9):
     return logits, masks, chosen, old, random.normal(size=rows).astype(np.float32), reference
 
 
-def stated_loss(logits, masks, actions, old, advantages, reference, clip, entropy, pull):
-    """Policy loss − entropy · H + pull · KL(policy ‖ reference), with PyTorch's own distributions."""
+def stated_loss(logits, masks, actions, old, advantages, reference, clip, entropy, pull, stakes=1.0):
+    """Policy loss + stakes · (pull · KL(policy ‖ reference) − entropy · H), with PyTorch's own distributions."""
     legal = torch.from_numpy(masks) != 0
     policy = torch.distributions.Categorical(logits=logits.masked_fill(~legal, -1e8))
     anchor = torch.distributions.Categorical(logits=torch.from_numpy(reference).masked_fill(~legal, -1e8))
     ratio = (policy.log_prob(torch.from_numpy(actions)) - torch.from_numpy(old)).exp()
     gains = torch.from_numpy(advantages)
     loss = -torch.minimum(gains * ratio, gains * ratio.clamp(1 - clip, 1 + clip)).mean()
-    return loss - entropy * policy.entropy().mean() + pull * torch.distributions.kl_divergence(policy, anchor).mean()
+    regularisers = pull * torch.distributions.kl_divergence(policy, anchor) - entropy * policy.entropy()
+    return loss + (stakes * regularisers).mean()
 
 
-@pytest.mark.parametrize("all_actions", [False, True])
+@pytest.mark.parametrize(("all_actions", "least_stake"), [(False, 0.0), (True, 0.0), (True, 1.5)])
 @pytest.mark.parametrize("pull", [0.0, 0.7])
 @pytest.mark.parametrize("clip", [0.025, 0.2])
-def test_the_gradient_is_that_of_the_stated_loss(clip, pull, all_actions):
+def test_the_gradient_is_that_of_the_stated_loss(clip, pull, all_actions, least_stake):
     logits, masks, actions, old, advantages, reference = random_rows(3)
     worth = random_rows(4)[0] if all_actions else NOTHING
+    stakes = np.ones(len(masks))
+    if least_stake:
+        ranges = [np.ptp(values[mask != 0]) for values, mask in zip(worth, masks, strict=True)]
+        stakes = np.maximum(least_stake, np.array(ranges) / 2)
+        assert 0 < (stakes == least_stake).sum() < len(stakes)
     free = torch.from_numpy(logits.copy()).requires_grad_()
-    loss = stated_loss(free, masks, actions, old, advantages, reference, clip, 0.1, pull)
+    loss = stated_loss(free, masks, actions, old, advantages, reference, clip, 0.1, pull, torch.from_numpy(stakes))
     if all_actions:
         chances = free.masked_fill(torch.from_numpy(masks) == 0, -torch.inf).softmax(1)
         loss = loss - (chances * torch.from_numpy(worth)).sum(1).mean()
     loss.backward()
     gradient, sums = np.empty_like(logits), np.empty(5)
-    policy_gradient(logits, masks, actions, old, advantages, worth, reference, clip, 0.1, pull, gradient, sums)
+    policy_gradient(logits, masks, actions, old, advantages, worth, reference, clip, 0.1, pull, least_stake, gradient, sums)
     np.testing.assert_allclose(gradient, free.grad.numpy(), atol=2e-7)
     tensors = [torch.from_numpy(array) for array in (logits, masks, actions, old, advantages, worth, reference)]
-    on_device, means = policy_gradient_on_device(*tensors, clip, 0.1, pull)
+    on_device, means = policy_gradient_on_device(*tensors, clip, 0.1, pull, least_stake)
     np.testing.assert_allclose(on_device.numpy(), gradient, atol=2e-7)
     np.testing.assert_allclose(means.numpy(), sums, rtol=1e-5, atol=1e-6)
     assert 0 < sums[4] < 1, "some ratios were clipped, and some were not"
@@ -304,7 +310,7 @@ def test_two_divergences_are_one_from_the_mean_of_their_policies():
     (both + stated_loss(free, masks, actions, old, zeros, played, 0.2, 0.0, 1.9)).backward()
     gradient, sums = np.empty_like(logits), np.empty(5)
     mean = ((0.7 * reference + 1.9 * played) / 2.6).astype(np.float32)
-    policy_gradient(logits, masks, actions, old, advantages, NOTHING, mean, 0.2, 0.1, 2.6, gradient, sums)
+    policy_gradient(logits, masks, actions, old, advantages, NOTHING, mean, 0.2, 0.1, 2.6, 0.0, gradient, sums)
     np.testing.assert_allclose(gradient, free.grad.numpy(), atol=3e-7)
 
 
@@ -334,6 +340,13 @@ def test_an_update_settles(monkeypatch):
     rates.clear()
     learner(learning_rate=0.08).learn(128)
     assert rates == [0.08] * 4
+
+
+def test_stakes_are_a_central_critics():
+    with pytest.raises(ValueError, match=r"least_stake must be 0 without a central critic and 0 or more with one, not 0\.1"):
+        learner(least_stake=0.1)
+    with pytest.raises(ValueError, match="not -1"):
+        learner(least_stake=-1, central_critic=True, normalize_advantage=False)
 
 
 def test_a_central_critic_sees_all_hands_and_only_the_critic_does(tmp_path):

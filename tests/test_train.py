@@ -27,6 +27,7 @@ from tests.conftest import ROOT
 from tests.test_page import parsed, shown
 
 THIRTIES = training.PRESETS["thirties"]["quick"]
+MATCH = training.PRESETS["liars_dice"]["match"]
 TINY = training.Preset(
     steps=4096, opponents=("random", "numbers"), num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,),
     checkpoint_every=1, snapshot_every=2, past_selves=2, threads=1,
@@ -607,6 +608,16 @@ def test_presets_name_known_opponents_and_whole_minibatches():
                 agents.make(spec)
 
 
+def test_a_match_is_learned_in_units_of_what_is_at_stake(tmp_path):
+    weights = []
+    for stake in (MATCH.least_stake, 0.0):
+        plan = dataclasses.replace(MATCH, least_stake=stake, num_envs=16, num_steps=32, minibatch=128, hidden=(8,), threads=1)
+        made = training.Run(tmp_path, configure("liars_dice", num_dice=2), plan, seed=1)
+        made.model.learn(1024)
+        weights.append(made.policy().layers[0][0])
+    assert not np.array_equal(*weights)
+
+
 def test_where_nothing_was_measured_the_averaged_policy_is_offered(tmp_path):
     preset = dataclasses.replace(TINY, self_play=1.0, average_rate=0.5, measure_every=0, keep="best")
     made = training.Run(tmp_path, configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
@@ -645,7 +656,7 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
         {"hidden": 64}, {"hidden": [64]}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
         {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"exploration": -0.1}, {"normalize": 1.0}, {"keep": "first"},
         {"central_critic": 1, "normalize": False}, {"central_critic": True}, {"proximal": -1}, {"proximal_end": 2000},
-        {"learning_rate_end": 2},
+        {"learning_rate_end": 2}, {"least_stake": 0.1}, {"least_stake": 2, "central_critic": True, "normalize": False},
         {"reference_rate": 2}, {"average_rate": -1}, {"entropy_end": -1}, {"measure_every": -1}, {"value_weight": -1},
         {"input_scale": 0.5}, {"input_scale": NAN}, {"input_scale": "8"},
         {"floor": 1}, {"checkpoint_every": 0}, {"threads": 0}, {"threads": 10**6},
