@@ -164,9 +164,8 @@ class RegularisedPPO(MaskablePPO):
         settle: let the learning rate fall to 0, linearly, in the course of each update. Else its last few minibatches decide
             where it ends, which is more noise than the rollout itself brings.
         least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by what is at stake there:
-            half the difference between its best and its worst action by the central critic, but this at least. Where a match
-            goes on for rounds, a decision may move a return of ±1 by a twentieth or by all of it, and weights that suit the
-            one are far too strong or too weak for the other.
+            half the difference between its best and its worst action by the central critic, but this at least. In a match of
+            many rounds one may be worth a hundredth of a return of ±1 and another all of it, so no weight suits both.
         central_critic: whether the critic sees what all seats see (`SeatVecEnv.state`) and tells what every action is worth,
             as it may, since only training needs it. The policy's mean of these values is maximised then, and PPO's clipped
             loss is left with what a sampled action was worth beyond them: the gradient is the same in the mean, with far
@@ -210,7 +209,7 @@ class RegularisedPPO(MaskablePPO):
                     raise ValueError(f"{name} must be 0 to 1, not {rate}")
         if central_critic and kwargs.get("normalize_advantage", True):
             raise ValueError("normalize_advantage must be false with central_critic, whose values are in units of reward")
-        if least_stake < 0 or (least_stake > 0 and not central_critic):
+        if not 0 <= least_stake < np.inf or (least_stake and not central_critic):
             raise ValueError(f"least_stake must be 0 without a central critic and 0 or more with one, not {least_stake}")
         self.kl_coef = kl_coef
         self.reference_rate = reference_rate

@@ -46,9 +46,9 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
         found[name] = [_value(name, text.strip(), known[name]) for text in values.split(",")]
         if len(set(found[name])) < len(found[name]):
             raise ValueError(f"--set {name} has a value twice: {values}")
-    first = {name: values[0] for name, values in found.items()}
-    for name, values in found.items():
-        for value in values:
+    first = {name: choices[0] for name, choices in found.items()}
+    for name, choices in found.items():
+        for value in choices:
             dataclasses.replace(preset, **{**first, name: value})
     return found
 

@@ -345,8 +345,9 @@ def test_an_update_settles(monkeypatch):
 def test_stakes_are_a_central_critics():
     with pytest.raises(ValueError, match=r"least_stake must be 0 without a central critic and 0 or more with one, not 0\.1"):
         learner(least_stake=0.1)
-    with pytest.raises(ValueError, match="not -1"):
-        learner(least_stake=-1, central_critic=True, normalize_advantage=False)
+    for wrong in (-1, np.nan, np.inf):
+        with pytest.raises(ValueError, match=f"0 or more with one, not {wrong}"):
+            learner(least_stake=wrong, central_critic=True, normalize_advantage=False)
 
 
 def test_a_central_critic_sees_all_hands_and_only_the_critic_does(tmp_path):
