@@ -191,9 +191,12 @@ class Game:
     # (options, state, action) → why an action that is not legal now is not, in one line; "" if there is nothing to say.
     # It tells nothing that the seat to move may not know.
     explain_illegal: Callable[[Any, Any, int], str] | None = None
-    # Optional; used by search, and `expect` also to train:
+    # Optional; `retract` and `expect` are used by search. To train without luck a game needs `expect` or `play_expected`,
+    # which is as `play` and draws as it does, but pays what `play` would pay in the mean, given at least what the seat to
+    # move knows.
     retract: Retract | None = None
     expect: Expect | None = None
+    play_expected: Play | None = None
 
     def __post_init__(self) -> None:
         if bool(self.reset_options) != (self.arrange is not None):

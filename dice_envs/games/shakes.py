@@ -361,12 +361,48 @@ def random_action(params, state):
     return np.int64(ARGUE) if must else drawn
 
 
+@kernel(allocates=False)
+def chance_of(state, way, num_players):
+    """The likelihood of all results so far if the treatments have the efficacies `way` (players,), up to a constant factor."""
+    chance = 1.0
+    for i in range(num_players):
+        saved = state["saved"][i]
+        chance *= _POWERS[way[i], saved] * _POWERS[FACES - way[i], state["treated"][i] - saved]
+    return chance
+
+
+@kernel(allocates=False)
+def chance_to_recover(params, state, treatment):
+    """The chance that a patient with this treatment recovers, for one who knows all results so far."""
+    if params.competitive:
+        return state["efficacy"][treatment] / FACES
+    n = params.num_players
+    total = 0.0
+    pips = 0.0
+    for k in range(_NUM_WAYS[n]):
+        chance = chance_of(state, _WAYS[n, k], n)
+        total += chance
+        pips += chance * _WAYS[n, k, treatment]
+    return pips / (total * FACES)
+
+
 @kernel(allocates=False, inline=True)
 def play(params, state, action):
     """Treat a patient (physician), or argue or yield, and all that follows. Modified in place."""
+    _play(params, state, action, False)
+
+
+@kernel(allocates=False)
+def play_expected(params, state, action):
+    """As `play`, but a patient pays what it would pay in the mean, given all results so far. Modified in place."""
+    _play(params, state, action, True)
+
+
+@kernel(allocates=False, inline=True)
+def _play(params, state, action, pay_mean):
     clear_rewards(state)
     if params.physician:
-        _treat(params, state, action)
+        _treat(params, state, action, pay_mean)
         return
     speaker = np.int64(state["seat"])
     if action == ARGUE:
@@ -375,41 +411,49 @@ def play(params, state, action):
     if state["spoken"] < params.num_players:
         state["seat"] = next_seat(speaker, params.num_players)
         return
-    _treat(params, state, settle(params, state))
+    _treat(params, state, settle(params, state), pay_mean)
     if state["seat"] != OVER:
         state["opener"] = next_seat(state["opener"], params.num_players)
         _next_patient(state)
 
 
 @kernel(allocates=False)
-def _treat(params, state, treatment):
+def _treat(params, state, treatment, pay_mean):
     """Treat the patient, set the rewards, and end the game if it is decided or this was the last patient."""
+    chance = chance_to_recover(params, state, treatment) if pay_mean else 0.0
     recovers = roll(state, FACES) <= state["efficacy"][treatment]
+    share = chance if pay_mean else np.float64(recovers)  # of what a recovery pays
     state["last_seat"] = treatment
     state["last_strength"] = state["strength"][treatment]
     state["last_recovered"] = recovers
     state["treated"][treatment] += 1
-    state["saved"][treatment] += recovers
     state["patients"] += 1
+    over = state["patients"] == params.num_patients
     seats = 1 if params.physician else params.num_players
     if params.competitive:
-        won = state["saved"][treatment] >= params.goal
+        decides = state["saved"][treatment] + 1 >= params.goal
         if params.pay_saved:
-            state["rewards"][treatment] = recovers
-        elif won:
+            state["rewards"][treatment] = share
+        elif decides:
             for seat in range(seats):
-                state["rewards"][seat] = -1.0 / (params.num_players - 1)
-            state["rewards"][treatment] = 1
-        if won or state["patients"] == params.num_patients:
-            end_game(state, seats)
-        return
-    total = 0
-    for seat in range(params.num_players):
-        total += state["saved"][seat]
-    over = state["patients"] == params.num_patients
-    pay = recovers if params.pay_saved else (over and total >= params.goal)
-    for seat in range(seats):
-        state["rewards"][seat] = pay
+                state["rewards"][seat] = 0.0 - share / (params.num_players - 1)  # 0 and not -0 where nobody wins yet
+            state["rewards"][treatment] = share
+        over = over or (decides and recovers)
+    else:
+        missing = params.goal  # patients still to save
+        for seat in range(params.num_players):
+            missing -= state["saved"][seat]
+        if params.pay_saved:
+            pay = share
+        elif not over or missing > 1:
+            pay = 0.0
+        elif missing == 1:
+            pay = share
+        else:
+            pay = 1.0
+        for seat in range(seats):
+            state["rewards"][seat] = pay
+    state["saved"][treatment] += recovers
     if over:
         end_game(state, seats)
 
@@ -435,16 +479,6 @@ def observe(params, state, seat, out):
             out[treated_at + at] = treated / patients
             out[saved_at + at] = saved / patients
     out[left_at] = np.float32(params.num_patients - state["patients"]) / patients
-
-
-@kernel(allocates=False)
-def chance_of(state, way, num_players):
-    """The likelihood of all results so far if the treatments have the efficacies `way` (players,), up to a constant factor."""
-    chance = 1.0
-    for i in range(num_players):
-        saved = state["saved"][i]
-        chance *= _POWERS[way[i], saved] * _POWERS[FACES - way[i], state["treated"][i] - saved]
-    return chance
 
 
 @kernel(allocates=False)
@@ -586,6 +620,7 @@ GAME = Game(
     picture=_picture,
     full_picture=_full_picture,
     random_action=random_action,
+    play_expected=play_expected,
     reset_options=("efficacies",),
     arrange=_arrange,
     gym_options={"mode": "physician"},
