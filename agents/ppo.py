@@ -363,8 +363,9 @@ def _trained(folder: Path, variant: Variant) -> NetworkPolicy:
     for policy in policies:
         if policy.variant.game is variant.game and not policy.variant.differences(variant)[0]:
             return policy
-    there = ", ".join(str(policy.variant) for policy in policies)
-    others = f"those that come with it play {there}" if there else "none comes with it"
+    there = [str(policy.variant) for policy in policies]
+    own = [text for text, policy in zip(there, policies, strict=True) if policy.variant.game is variant.game]
+    others = f"those that come with it play {', '.join(own or there)}" if there else "none comes with it"
     raise ValueError(f"ppo has no policy in the package for {variant}; {others}; ppo:FILE plays one that `train` has saved")
 
 

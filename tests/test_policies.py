@@ -232,10 +232,15 @@ def test_without_a_path_ppo_plays_the_packages_policy(greedy, package):
 
 
 @pytest.mark.parametrize(
-    ("game", "options"),
-    [("liars_dice", {}), ("liars_dice", {"num_dice": 3}), ("shakes", {"mode": "maesters"}), ("thirties", {})],
+    ("game", "options", "there"),
+    [
+        ("liars_dice", {}, "liars_dice (num_dice=2)"),
+        ("liars_dice", {"num_dice": 3}, "liars_dice (num_dice=2)"),
+        ("shakes", {"mode": "maesters"}, "shakes (mode=physician)"),
+        ("thirties", {}, "liars_dice (num_dice=2), shakes (mode=physician)"),  # none of its own, so all
+    ],
 )
-def test_without_a_path_it_says_what_it_plays(game, options, package):
+def test_without_a_path_it_says_what_it_plays(game, options, there, package):
     variant = configure(game, **options)
     agent = Ppo()
     for question in (
@@ -247,7 +252,7 @@ def test_without_a_path_it_says_what_it_plays(game, options, package):
             question()
         text = str(caught.value)
         assert f"ppo has no policy in the package for {variant}; " in text
-        assert "play liars_dice (num_dice=2), shakes (mode=physician); " in text
+        assert f"play {there}; " in text
         assert len(text.splitlines()) == 1
 
 
