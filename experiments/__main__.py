@@ -78,7 +78,7 @@ from experiments.page import About, versions, write_page
 from experiments.play import load_game, open_game, play_game, set_up
 from experiments.policies import add_policy, list_policies
 from experiments.presets import presets_of
-from experiments.recipes import compare, recipes_of
+from experiments.recipes import RECIPES, compare, recipes_of
 from experiments.recipes import show as show_recipes
 from experiments.report import command_line, reproduce_all, with_page
 from experiments.response import measure_response
@@ -411,7 +411,9 @@ def train(
 @guarded
 def recipes(
     game: GameArgument,
-    names: Annotated[list[str] | None, typer.Argument(help="Recipes; those that differ in one thing each if left out.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"Recipes: {'; '.join(RECIPES)}. All but published if left out.")
+    ] = None,
     option: OptionOption = None,
     steps: Annotated[int, typer.Option(help="Learner steps of each run.")] = 3_000_000,
     seeds: Annotated[int, typer.Option(help="Runs of each recipe, with seeds 0, 1, 2 …")] = 5,

@@ -57,7 +57,7 @@ def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Pr
     base = presets_of(game)["equilibrium"]
     for name in names:
         if name not in RECIPES:
-            raise ValueError(f"unknown recipe {shown(name)}; recipes are: {', '.join(RECIPES)}")
+            raise ValueError(f"unknown recipe {shown(name)}; recipes are: {'; '.join(RECIPES)}")
     chosen = names or [name for name in RECIPES if name != "published"]
     base = dataclasses.replace(base, steps=steps, threads=1, measure_every=0, keep="last")
     return {name: dataclasses.replace(base, **RECIPES[name]) for name in chosen}

@@ -45,7 +45,8 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
             raise ValueError(f"--set {name} is given twice; put all its values into one")
         found[name] = [_value(name, text.strip(), known[name]) for text in values.split(",")]
         if len(set(found[name])) < len(found[name]):
-            raise ValueError(f"--set {name} has a value twice: {values}")
+            hint = "; the layers of one network are written 128x128" if isinstance(known[name], tuple) else ""
+            raise ValueError(f"--set {name} has a value twice: {values}{hint}")
     first = {name: choices[0] for name, choices in found.items()}
     for name, choices in found.items():
         for value in choices:

@@ -25,7 +25,7 @@ def test_every_recipe_is_a_preset_that_differs_in_how_it_regularises():
     assert "published" not in recipes_of("liars_dice", 1000)
     ours = dataclasses.replace(PRESETS["liars_dice"]["equilibrium"], steps=1000, threads=1, measure_every=0, keep="last")
     assert made["mirror descent, central critic"] == ours
-    with pytest.raises(ValueError, match="unknown recipe 'PPG'; recipes are: plain, "):
+    with pytest.raises(ValueError, match="unknown recipe 'PPG'; recipes are: plain; high entropy; "):
         recipes_of("liars_dice", 1000, ["PPG"])
 
 

@@ -356,6 +356,7 @@ def test_settings_that_only_go_together_are_taken_together(given):
         ("normalize=maybe", "--set normalize must be true or false, not 'maybe'"),
         ("hidden=64,x", "--set hidden must be sizes such as 128x128, not 'x'"),
         ("epochs=1,1", "--set epochs has a value twice: 1,1"),
+        ("hidden=64,64", "--set hidden has a value twice: 64,64; the layers of one network are written 128x128"),
     ],
 )
 def test_wrong_settings_are_named(given, message):
