@@ -368,6 +368,10 @@ def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], i
             """Minutes of training, measuring left out."""
             return self.before + (time.perf_counter() - self.started - self.measuring) / 60
 
+        def save(self) -> None:
+            run.minutes[str(self.steps)] = self.trained()
+            run.save()
+
         def _on_training_end(self) -> None:
             run.minutes[str(self.model.num_timesteps)] = self.trained()
 
@@ -387,10 +391,10 @@ def _callback(run: Run, done: Callable[[int], Any], signal_noted: Callable[[], i
                     console.print(f"{self.steps:>12,} steps  {run.minutes[str(self.steps)]:>7.1f} min  {run.gap_name}: {gaps}")
             number = signal_noted()
             if number is not None:
-                run.save()
+                self.save()
                 run.stop_on(number)
             if run.iterations % run.preset.checkpoint_every == 0 and self.steps > self.first:
-                run.save()
+                self.save()
                 speed = (self.steps - self.first) / (time.perf_counter() - self.started - self.measuring)
                 last = run.curve[-1] if run.curve else {}
                 scores = "  ".join(f"{name} {value:.3f}" for name, value in last.items() if name != "steps")

@@ -282,6 +282,16 @@ def test_the_checkpoint_is_all_that_is_needed_to_finish(tmp_path, killed):
     assert ending(folder) == ending(tmp_path / "whole")
 
 
+def test_minutes_before_a_stop_count(tmp_path, killed):
+    """Those up to the last checkpoint, though nothing has been measured on the way."""
+    folder = tmp_path / "run"
+    killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
+    times = json.loads((folder / "times.json").read_text())
+    assert max(times, key=int) == str(3 * 512)
+    assert run("--out", folder, "--resume").exit_code == 0
+    assert json.loads((folder / "results.json").read_text())["minutes"] > max(times.values()) > 0
+
+
 def test_a_finished_run_is_measured_again_without_training(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
