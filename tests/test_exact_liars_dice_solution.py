@@ -11,8 +11,8 @@ from dice_envs import configure
 from dice_envs.exact import liars_dice_solution
 from dice_envs.exact.liars_dice_programme import solve_exactly
 from dice_envs.exact.liars_dice_round import Bounds, RoundSolver, Walker, quantised
-from dice_envs.exact.liars_dice_solution import cache_folder, rounds_of, solve, starter_wins
-from dice_envs.exact.liars_dice_tree import Tree
+from dice_envs.exact.liars_dice_solution import OutOfTimeError, cache_folder, rounds_of, solve, starter_wins
+from dice_envs.exact.liars_dice_tree import Tree, public_nodes
 from dice_envs.games.liars_dice import NO_BID, STATE, play
 
 
@@ -275,13 +275,56 @@ def test_what_a_kill_has_left_is_removed(folder):
     assert sorted(path.parent.iterdir()) == sorted([fresh, path])
 
 
-def test_out_of_time():
+class Clock:
+    """Stands for the module `time`: so many seconds pass each time somebody looks."""
+
+    def __init__(self, step):
+        self.now, self.step = 0.0, step
+
+    def monotonic(self):
+        self.now += self.step
+        return self.now
+
+
+def test_out_of_time(monkeypatch):
     """What there is by then is the result, with its certificate, and every round has something."""
-    variant = configure("liars_dice", num_dice=3)
-    solution = solve(variant, 1e-9, seconds=1e-9)
+    monkeypatch.setattr("dice_envs.exact.liars_dice_solution.time", Clock(0.01))
+    solution = solve(configure("liars_dice", num_dice=3), 1e-9, seconds=10)
     assert solution.lower < solution.upper
     assert solution.exploitability > 1e-9
     assert len(solution.rounds) == 7
+
+
+def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, monkeypatch):
+    variant, clock = configure("liars_dice", num_dice=3), Clock(0.01)
+    monkeypatch.setattr("dice_envs.exact.liars_dice_solution.time", clock)
+    ended = []
+
+    def late(progress):
+        if progress.finished:
+            ended.append(progress.dice)
+            clock.now += 4.0
+
+    with pytest.raises(OutOfTimeError, match="5 of 7 rounds could not begin within the 7 s given"):
+        solve(variant, 1e-3, seconds=7, folder=folder, done=late)
+    assert ended == rounds_of(variant.options)[:2]
+    assert len(list(folder.rglob("*.npz"))) == 2
+    taken = solve(variant, 1e-3, folder=folder, resume=True)
+    assert taken.exploitability <= 1e-3
+
+
+def test_too_large_a_game_for_the_time_is_refused_before_anything_is_done(folder, monkeypatch):
+    variant = configure("liars_dice", num_dice=6, num_faces=8)
+    monkeypatch.setattr("dice_envs.exact.liars_dice_solution.Tree", None)
+    with pytest.raises(OutOfTimeError, match=r"num_dice=6 with num_faces=8 .* public nodes in all; .* and 3 s are given"):
+        solve(variant, 1e-3, seconds=3, folder=folder)
+    assert not folder.exists() or not list(folder.rglob("*"))
+
+
+def test_nodes_are_counted_as_the_tree_counts_them():
+    for dice in ((1, 1), (2, 3), (3, 3)):
+        assert public_nodes(configure("liars_dice"), dice) == tree_of(dice).nodes
+    assert public_nodes(configure("liars_dice", raise_rule="either"), (1, 1)) == 2**12  # every rising sequence of 12 bids
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------

@@ -23,13 +23,14 @@ import platformdirs
 from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice_programme import MOST_NUMBERS, solve_exactly
 from dice_envs.exact.liars_dice_round import Bounds, RoundSolver, Walker, memory_of, quantised, strategy_at
-from dice_envs.exact.liars_dice_tree import LEAF, Tree
+from dice_envs.exact.liars_dice_tree import LEAF, Tree, public_nodes
 from dice_envs.files import OLD, atomic, remove_left_overs
 from dice_envs.game import Variant, check_range
 from dice_envs.games.liars_dice import GAME, MAX_DICE, NO_BID, face_of, matching, quantity_of
 from dice_envs.kernel import kernel
 
 __all__ = [
+    "OutOfTimeError",
     "Progress",
     "Solution",
     "SolvedRound",
@@ -53,6 +54,9 @@ LEAST_PRECISION = 1e-12
 FIRST_CHECK, CHECK_AGAIN = 40, 1.5  # iterations before the first certificate; how much longer at most until the next
 GUESS = 0.55  # the starter's chance to win a round, to share out how precise each round has to be
 LEAST_SHARE = 0.02  # of the time, for each round
+# For each public node: one iteration, its certificate and its file. Half of what a fast core needs, 5e-7 with four faces and
+# 1e-6 with eight.
+LEAST_SECONDS_A_NODE = 4e-7
 THREADS_FROM = 800_000  # numbers of a round from which threads share its walks
 MEMORY_SHARE = 0.8  # of the machine's memory that a solver may take
 
@@ -312,6 +316,7 @@ class _Job:
         self.tree = Tree(variant, dice)
         self.size = int(self.tree.kinds.size[0])
         self.threads = threads if self.size >= THREADS_FROM else 1
+        self.least_seconds = self.tree.nodes * LEAST_SECONDS_A_NODE / self.threads
         self.wanted = 1.0
         self.widths: list[float] = []  # that were wanted of it so far
         self.solved: SolvedRound | None = None
@@ -352,12 +357,12 @@ class _Job:
         while True:
             while solver.iterations < check:
                 solver.iterate(1)
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline - self.least_seconds:  # what is found takes time to certify and to keep
                     break
             width = solver.bounds().width
             self._seconds = before + time.monotonic() - start
             report(solver.iterations, width)
-            out_of_time = time.monotonic() >= deadline
+            out_of_time = time.monotonic() >= deadline - self.least_seconds
             if width <= self.wanted or out_of_time:
                 self._store(solver)
                 if self.is_done or out_of_time:
@@ -453,7 +458,7 @@ def solve(
     Args:
         variant: of Liar's Dice.
         precision: the exploitability to reach, for returns of ±1.
-        seconds: when to stop although it is not reached.
+        seconds: when to stop although it is not reached. A round that cannot be done by then does not begin.
         threads: how many walk a large round at once.
         resume: take the rounds that are kept and precise enough, instead of solving them again.
         folder: None: `cache_folder()`.
@@ -462,7 +467,9 @@ def solve(
 
     Raises:
         ValueError: a variant without a value, a wrong argument, or a game that needs more memory than there is.
+        OutOfTimeError: the rounds are too large for the time. Those that are finished are kept.
     """
+    start = time.monotonic()
     check_two_players(variant.options)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
     check_range("threads", threads, 1, 256)
@@ -471,10 +478,11 @@ def solve(
     if elsewhere is not None and seconds != float("inf"):
         raise ValueError("seconds can limit rounds that are solved one after another only, not elsewhere")
     folder = folder or cache_folder()
+    if not resume:
+        _check_time(variant, seconds, threads)
     jobs = {dice: _Job(variant, dice, threads) for dice in rounds_of(variant.options)}
     _check_memory(variant, jobs)
     wanted = _shares(variant, jobs, precision)
-    start = time.monotonic()
     for dice, job in jobs.items():
         job.wanted = wanted[dice]
         if resume:
@@ -491,12 +499,17 @@ def solve(
             # Rounds share the time by their sizes, but none has next to nothing of it.
             least = time.monotonic() + LEAST_SHARE * seconds
             deadline = min(start + seconds, max(least, start + seconds * float(sizes[place] / sizes[-1])))
+            if job.solved is None and time.monotonic() + job.least_seconds > start + seconds:
+                raise OutOfTimeError(
+                    f"{len(jobs) - place} of {len(jobs)} rounds could not begin within the {seconds:.4g} s given, because they "
+                    "would not end in time; the others are kept, and with resume they are taken from there"
+                )
             _finish(dice, job, deadline, len(jobs) - place - 1, folder, done)
     # What was guessed of the rounds may have been wrong: then those that matter most become more precise.
     while True:
         chances = {dice: job.solved.bounds for dice, job in jobs.items() if job.solved}
         width = _width(variant, chances)
-        if width <= precision or time.monotonic() - start >= seconds:
+        if width <= precision or time.monotonic() >= start + seconds:
             break
         values = {
             dice: Bounds(job.solved.value, job.solved.value) for dice, job in jobs.items() if job.solved and not job.is_exact
@@ -558,6 +571,20 @@ def _take(job: _Job, before: SolvedRound | None, folder: Path) -> None:
 def _tell(dice: Dice, job: _Job, left: int, done: Callable[[Progress], Any]) -> None:
     assert job.solved is not None
     done(Progress(dice, job.solved.iterations, job.solved.bounds.width, job.wanted, True, left))
+
+
+class OutOfTimeError(ValueError):
+    """A game has rounds that cannot be solved in the time that was given."""
+
+
+def _check_time(variant: Variant, seconds: float, threads: int) -> None:
+    nodes = sum(public_nodes(variant, dice) for dice in rounds_of(variant.options))
+    least = nodes * LEAST_SECONDS_A_NODE / threads
+    if least > seconds:
+        raise OutOfTimeError(
+            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} makes rounds of {nodes:,} public "
+            f"nodes in all; a first solution takes at least about {least:,.0f} s, and {seconds:.4g} s are given"
+        )
 
 
 def _check_memory(variant: Variant, jobs: Mapping[Dice, _Job]) -> None:

@@ -25,7 +25,7 @@ from dice_envs.game import Variant
 from dice_envs.games.liars_dice import MAX_FACES, NO_BID, NO_WILD, count_raises, face_of, matching, nth_raise, quantity_of
 from dice_envs.kernel import kernel
 
-__all__ = ["LEAF", "Kinds", "Tree", "hands_of", "matches_of", "raises_of"]
+__all__ = ["LEAF", "Kinds", "Tree", "hands_of", "matches_of", "public_nodes", "raises_of"]
 
 
 class Kinds(NamedTuple):
@@ -79,6 +79,22 @@ def raises_of(variant: Variant, dice: tuple[int, int], bid: int) -> np.ndarray:
     state["in_play"], state["bid"] = sum(dice), bid
     out = np.empty(variant.params.num_actions, np.int64)
     return out[: _write_raises(variant.params, state, out)].copy()
+
+
+def _raises_by_bid(variant: Variant, dice: tuple[int, int]) -> dict[int, np.ndarray]:
+    return {bid: raises_of(variant, dice, bid) for bid in range(NO_BID, sum(dice) * variant.params.num_faces)}
+
+
+def _count_nodes(raises: dict[int, np.ndarray]) -> int:
+    below: dict[int, int] = {}
+    for bid in reversed(raises):
+        below[bid] = 1 + sum(below[higher] for higher in raises[bid].tolist())
+    return below[NO_BID]
+
+
+def public_nodes(variant: Variant, dice: tuple[int, int]) -> int:
+    """How many sequences of bids a round has, the empty one included. Counted in a moment, without the tree."""
+    return _count_nodes(_raises_by_bid(variant, dice))
 
 
 def hands_of(variant: Variant, dice: int) -> tuple[np.ndarray, np.ndarray]:
@@ -136,8 +152,8 @@ class Tree:
         self.hands = (dealt[0][0], dealt[1][0])
         self.hand_chances = (dealt[0][1], dealt[1][1])
         self.matches = tuple(matches_of(variant, hands) for hands in self.hands)
-        self._raises = {bid: raises_of(variant, dice, bid) for bid in range(NO_BID, self._full(variant.params.num_faces))}
-        self.nodes = self._count_nodes()
+        self._raises = _raises_by_bid(variant, dice)
+        self.nodes = _count_nodes(self._raises)
         if self.nodes > MOST_NODES:
             raise ValueError(
                 f"num_dice={dice} with num_faces={variant.params.num_faces} and raise_rule={variant.options.raise_rule!r} "
@@ -156,15 +172,6 @@ class Tree:
     def raises_after(self, bid: int) -> np.ndarray:
         """The legal bids after `bid` (NO_BID: the first ones), in rising order, int64."""
         return self._raises[bid]
-
-    def _full(self, faces: int) -> int:
-        return sum(self.dice) * faces
-
-    def _count_nodes(self) -> int:
-        below: dict[int, int] = {}
-        for bid in reversed(self._raises):
-            below[bid] = 1 + sum(below[higher] for higher in self._raises[bid].tolist())
-        return below[NO_BID]
 
     def is_leaf(self, bid: int) -> bool:
         """Whether everybody calls the bid: nothing can be raised, or all dice are bid and none are wild."""

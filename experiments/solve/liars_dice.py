@@ -12,7 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice_solution import Dice, Progress, Solution, cache_folder, rounds_of, solve, throttled
+from dice_envs.exact.liars_dice_solution import (
+    Dice,
+    OutOfTimeError,
+    Progress,
+    Solution,
+    cache_folder,
+    rounds_of,
+    solve,
+    throttled,
+)
 from experiments.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
 from experiments.output import check_report, check_writable, console, finish, print_mode, saved_plot, write_json
 from experiments.workers import on_ray
@@ -25,7 +34,12 @@ def main(
     precision: Annotated[
         float, typer.Option(help="The exploitability to reach: what best responses win above the value, for returns of ±1.")
     ] = 1e-4,
-    minutes: Annotated[float | None, typer.Option(help="Stop after that time, however precise it is by then.")] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop after that time, however precise it is by then. Refused where that is too short for a first solution."
+        ),
+    ] = None,
     threads: Annotated[int, typer.Option(help="Threads that walk a large round at once.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Take the rounds that were kept and are precise enough.")] = False,
     json: JsonOption = None,
@@ -51,15 +65,18 @@ def main(
     check_report(report)
     print_mode(variant)
     with on_ray(ray, cores=threads) as workers:
-        solution = solve(
-            variant,
-            precision,
-            seconds=60 * minutes if minutes else float("inf"),
-            threads=threads,
-            resume=resume,
-            done=throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True),
-            elsewhere=None if ray is None else workers.as_done,
-        )
+        try:
+            solution = solve(
+                variant,
+                precision,
+                seconds=60 * minutes if minutes else float("inf"),
+                threads=threads,
+                resume=resume,
+                done=throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True),
+                elsewhere=None if ray is None else workers.as_done,
+            )
+        except OutOfTimeError as problem:
+            raise ValueError(f"--minutes {minutes} is too short: {problem}") from None
     _show(solution)
     if solution.exploitability > precision:
         console.print(Text.assemble(("not reached: ", "yellow"), f"an exploitability of {precision:.1e}"))
