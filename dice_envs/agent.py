@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
@@ -305,11 +307,34 @@ class Uniform(KernelAgent):
 def players() -> ModuleType:
     """The package of agents: `dice_envs.agents` where it is installed, `agents` beside this package in a checkout.
 
-    The library knows agents only by name; this is the one place that imports them.
+    The library knows agents only by name; this is the one place that imports them. A folder `agents` of the user's own may
+    come first on the import path: then those of the checkout are `dice_envs.agents` too.
     """
-    beside = Path(__file__).resolve().parent.parent / "agents"
-    name = "agents" if (beside / "__init__.py").exists() else "dice_envs.agents"
-    return importlib.import_module(name)
+    beside = Path(__file__).resolve().parent.parent / "agents" / "__init__.py"
+    if not beside.exists():
+        return importlib.import_module(_IN_WHEEL)
+    if _top_level_agents() == beside:
+        return importlib.import_module("agents")
+    spec = importlib.util.spec_from_file_location(_IN_WHEEL, beside)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[_IN_WHEEL] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_IN_WHEEL = "dice_envs.agents"
+
+
+def _top_level_agents() -> Path | None:
+    """The file that `import agents` runs or has run, None for none."""
+    imported = sys.modules.get("agents")
+    if imported is not None:
+        origin = getattr(imported, "__file__", None)
+    else:
+        found = importlib.util.find_spec("agents")
+        origin = found.origin if found is not None else None
+    return Path(origin).resolve() if origin is not None else None
 
 
 def resolve(agent: str | Agent) -> Agent:

@@ -91,6 +91,27 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     assert done.stdout == "0.409\n"
 
 
+@pytest.mark.parametrize(
+    ("package", "first"),
+    [(True, ""), (True, "import agents, experiments\n"), (False, "")],
+    ids=["package", "imported", "folder"],
+)
+def test_folders_of_ones_own_named_agents_and_experiments_do_no_harm(run_python, tmp_path, package, first):
+    """The editable install puts the checkout on the import path, behind the folder that one works in."""
+    for name in ("agents", "experiments"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ("__init__.py" if package else "mine.py")).write_text("MINE = True\n")
+    program = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    by_name = """
+print(round(dice_envs.measure("liars_dice", "numbers", rules="openspiel", num_dice=1).score, 6))
+import agents, experiments
+assert agents.__path__[0].startswith(FOLDER) == experiments.__path__[0].startswith(FOLDER) == PACKAGE
+"""
+    printed = run_python(first + program + by_name.replace("FOLDER", repr(str(tmp_path))).replace("PACKAGE", repr(package)))
+    assert "exploitability" in printed
+    assert printed.splitlines()[-1] == "0.409"
+
+
 @pytest.mark.slow
 def test_the_source_distribution_holds_what_a_checkout_does(tmp_path):
     """All but what git and CI need: from it, too, everything can be set up, tested and read."""
