@@ -582,8 +582,8 @@ def _check_time(variant: Variant, seconds: float, threads: int) -> None:
     least = nodes * LEAST_SECONDS_A_NODE / threads
     if least > seconds:
         raise OutOfTimeError(
-            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} makes rounds of {nodes:,} public "
-            f"nodes in all; a first solution takes at least about {least:,.0f} s, and {seconds:.4g} s are given"
+            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} makes rounds of {nodes:,} "
+            f"public nodes in all; a first solution takes at least about {least:,.0f} s, and {seconds:.4g} s are given"
         )
 
 
