@@ -27,6 +27,7 @@ class Champion(OfOneGame):
     """
 
     plays = "liars_dice"
+    observes_only = True
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or other options than the defaults."""

@@ -98,6 +98,8 @@ class NetworkPolicy:
             to its actions; or a wrong `about` or `floor`.
     """
 
+    observes_only = True
+
     def __init__(
         self,
         game: str,
@@ -377,6 +379,8 @@ class Likeliest(Deterministic):
         policy: whose.
     """
 
+    observes_only = True
+
     policy: NetworkPolicy
 
     @property
@@ -404,6 +408,8 @@ class Ppo:
         path: the policy file, or the folder of the run; none: a policy that comes with the package.
         greedy: true: always the likeliest action; false: actions are sampled from the policy.
     """
+
+    observes_only = True
 
     path: str = ""
     greedy: bool = False

@@ -133,6 +133,9 @@ class Agent(Protocol):
     `memoryless = True` declares that its probabilities depend on how a position stands (in Liar's Dice: on the last bid, the
     dice left and its own dice), and not on how it came about. Exact measures then ask it less often.
 
+    `observes_only = True` declares that its probabilities depend on the observations and the legal actions alone. Exact
+    measures then compare what two seats observe, in place of asking the agent in both.
+
     `remembers`, a NumPy data type, declares that it has a memory. `Turn.memory` then holds one record for each game: what it
     wrote at earlier turns of this match. A match is any number of games that the same players play one after another.
     Its records are kept from game to game, so it knows only what its own turns have shown it. `probabilities` reads the
@@ -234,9 +237,12 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
     answer = agent.probabilities(turn)
     expected = (len(turn), turn.variant.facts.num_actions)
     try:
-        chances = np.asarray(answer, np.float64)
+        given = np.asarray(answer)
+        chances = np.asarray(np.real(given), np.float64)
     except (TypeError, ValueError):
         raise AgentError(f"{who}: probabilities must be numbers of shape {expected}, not {shown(answer)}") from None
+    if np.iscomplexobj(given):
+        raise AgentError(f"{who}: probabilities must be real numbers, not complex ones")
     if chances.shape != expected:
         raise AgentError(f"{who}: probabilities must have shape {expected}, not {chances.shape}")
     legal = np.empty(expected, np.int8)  # computed again: the agent may have written into `turn.legal`

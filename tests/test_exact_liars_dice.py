@@ -93,6 +93,91 @@ def test_a_cfr_policy_agrees_with_openspiel(num_dice, num_faces):
     agrees(solver.average_policy(), num_dice, num_faces)
 
 
+class BySeat:
+    """Plays at random in one seat, and the lowest legal action in the other."""
+
+    def __init__(self, random_seat):
+        self.random_seat = random_seat
+
+    def probabilities(self, turn):
+        chances = turn.legal / turn.legal.sum(axis=1, keepdims=True)
+        lowest = np.eye(turn.legal.shape[1])[turn.legal.argmax(axis=1)]
+        return np.where((turn.seats == self.random_seat)[:, None], chances, lowest)
+
+    def act(self, turn):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("random_seat", [0, 1])
+def test_an_agent_that_plays_differently_by_seat(random_seat):
+    """It is each of two players half of the time, whoever may begin."""
+    options = {"num_dice": 1, "num_faces": 3}
+    alike = [
+        measure("liars_dice", agent, **options).measures
+        for agent in ("random", lambda seen, masks: np.eye(masks.shape[1])[masks.argmax(axis=1)])
+    ]
+    found = measure("liars_dice", BySeat(random_seat), **options).measures
+    for each, (first, second) in zip(found, zip(*alike, strict=True), strict=True):
+        assert each.value == pytest.approx((first.value + second.value) / 2, abs=1e-12)
+        assert each.error == 0
+    variant = configure("liars_dice", **options)
+    assert exploitability(variant, asked(BySeat(random_seat), variant)) == pytest.approx(found[0].value, abs=1e-12)
+    assert "24 information sets" in found[0].note, "of both seats"
+    assert "12 information sets" in alike[0][0].note, "of one seat, where it was seen to play alike in both"
+
+
+@pytest.mark.parametrize("random_seat", [0, 1])
+def test_two_agents_of_which_one_plays_differently_by_seat(random_seat):
+    variant = configure("liars_dice", num_dice=1, num_faces=3)
+
+    def lowest(seen, masks):
+        return np.eye(masks.shape[1])[masks.argmax(axis=1)]
+
+    for other in ("random", lowest, "numbers"):
+        parts = [winning_probability(variant, agent, other) for agent in ("random", lowest)]
+        assert len(set(parts)) == 2
+        assert winning_probability(variant, BySeat(random_seat), other) == pytest.approx(np.mean(parts), abs=1e-12)
+        assert winning_probability(variant, other, BySeat(random_seat)) == pytest.approx(1 - np.mean(parts), abs=1e-12)
+
+
+def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_nothing_else():
+    variant = configure("liars_dice", num_dice=1, num_faces=3)
+    asked_for = []
+
+    class Network:
+        observes_only = True
+
+        def probabilities(self, turn):
+            asked_for.append(len(turn))
+            return turn.legal / turn.legal.sum(axis=1, keepdims=True)
+
+    first = exploitability(variant, Network())
+    once = sum(asked_for)
+    Network.observes_only = False
+    assert exploitability(variant, Network()) == first
+    assert sum(asked_for) == 3 * once
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("iterations", [30, 300, 3000])
+def test_a_sampled_policy_of_openspiel_is_as_exploitable_as_openspiel_says(iterations):
+    """Monte Carlo CFR has other regrets in each seat. Both may begin, as the default options have it."""
+    from open_spiel.python.algorithms import external_sampling_mccfr
+
+    from dice_envs.openspiel import PolicyAgent
+    from dice_envs.openspiel import openspiel_game as ours
+
+    np.random.seed(iterations)  # noqa: NPY002 - the solver draws from it
+    game = ours("liars_dice", num_dice=1, num_faces=3)
+    solver = external_sampling_mccfr.ExternalSamplingSolver(game)
+    for _ in range(iterations):
+        solver.iteration()
+    policy = solver.average_policy()
+    measured = measure("liars_dice", PolicyAgent(game, policy), num_dice=1, num_faces=3).measures[0]
+    assert measured.value == pytest.approx(peer.exploitability(game, policy), abs=1e-9)
+    assert measured.error == 0
+
+
 def test_known_figures():
     assert measure("liars_dice", "random", rules="openspiel", num_dice=1).score == 0
     # What an independent program found of today's agent.

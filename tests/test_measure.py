@@ -143,6 +143,34 @@ def test_rounding_that_depends_on_the_batch_is_not_randomness():
         tilted = masks * (1 + 1e-3 * np.random.default_rng().random(masks.shape[1]))
         return tilted / tilted.sum(axis=1, keepdims=True)
 
-    one_die = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
-    assert "mean of" not in measure("liars_dice", rounds, **one_die).measures[0].note
-    assert "mean of" in measure("liars_dice", draws, **one_die).measures[0].note
+    assert "mean of" not in measure("liars_dice", rounds, **ONE_DIE).measures[0].note
+    assert "mean of" in measure("liars_dice", draws, **ONE_DIE).measures[0].note
+
+
+ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
+
+
+def by_row(observations, masks):
+    """Probabilities that depend on where in the batch a position stands."""
+    tilted = masks * (1 + (np.arange(len(masks)) % 2)[:, None] * np.arange(masks.shape[1]))
+    return tilted / tilted.sum(axis=1, keepdims=True)
+
+
+class ActsByRow:
+    def act(self, turn):
+        rows, last = np.arange(len(turn)), turn.legal.shape[1] - 1 - turn.legal[:, ::-1].argmax(axis=1)
+        return np.where(rows % 2 == 0, turn.legal.argmax(axis=1), last)
+
+
+@pytest.mark.parametrize(("agent", "name"), [(by_row, "by_row"), (ActsByRow(), "ActsByRow")])
+def test_an_answer_that_depends_on_its_row_is_refused(agent, name):
+    with pytest.raises(AgentError, match=f"^{name}: its answer at a position depends on the row"):
+        measure("liars_dice", agent, **ONE_DIE)
+
+
+def test_random_answers_are_not_taken_for_such_that_depend_on_the_row():
+    class Draws:
+        def act(self, turn):
+            return turn.choose(Uniform().kernel(turn.variant))
+
+    assert measure("liars_dice", Draws(), **ONE_DIE).measures[0].error > 0

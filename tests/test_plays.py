@@ -142,6 +142,7 @@ def test_every_place_asks_before_it_plays(let):
         (lambda masks: masks / 7.0, "probabilities must sum to 1"),
         (lambda masks: masks[:, :-1], "probabilities must have shape"),
         (lambda masks: None, "probabilities must have shape"),
+        (lambda masks: masks / masks.sum(axis=1, keepdims=True) + 0j, "probabilities must be real numbers, not complex ones"),
         (lambda masks: "much", "probabilities must be numbers of shape"),
         (lambda masks: [[1.0], [0.5, 0.5]], "probabilities must be numbers of shape"),
         (lambda masks: masks * np.nan, "the probability of action"),

@@ -20,6 +20,7 @@ import numpy as np
 
 from dice_envs.agent import (
     Agent,
+    AgentError,
     Turn,
     Uniform,
     ask,
@@ -51,6 +52,7 @@ REPEATS = 10  # how often an agent with random answers is measured, each time wi
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
 COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
+STEADY = 8  # answers that agree row by row, before those that differ in another order of the rows are held against the agent
 ROUNDING = 1e-5  # a network's float32 probabilities differ by less where it is asked in batches of other sizes
 NOTHING = 1e-12  # a gap of random play below this is a rounding error
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
@@ -149,6 +151,8 @@ class _Function:
 
     function: Callable[[np.ndarray, np.ndarray], Any]
 
+    observes_only = True
+
     def __repr__(self) -> str:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
@@ -171,6 +175,7 @@ class _Asked:
         name: the agent's.
         is_random: whether an answer has depended on the agent's random stream. Then another run may give another result.
         memoryless: whether the agent declares that how a position came about makes no difference to it.
+        observes_only: whether it declares that it reads observations and legal actions alone.
     """
 
     def __init__(self, agent: Any, name: str = "") -> None:
@@ -179,6 +184,7 @@ class _Asked:
         self.is_random = False
         self._states_probabilities = hasattr(agent, "probabilities")
         self.memoryless = self._states_probabilities and bool(getattr(agent, "memoryless", False))
+        self.observes_only = bool(getattr(agent, "observes_only", False))
         self._compared = 0
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -193,30 +199,67 @@ class _Asked:
 
     def _stated(self, turn: Turn) -> np.ndarray:
         chances = ask_probabilities(self.agent, turn)
-        if self._compared < COMPARED:
-            choices = Turn(turn.variant, turn._true_states, turn._index, turn.streams).legal.sum(axis=1)
-            few = np.flatnonzero(choices > 1)[: COMPARED - self._compared]
-            self._compared += len(few)
-            if len(few):  # their streams have moved on, so random answers differ
-                again = Turn(turn.variant, turn._true_states, turn._index[few], turn.streams[few].copy())
-                self.is_random |= bool((np.abs(ask_probabilities(self.agent, again) - chances[few]) > ROUNDING).any())
+        if self._compares(turn):
+
+            def answer(rows: np.ndarray) -> np.ndarray:  # the streams have moved on, so random answers differ
+                again = Turn(turn.variant, turn._true_states, turn._index[rows], turn.streams[rows].copy())
+                return ask_probabilities(self.agent, again)
+
+            self._compare(answer, chances)
         return chances
 
     def _answered(self, turn: Turn) -> np.ndarray:
-        rows = np.arange(len(turn))
+        everywhere = np.arange(len(turn))
         states = turn._true_states[turn._index]
-        answers = np.zeros((len(turn), turn.variant.facts.num_actions))
 
-        def answer() -> None:
-            answers[rows, ask(self.agent, turn.variant, states, rows, turn.streams)] += 1
+        def answer(rows: np.ndarray) -> np.ndarray:
+            chosen = np.zeros((len(turn), turn.variant.facts.num_actions))
+            streams = turn.streams[rows]
+            chosen[everywhere, ask(self.agent, turn.variant, states[rows], everywhere, streams)] = 1
+            turn.streams[rows] = streams
+            return chosen
 
-        answer()
-        answer()
+        first = answer(everywhere)
+        answers = first + answer(everywhere)
+        if self._compares(turn):
+            self._compare(answer, first)
         if (answers == 1).any():
             self.is_random = True
             for _ in range(ANSWERS - 2):
-                answer()
+                answers += answer(everywhere)
         return answers / answers.sum(axis=1, keepdims=True)
+
+    def _compares(self, turn: Turn) -> bool:
+        """Whether answers are to be compared at these positions: as long as few with a choice have been."""
+        if self.is_random or self._compared >= COMPARED:
+            return False
+        self._compared += int((Turn(turn.variant, turn._true_states, turn._index, turn.streams).legal.sum(axis=1) > 1).sum())
+        return True
+
+    def _compare(self, answer: Callable[[np.ndarray], np.ndarray], first: np.ndarray) -> None:
+        """See whether answers to the same positions differ from the first, which makes the agent a random one.
+
+        Args:
+            answer: rows in any order → the answers at these positions, (n, num_actions).
+            first: the first answers, all rows in their order.
+
+        Raises:
+            AgentError: an answer depends on the row of its position in the batch, so it is no answer to the position.
+        """
+        everywhere = np.arange(len(first))
+
+        def differs(rows: np.ndarray) -> bool:
+            return bool((np.abs(answer(rows) - first[rows]) > ROUNDING).any())
+
+        if differs(everywhere):
+            self.is_random = True
+        elif len(first) > 1 and differs(np.random.default_rng(0).permutation(len(first))):
+            if not any(differs(everywhere) for _ in range(STEADY)):
+                raise AgentError(
+                    f"{self.name or name_of(self.agent)}: its answer at a position depends on the row that the position has in "
+                    "the batch; it must be the same in every row"
+                )
+            self.is_random = True
 
 
 # --- measuring ----------------------------------------------------------------------------------------------------

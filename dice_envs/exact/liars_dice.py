@@ -19,7 +19,7 @@ from dice_envs.batch import Batch
 from dice_envs.dice import choose_from_mask, new_streams
 from dice_envs.exact import ActionValues, Effort, Measurement, asked
 from dice_envs.exact.liars_dice_solution import Dice, check_two_players, solution_of, wins_game
-from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Record, Round, meet, respond, source_of
+from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Record, Round, Seats, meet, respond, source_of
 from dice_envs.game import Variant
 from dice_envs.games.liars_dice import NO_BID, chance_at_least, chance_bid_holds, face_of, legal, matching, quantity_of
 from dice_envs.kernel import kernel
@@ -29,6 +29,7 @@ __all__ = [
     "Stage",
     "check_measurable",
     "exploitability",
+    "has_equal_seats",
     "measure",
     "record_response",
     "response_values",
@@ -73,10 +74,10 @@ def _starters(variant: Variant) -> tuple[int, ...]:
     return (0, 1) if variant.options.starter == "random" else (0,)
 
 
-def _seats(variant: Variant) -> tuple[int, ...]:
-    """The seats that an agent must be asked in: one, if the other one sees and does the same."""
+def has_equal_seats(variant: Variant) -> bool:
+    """Whether both seats have as many dice and begin as often, so that a game looks the same from either."""
     first, second = variant.options.dice_per_seat
-    return (0,) if first == second and variant.options.starter == "random" else (0, 1)
+    return bool(first == second and variant.options.starter == "random")
 
 
 def _first_stages(variant: Variant, seat: int) -> list[Stage]:
@@ -151,6 +152,7 @@ def response_values(
     copies: int = 1,
     done: Callable[[float], Any] = lambda amount: None,
     record: Callable[[Stage], Record] | None = None,
+    seats: Seats | None = None,
 ) -> list[np.ndarray]:
     """How often a best response wins from an agent that states its probabilities, for each seat that may begin.
 
@@ -163,6 +165,7 @@ def response_values(
             second ones too.
         done: told of how many information sets have been dealt with.
         record: makes, for a round, what is told of the response at each node (see `liars_dice_walk.respond`).
+        seats: told whether the agent answers alike in the other seat.
 
     Returns:
         (copies,) float64 for each seat that may begin.
@@ -172,7 +175,7 @@ def response_values(
     chances = {}
     for stage in stages:
         played, player = _placed(variant, stage)
-        source = source_of(played, player, agent, seat, streams)
+        source = source_of(played, player, agent, seat, streams, seats)
         chances[stage] = respond(played, player, source, copies, done, record(stage) if record is not None else None)
     return [_opponent_wins(stage, chances, variant, best=True) for stage in _first_stages(variant, seat)]
 
@@ -203,8 +206,27 @@ def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
         ValueError: the game is not between two players for a win, or it is too large.
     """
     check_measurable(variant, "an exact measure")
-    wins = [value[0] for seat in _seats(variant) for value in response_values(variant, agent, seat, seed)]
-    return float(2 * np.mean(wins) - 1)
+    return float(2 * np.mean([value[0] for found in _by_seat(variant, agent, seed) for value in found]) - 1)
+
+
+def _by_seat(
+    variant: Variant, agent: Any, seed: int, copies: int = 1, done: Callable[[float, float], Any] = lambda amount, total: None
+) -> list[list[np.ndarray]]:
+    """`response_values` with the agent in each seat; with it in the first one only, if it was seen to play alike in both.
+
+    `done` is told of progress as (amount done since the last call, amount in all).
+    """
+    seats = Seats() if has_equal_seats(variant) else None
+    asked_in = [0] if seats is not None else [0, 1]
+
+    def told(amount: float) -> None:
+        done(amount, _information_sets(variant, asked_in))
+
+    found = [response_values(variant, agent, 0, seed, copies, told, seats=seats)]
+    if seats is None or not seats.alike:
+        asked_in[:] = 0, 1
+        found.append(response_values(variant, agent, 1, seed, copies, told))
+    return found
 
 
 # --- past rounds ----------------------------------------------------------------------------------------------------
@@ -263,36 +285,30 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
             a round than win it.
     """
     check_measurable(variant, "an exact measure")
-    seats = _seats(variant)
-    total = _information_sets(variant, seats)
-
-    def done(amount: float) -> None:
-        effort.done(amount, total)  # type: ignore[arg-type]
-
     looks_back = _looks_back(variant, agent, effort.seed)
     copies = 2 if getattr(agent, "is_random", False) else 1
     while True:
-        found = [response_values(variant, agent, seat, effort.seed, copies, done) for seat in seats]
+        found = _by_seat(variant, agent, effort.seed, copies, effort.done)  # type: ignore[arg-type]
         if copies == 2 or not getattr(agent, "is_random", False):
             break
         copies = 2  # it has taken until now to see it
     wins = np.array(found)  # (seats, who begins, copies)
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
-    notes = [f"{total:,.0f} information sets"]
+    notes = [f"{_information_sets(variant, range(len(found))):,.0f} information sets"]
     if looks_back:
         notes.append("measured as the agent plays before it has seen a call, though past rounds matter to it")
     gap = max(0.0, 2 * rate - 1)
     return [
         Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes)),
-        Measurement("best response wins", rate, 0.5, gap / 2, error, "probability", _shares(variant, seats, middle)),
+        Measurement("best response wins", rate, 0.5, gap / 2, error, "probability", _shares(variant, middle)),
     ]
 
 
-def _shares(variant: Variant, seats: tuple[int, ...], wins: np.ndarray) -> str:
+def _shares(variant: Variant, wins: np.ndarray) -> str:
     """How often the best response wins where it starts and where it does not, in words."""
     by_role: dict[bool, list[float]] = {True: [], False: []}
-    for seat, row in zip(seats, wins, strict=True):
+    for seat, row in enumerate(wins):
         for stage, share in zip(_first_stages(variant, seat), row, strict=True):
             by_role[not stage.agent_starts].append(float(share))
     return f"{np.mean(by_role[True]):.6f} where it starts, {np.mean(by_role[False]):.6f} where it does not"
@@ -330,23 +346,24 @@ def winning_probability(
         _check_steady(player, what)
         if looks_back and variant.options.rounds == "elimination":
             raise ValueError(f"past rounds matter to {player.name}: {what} is known for agents that look at one round only")
-    total = 0.0
-    seats = _seats(variant)
-    for seat in seats:
-        total += sum(float(_placed(variant, stage)[0].decisions[:, 0].sum()) for stage in _stages(variant, seat))
+    stages_of = [_stages(variant, seat) for seat in range(2)]
+    total = float(sum(_placed(variant, stage)[0].decisions[:, 0].sum() for stage in stages_of[0] + stages_of[1]))
     streams = new_streams(0, ROWS_AT_ONCE)[None]
+    watched = (Seats(), Seats()) if has_equal_seats(variant) else (None, None)
     wins = []
-    for seat in seats:
-        stages = _stages(variant, seat)
+    for seat, stages in enumerate(stages_of):
         chances = {}
         for stage in stages:
-            played, player_number = _placed(variant, stage)
-            own = source_of(played, player_number, players[0], seat, streams)
-            others = source_of(played, 1 - player_number, players[1], 1 - seat, streams)
+            played, number = _placed(variant, stage)
+            own = source_of(played, number, players[0], seat, streams, watched[0])
+            others = source_of(played, 1 - number, players[1], 1 - seat, streams, watched[1])
             sources = (own, others) if stage.agent_starts else (others, own)
             started = meet(played, sources, lambda amount: done(amount, total))
             chances[stage] = np.array([1 - started if stage.agent_starts else started])
         wins += [1 - _opponent_wins(stage, chances, variant, best=False)[0] for stage in _first_stages(variant, seat)]
+        if all(each is not None and each.alike for each in watched):
+            done(total / 2, total)  # the other seat has nothing else to tell
+            break
     for player in players:
         _check_steady(player, what)
     return float(np.mean(wins))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.dice import new_streams
-from dice_envs.exact.liars_dice import Stage, record_response
+from dice_envs.exact.liars_dice import Stage, has_equal_seats, record_response
 from dice_envs.exact.liars_dice_solution import cache_folder
 from dice_envs.exact.liars_dice_tree import hands_of
 from dice_envs.exact.liars_dice_walk import CALL, ROWS_AT_ONCE, Round, Tabled, source_of
@@ -234,7 +234,7 @@ def respond_to(variant: Variant, agents: Sequence[Any], done: Callable[[int], An
         ValueError: the game is too large, or another than that.
     """
     writer = _Writer(variant, len(agents))
-    seats = (0,) if len(set(variant.options.dice_per_seat)) == 1 and variant.options.starter == "random" else (0, 1)
+    seats = (0,) if has_equal_seats(variant) else (0, 1)
     wins = np.zeros(len(agents))
     for number, agent in enumerate(agents):
         done(number)

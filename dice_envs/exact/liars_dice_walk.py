@@ -28,10 +28,11 @@ from dice_envs.game import Variant
 from dice_envs.games.liars_dice import MAX_FACES, face_of, play, quantity_of
 from dice_envs.kernel import kernel
 
-__all__ = ["Asked", "Listed", "Round", "Tabled", "meet", "respond", "source_of"]
+__all__ = ["Asked", "Listed", "Round", "Seats", "Tabled", "meet", "respond", "source_of"]
 
 ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
 HEAVY = 8_000_000  # numbers, about, that the subtrees of one batch may take
+SAME = 1e-9  # answers that differ by no more are alike
 CALL = -1  # in `Classes.maps`: the hand calls whatever it might raise; in a choice: it calls
 
 
@@ -471,6 +472,24 @@ def _weigh(slots, rows, start, weight, first, entry_at, calls, raise_at, raises,
                 calls[entry_at[node] + k, c] *= weight[begin + k, c]
 
 
+class Seats:
+    """Compares what an agent does in one seat with what it does at the same positions in the other one.
+
+    Attributes:
+        alike: whether no difference has been seen so far.
+    """
+
+    def __init__(self) -> None:
+        self.alike = True
+
+    def compare(self, agent: Any, turn: Turn, chances: np.ndarray, other: Turn) -> None:
+        """Look at the positions of a turn, where the agent has answered `chances`, in the other seat."""
+        if getattr(agent, "observes_only", False):
+            self.alike = np.array_equal(turn.observations, other.observations)
+        else:
+            self.alike = bool(np.abs(ask_probabilities(agent, other) - chances).max(initial=0.0) <= SAME)
+
+
 class Asked:
     """An agent, asked at each information set that it reaches.
 
@@ -480,11 +499,16 @@ class Asked:
         agent: see `dice_envs.agent.ask_probabilities`.
         seat: the agent's.
         streams: (copies, ROWS_AT_ONCE) of the agent's own random streams; used up.
+        seats: told whether the agent answers alike in the other seat. None: it is not asked there.
     """
 
-    def __init__(self, round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray) -> None:
+    def __init__(
+        self, round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None
+    ) -> None:
         self._round, self._player, self._agent, self._streams = round_, player, agent, streams
-        self._dealt = round_.dealt(seat if player == 0 else 1 - seat)
+        self._seats = seats
+        starter = seat if player == 0 else 1 - seat
+        self._dealt, self._dealt_other_way = round_.dealt(starter), round_.dealt(1 - starter)
 
     def write(self, asking: Asking) -> None:
         slots, paths, rows, reach = asking[:4]
@@ -501,10 +525,18 @@ class Asked:
 
     def ask(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """Its probabilities at nodes with hands, (n, actions) float64."""
+        before = streams[: len(nodes)].copy()
+        turn = self._turn(self._dealt, paths, nodes, which, streams[: len(nodes)])
+        chances = ask_probabilities(self._agent, turn)
+        if self._seats is not None and self._seats.alike:
+            self._seats.compare(self._agent, turn, chances, self._turn(self._dealt_other_way, paths, nodes, which, before))
+        return chances
+
+    def _turn(self, dealt: np.ndarray, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> Turn:
         variant = self._round.variant
         states = np.zeros(len(nodes), variant.game.state)
-        _positions(variant.params, self._dealt, paths, self._round.hands[self._player], nodes, which, states)
-        return ask_probabilities(self._agent, Turn(variant, states, np.arange(len(nodes)), streams[: len(nodes)]))
+        _positions(variant.params, dealt, paths, self._round.hands[self._player], nodes, which, states)
+        return Turn(variant, states, np.arange(len(nodes)), streams)
 
 
 @kernel
@@ -569,9 +601,9 @@ class Tabled:
         _look_up(asking.slots, asking.rows, *asking.reach, *tables, asking.calls, asking.raise_at, asking.raises, asking.alive)
 
 
-def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray) -> Source:
+def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None) -> Source:
     """Where an agent's probabilities come from: see `Asked`, and `Tabled` for one that declares itself memoryless."""
-    by_asking = Asked(round_, player, agent, seat, streams)
+    by_asking = Asked(round_, player, agent, seat, streams, seats)
     return Tabled(by_asking, round_, player) if getattr(agent, "memoryless", False) else by_asking
 
 
