@@ -372,6 +372,11 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
     learn: bool = True
     nerve: float = 0.5
 
+    @property
+    def looks_back(self) -> bool:
+        """Whether past rounds matter to it."""
+        return self.learn
+
     def __post_init__(self) -> None:
         check_choice("learn", self.learn, (True, False))
         check_range("nerve", self.nerve, 0, 1, whole=False)
@@ -397,6 +402,7 @@ class Nash(OfOneGame):
     """
 
     plays = "liars_dice"
+    looks_back = False
 
     precision: float = 1e-3
 

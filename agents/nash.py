@@ -31,6 +31,7 @@ class Nash:
     """
 
     plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice")
+    looks_back = False
 
     precision: float = 1e-3
 

@@ -136,6 +136,9 @@ class Agent(Protocol):
     `observes_only = True` declares that its probabilities depend on the observations and the legal actions alone. Exact
     measures then compare what two seats observe, in place of asking the agent in both.
 
+    `looks_back = False` declares that what past rounds of a game have shown makes no difference to it. Where nothing is
+    declared, exact measures look for a difference and say what they found.
+
     `remembers`, a NumPy data type, declares that it has a memory. `Turn.memory` then holds one record for each game: what it
     wrote at earlier turns of this match. A match is any number of games that the same players play one after another.
     Its records are kept from game to game, so it knows only what its own turns have shown it. `probabilities` reads the

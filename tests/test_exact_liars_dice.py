@@ -485,7 +485,7 @@ def test_progress_ends_where_it_should():
 
 def test_an_agent_to_whom_past_rounds_matter():
     """It is measured as it plays before it has seen a call, and the note says so; two agents are not computed then."""
-    words = "before it has seen a call"
+    words = "neither an upper nor a lower bound"
     for spec, matter in (("reader", True), ("reader:learn=false", False), ("numbers", False)):
         assert (words in measure("liars_dice", spec, num_dice=3).measures[0].note) == matter
         assert words not in measure("liars_dice", spec, num_dice=3, rounds="single").measures[0].note
@@ -495,6 +495,43 @@ def test_an_agent_to_whom_past_rounds_matter():
     for past_rounds in (True, False):
         variant = configure("liars_dice", num_dice=2, num_faces=3, past_rounds=past_rounds)
         assert (words in measure(variant, tangled(variant)).measures[0].note) == past_rounds
+
+
+@pytest.mark.parametrize("num_dice", [2, 3, (2, 3)])
+def test_that_past_rounds_matter_is_no_matter_of_luck(num_dice):
+    variant = configure("liars_dice", num_dice=num_dice)
+    reader = asked("reader", variant)
+    assert [exact.past_rounds_matter(variant, reader, seed) for seed in range(10)] == [True] * 10
+
+
+def test_what_is_known_of_past_rounds():
+    """True: a difference was seen; False: there can be none; None: none was seen."""
+
+    def even(observations, masks):
+        return masks / masks.sum(axis=1, keepdims=True)
+
+    two_dice = configure("liars_dice", num_dice=2)
+    assert exact.past_rounds_matter(two_dice, asked(even, two_dice)) is None
+    assert "it does not declare that they never do" in measure(two_dice, even).measures[0].note
+    blind = configure("liars_dice", num_dice=2, past_rounds=False)
+    assert exact.past_rounds_matter(blind, asked(even, blind)) is False, "it does not see them"
+    for options in ({"num_dice": 1}, {"num_dice": 2, "rounds": "single"}):
+        variant = configure("liars_dice", **options)
+        assert exact.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
+
+
+@pytest.mark.parametrize("spec", sorted(agents.for_game("liars_dice")))
+def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, monkeypatch):
+    variant = configure("liars_dice", num_dice=2)
+    try:
+        player = asked(spec, variant)
+    except ValueError:
+        pytest.skip("plays other variants")
+    if not player.memoryless and player.looks_back is not False:
+        pytest.skip("declares nothing")
+    monkeypatch.setattr(player, "memoryless", False)
+    monkeypatch.setattr(player, "looks_back", None)
+    assert exact.past_rounds_matter(variant, player) is None
 
 
 def test_a_round_that_one_would_rather_lose():

@@ -176,6 +176,7 @@ class _Asked:
         is_random: whether an answer has depended on the agent's random stream. Then another run may give another result.
         memoryless: whether the agent declares that how a position came about makes no difference to it.
         observes_only: whether it declares that it reads observations and legal actions alone.
+        looks_back: False if it declares that past rounds make no difference to it; None if it declares nothing.
     """
 
     def __init__(self, agent: Any, name: str = "") -> None:
@@ -185,6 +186,7 @@ class _Asked:
         self._states_probabilities = hasattr(agent, "probabilities")
         self.memoryless = self._states_probabilities and bool(getattr(agent, "memoryless", False))
         self.observes_only = bool(getattr(agent, "observes_only", False))
+        self.looks_back = getattr(agent, "looks_back", None)
         self._compared = 0
 
     def act(self, turn: Turn) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from dice_envs.agent import Agent, Turn, ask_probabilities, fresh_memory
 from dice_envs.batch import Batch
 from dice_envs.dice import choose_from_mask, new_streams
-from dice_envs.exact import ActionValues, Effort, Measurement, asked
+from dice_envs.exact import COMPARED, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.liars_dice_solution import Dice, check_two_players, solution_of, wins_game
 from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Record, Round, Seats, meet, respond, source_of
 from dice_envs.game import Variant
@@ -31,14 +31,16 @@ __all__ = [
     "exploitability",
     "has_equal_seats",
     "measure",
+    "past_rounds_matter",
     "record_response",
     "response_values",
     "winning_probability",
 ]
 
 MOST_INFORMATION_SETS = 250_000_000  # of one round, both players together: five dice each by the article's rule
-PROBED = 512  # positions at which it is seen whether past rounds matter to an agent
-MOST_BIDS_SHOWN = 10  # by past calls, of each player, at these positions
+PROBED = 512  # positions at which an agent is asked whether past rounds matter to it
+# What calls may have shown of each player there: its bids, and those of them that named a face it held most of.
+PASTS = ((1, 0), (1, 1), (10, 0), (10, 5), (10, 10))
 _PROBE_GAMES, _PROBE_STEPS = 256, 12
 _ROUNDING = 1e-9
 _OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "caller", "loser")  # state fields that calls have set
@@ -238,33 +240,66 @@ def _draw_legal(states, masks, actions):
         actions[i] = choose_from_mask(states[i], masks[i])
 
 
-def _looks_back(variant: Variant, agent: Any, seed: int) -> bool:
-    """Whether what calls have shown in past rounds makes a difference to the agent, at positions of random play.
+def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | None:
+    """Whether what calls have shown in past rounds makes a difference to an agent.
 
-    It is asked as if no call had been seen, and as if calls had shown so many bids, and so many honest ones, drawn at random.
+    An agent may declare that it makes none (`looks_back = False`, or `memoryless`). Another one is asked at positions of
+    random play after the first round: as if no call had been seen, with what calls have shown there, and with each of PASTS.
+
+    Returns:
+        True where a difference was seen, False where there can be none, None where none was seen.
     """
+    options = variant.options
+    if options.rounds == "single" or sum(options.dice_per_seat) == 2:
+        return False  # there are no past rounds
+    if getattr(agent, "memoryless", False) or getattr(agent, "looks_back", None) is False:
+        return False
+    if getattr(agent, "observes_only", False) and not options.past_rounds:
+        return False  # it does not observe them
+    states = _later_positions(variant, seed)
+    forgotten, fresh = states.copy(), Batch(variant, 1, seed).states
+    for name in _OF_THE_PAST:
+        forgotten[name] = fresh[name]
+    everywhere, streams = np.arange(len(states)), new_streams(seed, len(states))
+
+    def answers(positions: np.ndarray) -> np.ndarray:
+        return ask_probabilities(agent, Turn(variant, positions, everywhere, streams.copy()))
+
+    expected = answers(forgotten)
+
+    def matters(positions: np.ndarray) -> bool:
+        return bool(np.abs(answers(positions) - expected).max() > _ROUNDING)
+
+    if matters(states):
+        return True
+    for shown, honest in PASTS:
+        forgotten["bids_shown"][:, :2], forgotten["bids_honest"][:, :2] = shown, honest
+        if matters(forgotten):
+            return True
+    return None
+
+
+def _later_positions(variant: Variant, seed: int) -> np.ndarray:
+    """Up to PROBED positions of random play with a choice, after the first round."""
     batch = Batch(variant, _PROBE_GAMES, seed)
     positions = []
     for _ in range(_PROBE_STEPS):
         masks = batch.legal()
-        positions.append(batch.states[masks.sum(axis=1) > 1])
+        later = batch.states["in_play"] < sum(variant.options.dice_per_seat)
+        positions.append(batch.states[later & (masks.sum(axis=1) > 1)])
         actions = np.zeros(_PROBE_GAMES, np.int64)
         _draw_legal(batch.states, masks, actions)
         going = np.flatnonzero(batch.states["seat"] >= 0)
         batch.play(actions[going], going)
     states = np.concatenate(positions)
-    states = states[np.linspace(0, len(states) - 1, min(PROBED, len(states))).astype(np.int64)]
-    forgotten = states.copy()
-    for name in _OF_THE_PAST:
-        forgotten[name] = Batch(variant, 1, seed).states[name]
-    later = np.flatnonzero(states["bids_shown"].any(axis=1))  # not in the first round
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(0, MOST_BIDS_SHOWN + 1, (len(later), 2))
-    states["bids_shown"][later, :2] = counts
-    states["bids_honest"][later, :2] = rng.integers(0, counts + 1)
-    everywhere, streams = np.arange(len(states)), new_streams(seed, len(states))
-    answers = [ask_probabilities(agent, Turn(variant, each, everywhere, streams.copy())) for each in (states, forgotten)]
-    return bool(np.abs(answers[0] - answers[1]).max() > _ROUNDING)
+    return states[np.linspace(0, len(states) - 1, min(PROBED, len(states))).astype(np.int64)]
+
+
+_OF_PAST_ROUNDS = {
+    True: "the best response is to how the agent plays before it has seen a call; past rounds matter to it, so the figure is "
+    "neither an upper nor a lower bound of what can be won from it",
+    None: f"past rounds made no difference to the agent at {PROBED} positions; it does not declare that they never do",
+}
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------
@@ -285,7 +320,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
             a round than win it.
     """
     check_measurable(variant, "an exact measure")
-    looks_back = _looks_back(variant, agent, effort.seed)
+    of_past_rounds = _OF_PAST_ROUNDS.get(past_rounds_matter(variant, agent, effort.seed))
     copies = 2 if getattr(agent, "is_random", False) else 1
     while True:
         found = _by_seat(variant, agent, effort.seed, copies, effort.done)  # type: ignore[arg-type]
@@ -296,8 +331,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
     notes = [f"{_information_sets(variant, range(len(found))):,.0f} information sets"]
-    if looks_back:
-        notes.append("measured as the agent plays before it has seen a call, though past rounds matter to it")
+    if of_past_rounds is not None:
+        notes.append(of_past_rounds)
     gap = max(0.0, 2 * rate - 1)
     return [
         Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes)),
@@ -342,9 +377,8 @@ def winning_probability(
     for player in players:
         if fresh_memory(player.agent, 1) is not None:
             raise ValueError(f"{player.name} remembers past games: {what} is known for agents that look at one round only")
-        looks_back = _looks_back(variant, player, 0)
-        _check_steady(player, what)
-        if looks_back and variant.options.rounds == "elimination":
+        _check_steady(variant, player, what)
+        if past_rounds_matter(variant, player):
             raise ValueError(f"past rounds matter to {player.name}: {what} is known for agents that look at one round only")
     stages_of = [_stages(variant, seat) for seat in range(2)]
     total = float(sum(_placed(variant, stage)[0].decisions[:, 0].sum() for stage in stages_of[0] + stages_of[1]))
@@ -365,11 +399,14 @@ def winning_probability(
             done(total / 2, total)  # the other seat has nothing else to tell
             break
     for player in players:
-        _check_steady(player, what)
+        _check_steady(variant, player, what)
     return float(np.mean(wins))
 
 
-def _check_steady(player: Any, what: str) -> None:
+def _check_steady(variant: Variant, player: Any, what: str) -> None:
+    """Raise ValueError if the player's answers are random: so far, or at the beginning of a few games."""
+    games = np.arange(COMPARED)
+    ask_probabilities(player, Turn(variant, Batch(variant, COMPARED, 0).states, games, new_streams(0, COMPARED)))
     if player.is_random:
         raise ValueError(f"the answers of {player.name} are random: {what} is known for agents whose probabilities are fixed")
 

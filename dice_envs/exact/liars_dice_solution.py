@@ -232,7 +232,7 @@ def _solution(options: Any, precision: float) -> Solution:
     def say(progress: Progress) -> None:
         own, others = progress.dice
         print(
-            f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {progress.width:.1e} "
+            f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {max(progress.width, 0):.1e} "
             f"at most, {progress.rounds_left} rounds left",
             file=sys.stderr,
             flush=True,
