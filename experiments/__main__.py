@@ -507,7 +507,7 @@ def measure_agent(
             with measuring(agent) as done:
                 apply = map if ray is None else workers.map
                 measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply)
-    finish(lambda: show_measures(measured, scored=response is None), lambda: write_json(json, measured))
+    finish(lambda: show_measures(measured, trained=response is not None), lambda: write_json(json, measured))
 
 
 @app.command()

@@ -22,13 +22,17 @@ def measuring(agent: str) -> Iterator[Callable[[int, int], Any]]:
         yield lambda amount, total: done(100 * amount / total)
 
 
-def show(measured: Measures, scored: bool = True) -> None:
-    """The measurements on the terminal, the headline first, and the score, where there can be one."""
+def show(measured: Measures, trained: bool = False) -> None:
+    """The measurements on the terminal, the headline first, and the score.
+
+    Those of a trained response stand beside the even share in place of the optimum, and have no score.
+    """
     options = f" ({options_text(measured.options)})" if measured.options else ""
     title = f"{measured.agent} in {measured.game}{options}"
     table = Table(title=f"{title}, seed {measured.seed}", title_justify="left")
-    for heading, justify in (("quantity", "left"), ("agent", "right"), ("±", "right"), ("optimal", "right"), ("gap", "right")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table.add_column("quantity")
+    for heading in ("response", "±", "even share", "above it") if trained else ("agent", "±", "optimal", "gap"):
+        table.add_column(heading, justify="right")
     table.add_column("unit")
     table.add_column("note", overflow="fold")
     for each in measured.measures:
@@ -36,7 +40,7 @@ def show(measured: Measures, scored: bool = True) -> None:
         error = f"{each.error:.6f}" if each.error else "exact"
         table.add_row(each.name, figures[0], error, figures[1], figures[2], each.unit, each.note)
     console.print(table)
-    if not scored:
+    if trained:
         return
     if measured.score is None:
         console.print("score: none, since uniformly random play is optimal here")

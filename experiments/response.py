@@ -6,6 +6,7 @@ with memory, in games too large.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from dice_envs.agent import Agent
 from dice_envs.exact import Z95
 from dice_envs.game import check_range
 from experiments.arena import MOST_GAMES, play_table
+from experiments.learner import learner, policy_of
 from experiments.presets import MOST_SEED, Preset, presets_of
 from experiments.workers import HERE, Workers
 
@@ -34,8 +36,11 @@ def train_response(
     seed: int,
     preset: Preset | None = None,
     done: Callable[[float], Any] = lambda minutes: None,
-) -> tuple[NetworkPolicy, int]:
-    """A policy trained to win from `agent`, which has every other seat; and the steps that it learnt from.
+) -> tuple[dict[str, NetworkPolicy], int]:
+    """Policies trained to win from `agent`, which has every other seat; and the steps that they learnt from.
+
+    It learns with the settings of `train`. The last policy is called "last", and where the preset averages policies, their
+    running mean "averaged".
 
     Args:
         variant: a game of two seats or more.
@@ -45,19 +50,11 @@ def train_response(
         preset: how to train; None: as `train` does against opponents.
         done: told the minutes that have passed since it was told last.
     """
-    import torch
     from stable_baselines3.common.callbacks import BaseCallback
 
-    from dice_envs.ppo import RegularisedPPO, dense_layers
-    from dice_envs.sb3 import make_vec_env
-
-    p = preset or presets_of(variant.game.name)["quick"]
-    torch.set_num_threads(p.threads)
+    p = dataclasses.replace(preset or presets_of(variant.game.name)["quick"], self_play=0.0)
     began = time.perf_counter()
     passed = 0.0
-
-    def remaining(_: float) -> float:
-        return max(0.0, 1 - passed / minutes)
 
     class Clock(BaseCallback):
         """Says what time it is."""
@@ -71,26 +68,23 @@ def train_response(
             done(now - passed)
             passed = now
 
-    model = RegularisedPPO(
-        "MlpPolicy",
-        make_vec_env(variant, p.num_envs, agent, seed=seed, expected_rewards=p.expected_rewards),
-        n_steps=p.num_steps,
-        batch_size=p.minibatch,
-        n_epochs=p.epochs,
-        learning_rate=lambda progress: p.learning_rate * remaining(progress),
-        clip_range=p.clip,
-        normalize_advantage=p.normalize,
-        vf_coef=p.value_weight,
-        ent_coef=p.entropy,
-        gae_lambda=p.gae_lambda,
-        policy_kwargs={"net_arch": list(p.hidden)},
-        seed=seed,
-        device="cpu",
-    )
+    model = learner(variant, p, agent, seed, remaining=lambda share: max(0.0, 1 - passed / minutes))
     while passed < minutes:
         model.learn(p.num_envs * p.num_steps, callback=Clock(), reset_num_timesteps=False)
-    policy = NetworkPolicy(variant.game.name, variant.changed_options(), dense_layers(model.policy))
-    return policy, model.num_timesteps
+    found = {"last": policy_of(variant, p, model)}
+    if p.average_rate:
+        found["averaged"] = policy_of(variant, p, model, averaged=True)
+    return found, model.num_timesteps
+
+
+def _bound(name: str, values: np.ndarray, even: float, unit: str, trained: str) -> Measurement:
+    """The mean of what the response has got, beside what it gets in the company of its like; a bound only above that."""
+    mean, half = float(values.mean()), Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
+    if mean - half > even:
+        note = f"a lower bound of what a best response gets: {trained}"
+    else:
+        note = f"no bound: the response is not seen to get more than its even share, and says nothing of the agent; {trained}"
+    return Measurement(name, mean, even, max(0.0, mean - even), half, unit, note)
 
 
 def measure_response(
@@ -104,10 +98,11 @@ def measure_response(
     done: Callable[[float], Any] = lambda minutes: None,
     workers: Workers = HERE,
 ) -> Measures:
-    """What a trained response wins from an agent: a lower bound of what a best response wins.
+    """What a trained response wins from an agent: above the even share, a lower bound of what a best response wins.
 
     The response trains against the agent at every other seat, then plays `games` games against it, seats rotating; of its
-    two forms, drawn and most likely actions, the one that is better in as many games before is taken. A gap is a mean
+    forms, drawn or most likely actions, of the last or the averaged policy, the one that is best in as many games before is
+    taken. A gap is a mean
     return above that of the agent in its own company, which is 0 in a zero-sum game.
 
     Args:
@@ -133,24 +128,25 @@ def measure_response(
         raise ValueError(f"minutes must be above 0, not {minutes}")
     check_range("games", games, 2, MOST_GAMES)
     check_range("seed", seed, 0, MOST_SEED)
-    policy, steps = train_response(variant, agent, minutes, seed, preset, done)
+    policies, steps = train_response(variant, agent, minutes, seed, preset, done)
     others = [agent] * (variant.facts.num_seats - 1)
     trying, judging = np.random.SeedSequence(seed).spawn(2)
-    forms: list[tuple[str, Agent]] = [("drawn actions", policy), ("most likely actions", Likeliest(policy))]
-    tried = [play_table(variant, [form, *others], games, trying, workers=workers)[:, 0].mean() for _, form in forms]
-    how, form = forms[int(np.argmax(tried))]
+    forms: dict[str, Agent] = {}
+    for which, policy in policies.items():
+        forms[f"the {which} policy's drawn actions"] = policy
+        forms[f"the {which} policy's most likely actions"] = Likeliest(policy)
+    tried = {
+        how: play_table(variant, [form, *others], games, trying, workers=workers)[:, 0].mean() for how, form in forms.items()
+    }
+    how = max(tried, key=lambda each: tried[each])
+    form = forms[how]
     returns = play_table(variant, [form, *others], games, judging, workers=workers)
     won = returns[:, 0]
-    half = Z95 * float(won.std(ddof=1)) / math.sqrt(games)
     best = returns.max(axis=1)
     shares = (won >= best - 1e-6) / (returns >= best[:, None] - 1e-6).sum(axis=1)
-    fair = 1 / variant.facts.num_seats
-    note = f"a lower bound: PPO with {how}, {steps:,} steps, {games:,} games"
+    trained = f"PPO with {how}, {steps:,} steps, {games:,} games"
     measures = (
-        Measurement("trained response's return", float(won.mean()), 0.0, max(0.0, float(won.mean())), half, "return", note),
-        Measurement(
-            "trained response wins", float(shares.mean()), fair, max(0.0, float(shares.mean()) - fair),
-            Z95 * float(shares.std(ddof=1)) / math.sqrt(games), "probability", note,
-        ),
-    )  # fmt: skip
+        _bound("trained response's return", won, 0.0, "return", trained),
+        _bound("trained response wins", shares, 1 / variant.facts.num_seats, "probability", trained),
+    )
     return Measures(variant.game.name, variant.changed_options(), name, seed, None, measures)

@@ -21,6 +21,7 @@ from experiments.arena import MOST_GAMES, save_plot
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from experiments.discovery import cast, make_players
 from experiments.guard import first_signal_waits, only_process, writer_errors_name
+from experiments.learner import learner, policy_of
 from experiments.options import game_options
 from experiments.outcome import (
     TooManyPositions,
@@ -100,49 +101,10 @@ class Run:
         self.pool.weights = weights
 
     def _build(self) -> Any:
-        """The MaskablePPO model on its environment, with games dealt."""
-        import torch
-
-        from dice_envs.ppo import RegularisedPPO
-        from dice_envs.sb3 import make_vec_env
-
-        torch.set_num_threads(self.preset.threads)
-        p = self.preset
-        env = make_vec_env(
-            self.variant, p.num_envs, self.pool or "random", seed=self.seed, self_play=p.self_play,
-            expected_rewards=p.expected_rewards,
+        return learner(
+            self.variant, self.preset, self.pool or "random", self.seed,
+            log=str(self.folder / "tensorboard"), device=self.device,
         )  # fmt: skip
-        model = RegularisedPPO(
-            "MlpPolicy",
-            env,
-            n_steps=p.num_steps,
-            batch_size=p.minibatch,
-            n_epochs=p.epochs,
-            learning_rate=between(p.learning_rate, p.learning_rate_end),
-            clip_range=p.clip,
-            normalize_advantage=p.normalize,
-            vf_coef=p.value_weight,
-            ent_coef=falling(p.entropy, p.entropy_end),
-            kl_coef=falling(p.kl, p.kl_end),
-            reference_rate=p.reference_rate,
-            proximal_coef=falling(p.proximal, p.proximal_end),
-            settle=p.settle,
-            least_stake=p.least_stake,
-            central_critic=p.central_critic,
-            average_rate=p.average_rate,
-            exploration=falling(p.exploration, 0.0),
-            gae_lambda=p.gae_lambda,
-            policy_kwargs={"net_arch": list(p.hidden)},
-            tensorboard_log=str(self.folder / "tensorboard"),
-            seed=self.seed,
-            device=self.device,
-        )
-        if p.input_scale != 1:
-            _steepen(model.policy, p.input_scale)
-        # What `learn` would do first, done now: a new run can then be saved and resumed like any other.
-        model._last_obs = env.reset()
-        model._last_episode_starts = np.ones(p.num_envs, bool)
-        return model
 
     @property
     def iterations(self) -> int:
@@ -162,9 +124,7 @@ class Run:
 
     def policy(self, averaged: bool = False) -> NetworkPolicy:
         """The model's present policy, or the running mean of its policies, copied."""
-        from dice_envs.ppo import dense_layers
-
-        return self._policy_of(dense_layers(self.model.average_policy if averaged else self.model.policy))
+        return policy_of(self.variant, self.preset, self.model, averaged)
 
     def _policy_of(self, layers: list[tuple[np.ndarray, np.ndarray]]) -> NetworkPolicy:
         return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers, floor=self.preset.floor)
@@ -318,31 +278,6 @@ class Run:
                 f"with --resume goes on",
                 signal_number,
             )
-
-
-def _steepen(policy: Any, scale: float) -> None:
-    """Multiply the weights of the first layers, and let their steps lie in the middle of what they see, which is 0 to 1."""
-    import torch
-
-    with torch.no_grad():
-        for network in (policy.mlp_extractor.policy_net, policy.mlp_extractor.value_net):
-            for first in network[:1]:
-                first.weight.mul_(scale)
-                first.bias.copy_(-0.5 * first.weight.sum(dim=1))
-
-
-def between(start: float, end: float) -> Callable[[float], float]:
-    """A linear schedule from `start` to `end`. The last rollout may go beyond the end, where it stays."""
-    return lambda remaining: end + (start - end) * max(remaining, 0.0)
-
-
-def falling(start: float, end: float | None) -> float | Callable[[float], float]:
-    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; `start` alone where there is no end."""
-    if end is None or end == start:
-        return start
-    if start > 0 and end > 0:
-        return lambda remaining: end * (start / end) ** max(remaining, 0.0)
-    return between(start, end)
 
 
 def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:

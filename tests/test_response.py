@@ -12,6 +12,7 @@ import agents
 from dice_envs import configure, measure
 from experiments import response
 from experiments.__main__ import app
+from experiments.learner import learner
 from experiments.presets import Preset
 from experiments.response import measure_response
 
@@ -54,6 +55,41 @@ def test_it_measures_where_nothing_exact_is_known(rollouts_of_a_second):
     assert returned.value - returned.error > 0
 
 
+def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
+    """It has hardly learnt anything, and loses to good players: that does not make them unexploitable."""
+    variant = configure("liars_dice", num_players=3, num_dice=1)
+    worse = dataclasses.replace(SMALL, num_envs=32, num_steps=1, minibatch=32, epochs=1, learning_rate=0.0)
+    for each in measure_response(variant, "reader", agents.make("reader"), 1e-3, games=2000, seed=1, preset=worse).measures:
+        assert each.value + each.error < each.optimum
+        assert each.note.startswith("no bound: the response is not seen to get more than its even share")
+
+
+def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
+    """Whatever a preset sets reaches the learner, by way of the one function that builds them."""
+    preset = dataclasses.replace(
+        SMALL, num_envs=32, num_steps=4, minibatch=32, entropy=0.1, entropy_end=0.001, learning_rate=1e-3,
+        learning_rate_end=1e-4, input_scale=3.0, average_rate=0.1, floor=0.02, kl=0.2, kl_end=0.1, reference_rate=0.05, proximal=0.5, settle=True,
+    )  # fmt: skip
+    built = []
+
+    def kept(variant, its_preset, *arguments, **named):
+        built.append((its_preset, learner(variant, its_preset, *arguments, **named)))
+        return built[-1][1]
+
+    monkeypatch.setattr(response, "learner", kept)
+    variant = configure("liars_dice", rules="openspiel", num_dice=1)
+    policies, steps = response.train_response(variant, agents.make("random"), 0.1, 1, preset)
+    ((used, model),) = built
+    assert used == preset
+    assert steps == model.num_timesteps == 32 * 4 * 6, "a tenth of a minute at a second each"
+    assert set(policies) == {"last", "averaged"}
+    assert [policy.floor for policy in policies.values()] == [0.02, 0.02]
+    assert model.lr_schedule(0.5) == pytest.approx(1e-4), "the time is over"
+    assert model.ent_coef(0.5) == pytest.approx(0.001)
+    assert model.kl_coef(0.5) == pytest.approx(0.1)
+    assert (model.reference_rate, model.proximal_coef, model.settle, model.average_rate) == (0.05, 0.5, True, 0.1)
+
+
 def test_refusals_name_what_is_wrong():
     random = agents.make("random")
     with pytest.raises(ValueError, match="has one seat, so nobody can respond to random"):
@@ -84,7 +120,8 @@ def test_the_command_says_what_it_found(tmp_path, monkeypatch):
     ]
     result = CliRunner().invoke(app, [*command, "--response", "ppo", "--minutes", "0.02", "--games", "500"])
     assert result.exit_code == 0, result.output
-    assert "optimal" in result.output
+    assert "share" in result.output
+    assert "optimal" not in result.output
     assert "score" not in result.output
     data = json.loads(file.read_text())
     assert data["measures"][1]["name"] == "trained response wins"
