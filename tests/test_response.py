@@ -68,7 +68,8 @@ def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch)
     """Whatever a preset sets reaches the learner, by way of the one function that builds them."""
     preset = dataclasses.replace(
         SMALL, num_envs=32, num_steps=4, minibatch=32, entropy=0.1, entropy_end=0.001, learning_rate=1e-3,
-        learning_rate_end=1e-4, input_scale=3.0, average_rate=0.1, floor=0.02, kl=0.2, kl_end=0.1, reference_rate=0.05, proximal=0.5, settle=True,
+        learning_rate_end=1e-4, input_scale=3.0, average_rate=0.1, floor=0.02, kl=0.2, kl_end=0.1, reference_rate=0.05,
+        proximal=0.5, settle=True,
     )  # fmt: skip
     built = []
 
