@@ -56,7 +56,7 @@ from dice_envs.game import (
 )
 from dice_envs.render import ansi
 
-__all__ = ["AgentPolicy", "DiceGame", "DiceState", "PolicyAgent", "openspiel_game"]
+__all__ = ["AgentPolicy", "DiceGame", "DiceState", "PolicyAgent", "estimate_positions", "openspiel_game"]
 
 PREFIX = "dice_envs_"  # of the registered names
 MAX_INT = 2**31 - 1  # OpenSpiel counts in C++'s int
@@ -520,6 +520,28 @@ class AgentPolicy(Policy):
         return {action: float(chances[action]) for action in state.legal_actions()}
 
 
+MOST_WALKED = 10_000_000  # positions: half an hour
+_DIVES = 200
+
+
+def estimate_positions(game: DiceGame) -> float:
+    """About how many positions the game's tree has, those of chance included, from random plays.
+
+    A play counts what the tree would have if it were everywhere as wide as on its way: the mean over plays is unbiased.
+    Source: D. E. Knuth, Estimating the efficiency of backtrack programs (1975).
+    """
+    rng, total = np.random.default_rng(0), 0.0
+    for _ in range(_DIVES):
+        state, width = game.new_initial_state(), 1.0
+        while not state.is_terminal():
+            total += width
+            legal = state.legal_actions()
+            width *= len(legal)
+            state.apply_action(int(rng.choice(legal)))
+        total += width
+    return total / _DIVES
+
+
 class PolicyAgent:
     """An OpenSpiel policy as an agent, for `dice_envs.measure`, tournaments and environments.
 
@@ -528,15 +550,15 @@ class PolicyAgent:
     With `perfect_recall=False` the policy is asked as it stands, in games of any size. Where a table has no entry, the agent
     chooses at random: exact measures also ask at positions that no play leads to.
 
-    A policy may treat the seats differently, and an agent made of it does too. Where both seats of Liar's Dice begin alike,
-    `dice_envs.measure` asks an agent in seat 0 only; make the game with `starter="first"` to have both seats measured.
+    A policy may treat the seats differently, and an agent made of it does too.
 
     Args:
         game: the game that the policy is for.
         policy: an `open_spiel.python.policy.Policy` or a `pyspiel.Policy`.
 
     Raises:
-        ValueError: the policy plays in two ways where a player sees the same, or chance is sampled with perfect recall.
+        ValueError: the policy plays in two ways where a player sees the same; or, with perfect recall, chance is sampled or
+            the game has about more than MOST_WALKED positions.
     """
 
     def __init__(self, game: DiceGame, policy: Any) -> None:
@@ -546,6 +568,12 @@ class PolicyAgent:
         if game.perfect_recall:
             if game.chance != "explicit":
                 raise ValueError("a policy with perfect recall is made an agent by walking the tree: chance must be 'explicit'")
+            about = estimate_positions(game)
+            if about > MOST_WALKED:
+                raise ValueError(
+                    f"{game.variant} has about {about:.0e} positions, and a policy with perfect recall is made an agent by "
+                    f"walking them all: {MOST_WALKED:,} are allowed; make the game with perfect_recall=False, or smaller"
+                )
             self._walk()
 
     def check_variant(self, variant: Variant) -> None:

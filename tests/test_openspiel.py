@@ -24,7 +24,7 @@ from dice_envs.batch import Batch
 from dice_envs.dice import new_streams
 from dice_envs.exact import measure
 from dice_envs.game import load, names
-from dice_envs.openspiel import PREFIX, AgentPolicy, DiceGame, PolicyAgent, openspiel_game
+from dice_envs.openspiel import PREFIX, AgentPolicy, DiceGame, PolicyAgent, estimate_positions, openspiel_game
 from experiments.arena import tournament
 from tests.test_chance import deal_by_fraction
 from tests.variants import IDS, VARIANTS
@@ -364,6 +364,24 @@ def test_a_policy_plays_games_of_any_size_without_recall():
     batch = Batch(game.variant, 8, seed=1)
     turn = Turn(game.variant, batch.states, np.arange(8), new_streams(2, 8))
     np.testing.assert_allclose(agent.probabilities(turn), Uniform().probabilities(turn))
+
+
+def test_positions_are_estimated():
+    """Beside the number that a walk counts."""
+    game = openspiel_game("liars_dice", num_dice=1, num_faces=3)
+    counted, waiting = 0, [game.new_initial_state()]
+    while waiting:
+        state = waiting.pop()
+        counted += 1
+        waiting += [] if state.is_terminal() else [state.child(action) for action in state.legal_actions()]
+    assert estimate_positions(game) == pytest.approx(counted, rel=0.2)
+
+
+@pytest.mark.parametrize("name", ["fatestones", "liars_dice", "shakes"])
+def test_a_tree_too_large_to_walk_is_refused_with_its_size(name):
+    game = openspiel_game(name)
+    with pytest.raises(ValueError, match=rf"^{name}.* has about \de\+\d+ positions, .* 10,000,000 are allowed"):
+        PolicyAgent(game, policies.UniformRandomPolicy(openspiel_game("liars_dice", num_dice=1, num_faces=3)))
 
 
 def test_what_a_policy_cannot_play_is_said():
