@@ -69,7 +69,7 @@ class StartPage:
                     on_rejected=told(self._refuse),
                 ).props('accept=".json,application/json"')
                 pick = words("Choose a file", "tool", "button").props("type=button data-name=load")
-                pick.on("click", js_handler=f"() => getElement({upload.id}).pickFiles()")
+                pick.on("click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])")
 
     def _pick(self, query: str) -> None:
         with ui.element("nav").classes("pick").props('aria-label="games"'):

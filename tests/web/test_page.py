@@ -176,7 +176,9 @@ def test_a_saved_game_is_loaded(server, open_page, tmp_path):
     assert page.request.post(upload.value.url, data=b"0" * 2**21).status == 413
     file.write_text(json.dumps(game))
     page.reload()
-    page.set_input_files("input[type=file]", file)
+    with page.expect_file_chooser() as chooser:
+        page.click("[data-name=load]")
+    chooser.value.set_files(file)
     page.wait_for_url("**/watch/*")
     page.wait_for_selector(f".steps :text('0 / {len(game['actions'])}')")
     page.click("[data-name=next]")
