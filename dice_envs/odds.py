@@ -19,7 +19,7 @@ __all__ = ["MOST_SAMPLE", "SAMPLE", "GameOdds", "odds", "random_odds"]
 SAMPLE = 2_000  # states drawn by default
 LEAST_SAMPLE = 100
 MOST_SAMPLE = 1_000_000
-MOST_MOVES = 20_000_000  # that the default sample may take if every game is as long as can be
+MOST_MOVES = 20_000_000  # that the default sample of one state may take
 
 
 class GameOdds(Protocol):
@@ -42,7 +42,9 @@ def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None)
     return own(variant, state)
 
 
-def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None) -> ActionValues:
+def random_odds(
+    variant: Variant, state: Any, seed: int = 0, sample: int | None = None, most_moves: int = MOST_MOVES
+) -> ActionValues:
     """What the seat to move earns on average after each legal action if all then play at random, in any game.
 
     All that the seat cannot know is drawn again for each game of the sample, and every action is tried in the same ones.
@@ -52,6 +54,7 @@ def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None 
         state: one record, in which a seat is to move.
         seed: fixes all that is drawn.
         sample: games for each action; None: SAMPLE, fewer where games can be very long.
+        most_moves: that the default sample may take if every game is as long as can be; LEAST_SAMPLE games are played anyway.
 
     Raises:
         ValueError: the game is over, or wrong arguments.
@@ -65,7 +68,7 @@ def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None 
     kernels.legal(variant.params, states, at, mask)
     legal = np.flatnonzero(mask[0])
     if sample is None:
-        sample = min(SAMPLE, max(LEAST_SAMPLE, MOST_MOVES // (facts.max_steps * len(legal))))
+        sample = min(SAMPLE, max(LEAST_SAMPLE, most_moves // (facts.max_steps * len(legal))))
     check_range("sample", sample, 2, MOST_SAMPLE)
     index, seat = np.zeros(sample, np.int64), int(state["seat"])
     drawn = np.empty(sample, variant.game.state)

@@ -11,11 +11,12 @@ import numpy as np
 
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.game import Variant
-from dice_envs.odds import odds, random_odds
+from dice_envs.odds import MOST_MOVES, odds, random_odds
 from experiments.sitting import Sitting
 
 __all__ = ["Advice", "Judged", "Review", "Row", "figure", "give_hint", "give_odds", "review"]
 
+MOST_REVIEWED = 20 * MOST_MOVES  # moves that all random games of a review may take together
 NO_COST = 5e-10  # below this, choices are equally good but for rounding
 
 
@@ -62,13 +63,13 @@ def figure(value: float, unit: str, error: float | None = None) -> str:
     return f"{text} ± {100 * error:.1f}" if share else f"{text} ± {error:.3f}"
 
 
-def _values(variant: Variant, state: Any, seed: int) -> ActionValues:
-    """The exact values, or where none are known those of random play; the note says why."""
+def _values(variant: Variant, state: Any, seed: int, most_moves: int = MOST_MOVES) -> ActionValues:
+    """The exact values, or those of random play where none are known or they take too long; the note says why."""
     try:
-        return action_values(variant, state)
+        return action_values(variant, state, in_passing=True)
     except ValueError as problem:
-        sampled = random_odds(variant, state, seed)
-        return sampled._replace(note=f"{sampled.note}; no optimal play is known here: {problem}")
+        sampled = random_odds(variant, state, seed, most_moves=most_moves)
+        return sampled._replace(note=f"{sampled.note}; optimal play is not shown: {problem}")
 
 
 def _advice(variant: Variant, values: ActionValues, title: str) -> Advice:
@@ -86,7 +87,8 @@ def _advice(variant: Variant, values: ActionValues, title: str) -> Advice:
 def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
     """What each choice is worth: with optimal play afterwards, or with random play where no optimal play is known.
 
-    It depends on what the seat to move may know alone. Liar's Dice may have to be solved first, which can take minutes.
+    It depends on what the seat to move may know alone. Liar's Dice may have to be solved first, which can take a minute; what
+    would take longer is not solved for a hint (see `dice_envs.exact.action_values`).
 
     Args:
         variant: the game.
@@ -161,12 +163,13 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
     variant = sitting.variant
     seats = [seat for seat in range(len(sitting.seats)) if agents or seat in sitting.people]
     moves, note, unit = [], "", ""
+    most_moves = min(MOST_MOVES, MOST_REVIEWED // len(sitting))
     for entry in sitting.history():
         done(entry.number, len(sitting))
         state = sitting.position(entry.number - 1).state
         if entry.seat not in seats or entry.action is None or not _has_choice(variant, state):
             continue
-        found = _values(variant, state, entry.number)
+        found = _values(variant, state, entry.number, most_moves)
         moves.append(_judged(variant, found, entry.number, entry.seat, entry.action, entry.words))
         note, unit = note or found.note, found.unit
     totals = {seat: sum(move.cost for move in moves if move.seat == seat) for seat in seats}

@@ -9,7 +9,8 @@ import agents
 import dice_envs.odds
 from dice_envs import Batch, Turn, configure, exact
 from dice_envs.dice import STREAM, new_streams
-from dice_envs.exact import action_values
+from dice_envs.exact import action_values, liars_dice_solution
+from dice_envs.exact import liars_dice as exact_liars_dice
 from dice_envs.exact import shakes as exact_shakes
 from dice_envs.exact import thirties as exact_thirties
 from dice_envs.exact.liars_dice_solution import solve
@@ -103,6 +104,43 @@ def test_where_no_optimal_play_is_known(game, options, words):
     with pytest.raises(ValueError, match=words):
         action_values(variant, state)
     assert np.isfinite(random_odds(variant, state, sample=20).values).any()
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "words"),
+    [
+        ("shakes", {"num_players": 6, "num_patients": 30}, "about 15,358,495 tallies; .* in passing up to 500,000"),
+        ("shakes", {"num_players": 2, "num_patients": 200}, "in passing"),
+        ("liars_dice", {"num_dice": 6}, "7,644,902,912 information sets; in passing"),
+        ("liars_dice", {"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "in passing"),
+    ],
+)
+def test_what_would_take_long_is_refused_in_passing_before_it_begins(game, options, words, monkeypatch):
+    def began(*arguments, **more):
+        raise AssertionError("it has begun")
+
+    monkeypatch.setattr(exact_shakes, "tallies", began)
+    monkeypatch.setattr(liars_dice_solution, "Tree", began)
+    variant = configure(game, **options)
+    state = Batch(variant, 1, seed=1).states[0]
+    with pytest.raises(ValueError, match=words):
+        action_values(variant, state, in_passing=True)
+    with pytest.raises(AssertionError, match="begun"):
+        action_values(variant, state)
+
+
+@pytest.mark.parametrize("game", names())
+def test_the_usual_games_are_not_refused_in_passing(game, monkeypatch):
+    """What they would take is looked at by hand; here nothing is solved."""
+    monkeypatch.setattr(exact_liars_dice, "solution_of", lambda variant, precision: None)
+    variant = configure(game)
+    state = Batch(variant, 1, seed=1).states[0]
+    if game == "liars_dice":
+        with pytest.raises(AttributeError, match="action_values"):  # of the solution that is None
+            action_values(variant, state, in_passing=True)
+    else:
+        values = action_values(variant, state, in_passing=True).values
+        np.testing.assert_array_equal(values, action_values(variant, state).values)
 
 
 # --- exact values -----------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def test_advice_lists_every_legal_action_the_best_first(game):
         assert give(variant, sitting.state, 3) == advice, "the seed repeats it"
     hint = give_hint(variant, sitting.state)
     if game == "liars_dice":
-        assert "no optimal play is known here: num_players must be 2" in hint.note
+        assert "optimal play is not shown: num_players must be 2" in hint.note
         assert all("±" in row.text and row.share is None for row in hint.rows)
         assert all(row.text.endswith("% likely") for row in give_odds(variant, sitting.state).rows)
     else:
@@ -91,3 +91,23 @@ def test_what_a_sample_cannot_tell_apart_costs_nothing():
     assert found.moves
     assert found.texts[0] == "nothing lost" or found.totals[0] < 0.2
     assert "95 % intervals" in found.note
+
+
+def test_a_hint_that_would_take_long_falls_back_to_random_play_and_says_why():
+    variant = configure("shakes", num_players=6, num_patients=30)
+    sitting = Sitting(variant, 1, [PERSON] * 6)
+    hint = give_hint(variant, sitting.state)
+    assert hint.title.endswith("estimated")
+    assert all("±" in row.text for row in hint.rows)
+    assert "15,358,495 tallies; optimal play is found in passing up to 500,000" in hint.note
+
+
+def test_a_review_of_a_long_game_plays_fewer_random_games_for_each_move(monkeypatch):
+    variant = configure("liars_dice", num_players=3, num_dice=2)
+    sitting = Sitting(variant, 1, [PERSON] * 3)
+    while not sitting.over:
+        sitting.play(sitting.legal()[0])
+    usual = review(sitting)
+    monkeypatch.setattr("experiments.advice.MOST_REVIEWED", 100 * variant.facts.max_steps * len(sitting))
+    assert "100 games for each action" in review(sitting).note
+    assert "100 games for each action" not in usual.note

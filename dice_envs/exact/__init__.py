@@ -444,8 +444,11 @@ class ActionValues(NamedTuple):
 class GameActionValues(Protocol):
     """The function `action_values` of a game's module."""
 
-    def __call__(self, variant: Variant, state: Any, /) -> ActionValues:
+    def __call__(self, variant: Variant, state: Any, /, in_passing: bool) -> ActionValues:
         """What each action of the seat to move is worth if all that follows is played optimally. Nothing hidden is read.
+
+        With `in_passing` it is for a person who waits: what would take more than a minute or half a GiB is refused, before
+        anything is solved. Games that never take as long need not look at it.
 
         Raises:
             ValueError: no optimal play of this variant is known, or it takes too much to compute; the message says why.
@@ -453,22 +456,24 @@ class GameActionValues(Protocol):
         ...
 
 
-def action_values(variant: Variant, state: Any) -> ActionValues:
+def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """What each action of the seat to move is worth if all that follows is played optimally.
 
     Computed from what the seat knows: what is hidden from it makes no difference. The first call may have to solve the game,
-    which takes a minute or two for Liar's Dice with five dice each.
+    which takes about a minute for Liar's Dice with five dice each, and minutes and some GiB for the largest games.
 
     Args:
         variant: the game.
         state: one record, in which a seat is to move.
+        in_passing: refuse what would take more than about a minute or half a GiB, as hints, reviews and the page do.
 
     Raises:
-        ValueError: the game is over, no optimal play of the variant is known, or it takes too much to compute.
+        ValueError: the game is over, no optimal play of the variant is known, or it takes too much to compute; then the
+            message says how large the game is.
     """
     if state["seat"] == OVER:
         raise ValueError("the game is over: nobody has an action")
     found: GameActionValues | None = offered(variant.game, "action_values")
     if found is None:
         raise ValueError(f"no optimal play of {variant.game.name} is known")
-    return found(variant, state)
+    return found(variant, state, in_passing=in_passing)

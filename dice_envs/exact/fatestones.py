@@ -545,7 +545,7 @@ def _against_nash(states, values, mix):
         mix[k] = work.first[k] if state["seat"] == 0 else work.second[k]
 
 
-def action_values(variant: Variant, state: Any) -> ActionValues:
+def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """What each die wins against the other's optimal mix, given optimal choices after a tie. See
     `dice_envs.exact.GameActionValues`."""
     values, mix = np.full(variant.facts.num_actions, np.nan), np.zeros(variant.facts.num_actions)

@@ -18,7 +18,8 @@ from dice_envs.agent import Agent, Turn, ask_probabilities, fresh_memory
 from dice_envs.batch import Batch
 from dice_envs.dice import choose_from_mask, new_streams
 from dice_envs.exact import COMPARED, ActionValues, Effort, Measurement, asked
-from dice_envs.exact.liars_dice_solution import Dice, check_two_players, solution_of, wins_game
+from dice_envs.exact.liars_dice_solution import Dice, check_two_players, rounds_of, solution_of, solved_already, wins_game
+from dice_envs.exact.liars_dice_tree import Tree
 from dice_envs.exact.liars_dice_walk import ROWS_AT_ONCE, Record, Round, Seats, meet, respond, source_of
 from dice_envs.game import Variant
 from dice_envs.games.liars_dice import NO_BID, chance_at_least, chance_bid_holds, face_of, legal, matching, quantity_of
@@ -413,15 +414,36 @@ def _check_steady(variant: Variant, player: Any, what: str) -> None:
 
 # --- what a choice is worth -----------------------------------------------------------------------------------------
 
+MOST_IN_PASSING = (
+    25_000_000  # probabilities of all rounds that are solved for a hint; five dice each of six faces have 20,589,901
+)
 PRECISION = 1e-3  # exploitability of the solution that values are taken from, that of the agent `nash`
 
 
-def action_values(variant: Variant, state: Any) -> ActionValues:
+def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """What each action wins against optimal play between two players. See `dice_envs.exact.GameActionValues`.
 
     The solution is the one that `solve liars_dice` has kept; without one the game is solved first.
     """
+    if in_passing and not solved_already(variant, PRECISION):
+        check_two_players(variant.options)
+        if size := _too_much(variant):
+            raise ValueError(
+                f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} is solved by finding {size}"
+            )
     return solution_of(variant, PRECISION).action_values(state)
+
+
+@functools.lru_cache(maxsize=64)
+def _too_much(variant: Variant) -> str:
+    """What the game takes to solve, if that is more than about a minute and a quarter of a GiB; else nothing."""
+    rounds = rounds_of(variant.options)
+    sets = sum(_round(variant, dice).information_sets(player) for dice in rounds for player in range(2))
+    if sets > MOST_INFORMATION_SETS:
+        return f"{sets:,.0f} information sets; in passing up to {MOST_INFORMATION_SETS:,}"
+    # In the trees sets are merged; to build them takes a second or two.
+    numbers = sum(int(Tree(variant, dice).kinds.size[0]) for dice in rounds)
+    return f"{numbers:,} probabilities; in passing up to {MOST_IN_PASSING:,}" if numbers > MOST_IN_PASSING else ""
 
 
 def odds(variant: Variant, state: Any) -> ActionValues:

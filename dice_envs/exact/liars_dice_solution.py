@@ -21,6 +21,7 @@ import numpy as np
 import platformdirs
 
 from dice_envs.exact import ActionValues
+from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice_programme import MOST_NUMBERS, solve_exactly
 from dice_envs.exact.liars_dice_round import Bounds, RoundSolver, Walker, memory_of, quantised, strategy_at
 from dice_envs.exact.liars_dice_tree import LEAF, Tree, public_nodes
@@ -42,6 +43,7 @@ __all__ = [
     "solution_of",
     "solve",
     "solve_round",
+    "solved_already",
     "starter_wins",
     "starts_of",
     "throttled",
@@ -58,6 +60,7 @@ LEAST_SHARE = 0.02  # of the time, for each round
 # 1e-6 with eight.
 LEAST_SECONDS_A_NODE = 4e-7
 THREADS_FROM = 800_000  # numbers of a round from which threads share its walks
+MOST_KEPT = 2**30  # bytes of solutions that stay in memory; the last one stays whatever it takes
 MEMORY_SHARE = 0.8  # of the machine's memory that a solver may take
 
 
@@ -227,7 +230,12 @@ def solution_of(variant: Variant, precision: float) -> Solution:
     return _solution(variant.options, precision)
 
 
-@functools.lru_cache(maxsize=4)
+def solved_already(variant: Variant, precision: float) -> bool:
+    """Whether `solution_of` has the solution in memory."""
+    return _solution.has(variant.options, precision)
+
+
+@kept(MOST_KEPT, lambda solution: sum(each.numbers.nbytes for each in solution.rounds.values()))
 def _solution(options: Any, precision: float) -> Solution:
     def say(progress: Progress) -> None:
         own, others = progress.dice

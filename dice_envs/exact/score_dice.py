@@ -303,7 +303,7 @@ def _write_tied(params, state, seat, out):
 MOST_MATCHED = 12  # dice in hand for which all pairings with the other's are added up
 
 
-def action_values(variant: Variant, state: Any) -> ActionValues:
+def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """What each die in hand is worth against play at random, which is an equilibrium: the same. See
     `dice_envs.exact.GameActionValues`.
 

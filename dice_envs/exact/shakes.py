@@ -23,6 +23,7 @@ import numpy as np
 from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
 from dice_envs.dice import new_streams
 from dice_envs.exact import MOST_SAMPLE, Z95, ActionValues, Effort, Measurement
+from dice_envs.exact.kept import kept
 from dice_envs.game import OVER, Variant, check_range
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 from dice_envs.kernel import kernel
@@ -48,7 +49,8 @@ __all__ = [
 ]
 
 MOST_TALLIES = 20_000_000  # over all numbers of patients together; more would not fit into a few GiB
-MOST_IN_PASSING = 500_000  # solved in some seconds
+MOST_IN_PASSING = 500_000  # solved in some seconds and a quarter of a GiB
+MOST_KEPT = 2**29  # bytes of solutions that stay in memory, and of tallies; the last ones stay whatever they take
 TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more
 ROWS_AT_ONCE = 1 << 16
 MOST_ASKED = 10_000_000  # positions at which `measure` asks an agent; where there are more it plays games instead
@@ -324,7 +326,7 @@ def _bits(problem: Problem) -> int:
     return bits
 
 
-@functools.lru_cache(maxsize=2)
+@kept(MOST_KEPT, lambda levels: sum(array.nbytes for level in levels for array in level if array is not None))
 def tallies(problem: Problem, merged: bool = True) -> list[_Level]:
     """All tallies that can be reached, one level for each number of patients treated, 0 to num_patients.
 
@@ -403,7 +405,7 @@ class Solution:
         return out
 
 
-@functools.lru_cache(maxsize=8)
+@kept(MOST_KEPT, lambda solution: sum(values.nbytes for values in solution.q))
 def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
     """Bayes-optimal play by dynamic programming, from the last patient backwards over merged tallies."""
     if reward not in ("saved", "win"):
@@ -419,6 +421,13 @@ def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
         q.append((1 - success) * after[:, :, 0] + success * (pays + after[:, :, 1]))
         values = q[-1].max(axis=1)
     return Solution(problem, reward, float(values[0]), q[::-1])
+
+
+def _check_in_passing(variant: Variant) -> None:
+    """Raise ValueError for a game that takes more than some seconds to solve."""
+    about = _about(Problem.of(variant.options))
+    if about > MOST_IN_PASSING:
+        raise ValueError(f"{variant} has about {about:,} tallies; optimal play is found in passing up to {MOST_IN_PASSING:,}")
 
 
 # --- what a choice is worth -----------------------------------------------------------------------------------------
@@ -481,11 +490,13 @@ class _Argument:
         return self._tied[holders]
 
 
-def action_values(variant: Variant, state: Any) -> ActionValues:
+def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """What each treatment, or arguing and yielding, is worth with Bayes-optimal play afterwards. See
     `dice_envs.exact.GameActionValues`."""
     options = variant.options
     n = options.num_players
+    if in_passing:
+        _check_in_passing(variant)
     solution = solve(Problem.of(options), options.pays)
     (values,) = solution.values(state["treated"][None, :n], state["saved"][None, :n])
     if options.mode == "maesters":
@@ -861,9 +872,7 @@ def optima(variant: Variant) -> dict[str, float]:
     Raises:
         ValueError: the variation is competitive, or the game is too large to be solved in passing.
     """
-    about = _about(Problem.of(variant.options))
-    if about > MOST_IN_PASSING:
-        raise ValueError(f"{variant} has about {about:,} tallies; optimal play is found in passing up to {MOST_IN_PASSING:,}")
+    _check_in_passing(variant)
     return _best(variant)
 
 

@@ -436,7 +436,7 @@ def choice_values(rules: Rules, goal: str, throw: Dice, total: int) -> list[Frac
 _UNITS = {"maximize": "pips", "minimize_loss": "points", "thirty_or_over": "% of turns at the target or over"}
 
 
-def action_values(variant: Variant, state: Any) -> ActionValues:
+def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """What each choice is worth for the goal of one player, or at a table for the points of the turn. See
     `dice_envs.exact.GameActionValues`."""
     options = variant.options

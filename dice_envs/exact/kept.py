@@ -1,0 +1,82 @@
+"""Results that are kept for the next time, within a limit on their memory."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+__all__ = ["Kept", "kept"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def kept(most: int, size: Callable[[Any], int]) -> Callable[[Callable[P, R]], Kept[P, R]]:
+    """Decorator that keeps a function's results, those that were not asked for for longest being dropped first.
+
+    Args:
+        most: bytes that all results together may take. The last one is kept even if it takes more.
+        size: how many bytes a result takes.
+    """
+    return lambda function: Kept(function, most, size)
+
+
+class Kept(Generic[P, R]):
+    """A function with its results; see `kept`. Threads that ask for the same thing at once do not compute it twice."""
+
+    def __init__(self, function: Callable[P, R], most: int, size: Callable[[Any], int]) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._most, self._size = function, most, size
+        self._signature = inspect.signature(function)
+        self._results: dict[Any, tuple[R, int]] = {}  # those asked for last come last
+        self._lock, self._computing = threading.Lock(), threading.RLock()
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The function's result."""
+        key = self._key(*args, **kwargs)
+        found = self._find(key)
+        if found is None:
+            with self._computing:
+                found = self._find(key)
+                if found is None:
+                    found = self._add(key, self._function(*args, **kwargs))
+        return found[0]
+
+    def has(self, *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Whether the result is kept."""
+        with self._lock:
+            return self._key(*args, **kwargs) in self._results
+
+    def cache_clear(self) -> None:
+        """Drop all results."""
+        with self._lock:
+            self._results.clear()
+
+    @property
+    def bytes(self) -> int:
+        """What the results take."""
+        with self._lock:
+            return sum(size for _, size in self._results.values())
+
+    def _key(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args
+
+    def _find(self, key: Any) -> tuple[R, int] | None:
+        with self._lock:
+            if key not in self._results:
+                return None
+            self._results[key] = self._results.pop(key)
+            return self._results[key]
+
+    def _add(self, key: Any, result: R) -> tuple[R, int]:
+        with self._lock:
+            self._results[key] = found = result, self._size(result)
+            total = sum(size for _, size in self._results.values())
+            while total > self._most and len(self._results) > 1:
+                total -= self._results.pop(next(iter(self._results)))[1]
+            return found

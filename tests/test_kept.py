@@ -1,0 +1,51 @@
+"""Results that are kept within a limit on their memory."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from dice_envs.exact.kept import kept
+
+
+def counted(most):
+    asked = []
+
+    @kept(most, len)
+    def letters(count, sign="a"):
+        """Some letters."""
+        asked.append((count, sign))
+        return sign * count
+
+    return letters, asked
+
+
+def test_results_are_dropped_by_their_memory():
+    letters, asked = counted(10)
+    assert letters.__doc__ == "Some letters."
+    assert letters(4) == letters(4, "a") == letters(count=4) == "aaaa"
+    letters(5)
+    letters(4)  # asked for last
+    letters(3)
+    assert asked == [(4, "a"), (5, "a"), (3, "a")]
+    assert (letters.has(4), letters.has(5), letters.has(3), letters.bytes) == (True, False, True, 7)
+    assert letters(40) == "a" * 40, "one that is too large is kept alone"
+    assert (letters.has(3), letters.has(40), letters.bytes) == (False, True, 40)
+    letters(1)
+    assert letters.bytes == 1
+    letters.cache_clear()
+    assert letters.bytes == 0
+
+
+def test_threads_that_ask_for_the_same_do_not_compute_it_twice():
+    gate, asked = threading.Event(), []
+
+    @kept(100, len)
+    def slow(text):
+        asked.append(text)
+        gate.wait(60)
+        return text
+
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(slow, "x") for _ in range(4)]
+        gate.set()
+        assert [each.result(60) for each in waiting] == ["x"] * 4
+    assert asked == ["x"]
