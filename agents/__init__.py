@@ -18,7 +18,7 @@ from typing import Any
 from dice_envs.agent import Agent
 from dice_envs.game import load, parse_options, shown
 
-__all__ = ["factories", "for_game", "games_of", "make"]
+__all__ = ["factories", "for_game", "games_of", "make", "parse"]
 
 
 @functools.cache
@@ -59,11 +59,22 @@ def make(spec: str) -> Agent:
     Raises:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
     """
+    factory, parameters = parse(spec)
+    try:
+        agent: Agent = factory(**parameters)
+    except TypeError as problem:
+        name, fields = spec.partition(":")[0], ", ".join(_fields(factory))
+        raise ValueError(f"{shown(spec)}: {problem}; {name} takes: {fields or 'no parameters'}") from None
+    return agent
+
+
+def parse(spec: str) -> tuple[Any, dict[str, Any]]:
+    """The class and the parameters that a spec names; none is tried. ValueError as `make`, for unknown names."""
     name, _, rest = spec.partition(":")
     if name not in factories():
         raise ValueError(f"unknown agent {shown(name)}; known: {', '.join(factories())}")
     factory = factories()[name]
-    fields = [field.name for field in dataclasses.fields(factory) if field.init and not field.name.startswith("_")]
+    fields = _fields(factory)
     pairs = [part for part in rest.split(",") if part]
     if pairs and "=" not in pairs[0]:
         if not fields:
@@ -74,8 +85,8 @@ def make(spec: str) -> Agent:
     for key in parameters:
         if key not in fields:
             raise ValueError(f"{name} has no parameter {shown(key)}; it has: {', '.join(fields) or 'none'}")
-    try:
-        agent: Agent = factory(**parameters)
-    except TypeError as problem:
-        raise ValueError(f"{shown(spec)}: {problem}; {name} takes: {', '.join(fields) or 'no parameters'}") from None
-    return agent
+    return factory, parameters
+
+
+def _fields(factory: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(factory) if field.init and not field.name.startswith("_")]

@@ -14,7 +14,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -410,6 +410,7 @@ class Ppo:
     """
 
     observes_only = True
+    files: ClassVar[tuple[str, ...]] = ("path",)  # parameters that name files, which front ends for others restrict
 
     path: str = ""
     greedy: bool = False

@@ -8,10 +8,10 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from dice_envs.game import Game, options_text, parse_options
+from dice_envs.game import Game, check_choice, options_text, parse_options, shown
 from experiments.rules import attributes
 
-__all__ = ["Field", "fields_of", "options_of"]
+__all__ = ["Field", "fields_of", "options_of", "whole"]
 
 MOST = 2**12  # ranges are sought up to here
 
@@ -107,13 +107,23 @@ def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
                 options |= parse_options([f"{field.name}={value}"])
             continue
         if field.kind == "number" and value is not None and value != "":
-            if float(value) != int(value):
-                raise ValueError(f"{field.name} must be a whole number, not {value}")
-            value = int(value)
+            value = whole(field.name, value)
         if value == "" and field.kind == "number":
             value = None
         if value is None and field.kind == "number" and not field.optional:
             raise ValueError(f"{field.name} must be a number; it is empty")
+        if field.kind == "choice":
+            check_choice(field.name, value, tuple(field.choices))
+        if field.kind == "switch":
+            check_choice(field.name, value, (False, True))
         if value != field.default:
             options[field.name] = value
     return options
+
+
+def whole(name: str, value: Any) -> int:
+    """A number of a form, which may come as float. ValueError, which names the field, for anything else."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(f"{name} must be a whole number, not {shown(value)}")
+    return int(value)

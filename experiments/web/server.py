@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import secrets
 import socket
@@ -11,7 +10,7 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from dice_envs.extras import needs
@@ -20,13 +19,14 @@ from experiments.output import console
 from experiments.sitting import Sitting
 
 with needs("web", "the page"):
-    from fastapi import Request, Response
+    from fastapi import Depends, HTTPException, Request
     from fastapi.responses import HTMLResponse
     from nicegui import app, ui
 
+from experiments.web.gate import Gate, drop_malformed_events, is_loopback, names_of_machine
 from experiments.web.start_page import MOST_BYTES, StartPage, first_link, link_page
 from experiments.web.table_page import TablePage
-from experiments.web.tables import PAUSE, Kind, Tables, prepare
+from experiments.web.tables import PAUSE, Kind, Place, Tables, prepare
 
 __all__ = ["HOST", "serve"]
 
@@ -63,9 +63,9 @@ def serve(
     """
     port = _checked_port(host, port)
     tables = Tables(pause)
-    alone = _is_loopback(host)
+    alone = is_loopback(host)
     key = "" if alone else secrets.token_urlsafe(16)
-    _add_pages(tables, key, alone, sittings[0].variant.game.name if sittings else names()[0])
+    _add_pages(tables, key, host, sittings[0].variant.game.name if sittings else names()[0])
     local = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else _in_url(host)}:{port}"
     start = local + ("/" if alone else f"/?key={key}")
     links = []
@@ -108,37 +108,38 @@ def _open(url: str, host: str, port: int) -> None:
         time.sleep(0.1)
 
 
-async def _limit_uploads(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    """Refuse files that are no saved games before they are read: the page's own limit binds only honest browsers."""
-    length = request.headers.get("content-length", "")
-    if "/upload/" in request.url.path and not (length.isdecimal() and int(length) <= MOST_BYTES + MOST_HEADERS):
-        return Response(status_code=413)
-    return await call_next(request)
+def _add_pages(tables: Tables, key: str, host: str, usual: str) -> None:
+    alone = is_loopback(host)
 
+    # What leads nowhere is refused before NiceGUI makes anything for a page, which costs time and memory.
+    def check_start(request: Request, game: str = usual) -> None:
+        knows = secrets.compare_digest(request.query_params.get("key", "").encode(), key.encode())
+        if not knows or game not in names():
+            raise HTTPException(404)
 
-def _add_pages(tables: Tables, key: str, alone: bool, usual: str) -> None:
-    @ui.page("/")
-    def start(request: Request, game: str = usual) -> HTMLResponse | None:
-        if not secrets.compare_digest(request.query_params.get("key", "").encode(), key.encode()):
-            return HTMLResponse(NOTHING_HERE, 404)
-        if game not in names():
-            return HTMLResponse(NOTHING_HERE, 404)
+    @ui.page("/", dependencies=[Depends(check_start)])
+    def start(game: str = usual) -> None:
         StartPage(tables, game, f"&key={key}" if key else "")
-        return None
 
     def add(kind: Kind) -> None:
-        @ui.page(f"/{kind}/{{secret}}")
-        def page(secret: str, request: Request) -> HTMLResponse | None:
+        def found(secret: str) -> Place:
             place = tables.find(secret, kind)
             if place is None:
-                return HTMLResponse(NOTHING_HERE, 404)
+                raise HTTPException(404)
+            return place
+
+        @ui.page(f"/{kind}/{{secret}}")
+        def page(request: Request, place: Place = Depends(found)) -> None:  # noqa: B008
             if kind == "maker":
                 link_page(tables, place.table, _base(request, alone), home=alone)
             else:
                 TablePage(tables, place, home=alone)
-            return None
 
-    app.middleware("http")(_limit_uploads)
+    app.add_exception_handler(404, lambda request, problem: HTMLResponse(NOTHING_HERE, 404))
+    app.add_middleware(
+        Gate, names=frozenset() if alone else names_of_machine(host), addresses=not alone, most=MOST_BYTES + MOST_HEADERS
+    )
+    drop_malformed_events()
     kinds: tuple[Kind, ...] = ("seat", "together", "watch", "maker")
     for kind in kinds:
         add(kind)
@@ -147,16 +148,9 @@ def _add_pages(tables: Tables, key: str, alone: bool, usual: str) -> None:
 def _base(request: Request, alone: bool) -> str:
     """What links for other devices begin with: the address in the network, though the maker may have come by another."""
     base = str(request.base_url).rstrip("/")
-    if alone or not _is_loopback(urlsplit(base).hostname or ""):
+    if alone or not is_loopback(urlsplit(base).hostname or ""):
         return base
-    return next((url for url in app.urls if not _is_loopback(urlsplit(url).hostname or "")), base).rstrip("/")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return next((url for url in app.urls if not is_loopback(urlsplit(url).hostname or "")), base).rstrip("/")
 
 
 def _in_url(host: str) -> str:

@@ -15,7 +15,8 @@ from dice_envs.agent import check_plays
 from dice_envs.game import Game, Variant
 from experiments.output import seed_or_fresh
 from experiments.sitting import PERSON, Sitting, parse_saved
-from experiments.web.forms import Field, fields_of, options_of
+from experiments.web.forms import Field, fields_of, options_of, whole
+from experiments.web.gate import make_agent
 from experiments.web.parts import begin, button, heading, told, words
 from experiments.web.tables import Table, Tables, prepare
 
@@ -104,7 +105,7 @@ class StartPage:
             made = ui.input(field.name, value=field.default)
         made.props("outlined dense").classes(f"option-{field.name}")
         made.props["hint"] = field.help
-        made.on_value_change(lambda event: self._change(field.name, event.value))
+        made.on_value_change(told(lambda event: self._change(field.name, event.value)))
 
     def _change(self, name: str, value: Any) -> None:
         self.values[name] = value
@@ -138,7 +139,7 @@ class StartPage:
             people = sum(who == PERSON for who, _ in self.seats)
             choices = {0: "none: watch agents", **{n: f"{n} {'person' if n == 1 else 'people'}" for n in range(1, count + 1)}}
             select = ui.select(choices, label="people", value=people).props("outlined dense").classes("people")
-            select.on_value_change(lambda event: self._set_people(event.value))
+            select.on_value_change(told(lambda event: self._set_people(event.value)))
             for seat in range(count):
                 self._seat(seat, known)
 
@@ -172,31 +173,33 @@ class StartPage:
     async def _start(self) -> None:
         def make() -> Sitting:
             variant = self._variant()
-            seed = seed_or_fresh(None if self.seed is None else _whole("seed", self.seed))
+            seed = seed_or_fresh(None if self.seed is None else whole("seed", self.seed))
             count = variant.facts.num_seats
-            return Sitting(variant, seed, [f"{who}:{how}" if how.strip() else who for who, how in self.seats[:count]])
+            specs = [f"{who}:{how}" if how.strip() else who for who, how in self.seats[:count]]
+            return Sitting(variant, seed, specs, make_agent)
 
         await self._go(make)
 
     async def _load(self, event: events.UploadEventArguments) -> None:
         content = await event.file.read()
 
-        await self._go(lambda: Sitting.load(parse_saved(content, most=MOST_BYTES)), loaded=True)
+        await self._go(lambda: Sitting.load(parse_saved(content, most=MOST_BYTES), make_agent), loaded=True)
 
     async def _refuse(self) -> None:
         raise ValueError(f"a saved game is one .json file of at most {MOST_BYTES:,} bytes")
 
     async def _go(self, make: Callable[[], Sitting], loaded: bool = False) -> None:
         self.error.content = ""
-        self.wait.visible = True
         try:
+            self.tables.admit()
+            self.wait.visible = True
             sitting = await asyncio.to_thread(lambda: prepare(make()))  # agents may have much to read or to solve
+            table = self.tables.add(sitting)
         except (ValueError, OSError, ImportError) as problem:
             self.error.content = html.escape(str(problem))
             raise ValueError(str(problem)) from None
         finally:
             self.wait.visible = False
-        table = self.tables.add(sitting)
         table.loaded = loaded
         ui.navigate.to(first_link(self.tables, table))
 
@@ -218,6 +221,12 @@ def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
         home: whether the page may link to the start page.
     """
     sitting = table.sitting
+
+    def here() -> None:
+        """Nothing on this page changes, but whoever waits on it is connected to the table."""
+
+    table.listeners.append(here)
+    ui.context.client.on_delete(lambda: table.listeners.remove(here))
     begin(sitting.variant.game.title, str(sitting.variant), home)
     links = tables.links(table)
     with ui.element("main").classes("narrow"):
@@ -246,12 +255,6 @@ def _link(name: str, url: str, path: str) -> None:
         words(name, "", "strong")
         ui.link(url, path).classes("link seat-link")
         button("Copy", copy)
-
-
-def _whole(name: str, value: float) -> int:
-    if value != int(value):
-        raise ValueError(f"{name} must be a whole number, not {value}")
-    return int(value)
 
 
 def _usual_agent(variant: Variant) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import dataclasses
 import json
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -19,6 +21,7 @@ __all__ = ["FORGET_AFTER", "MOST_TABLES", "PAUSE", "Kind", "Place", "Table", "Ta
 
 PAUSE = 0.9  # seconds before an agent's move, so that people can follow
 MOST_TABLES = 200
+MOST_STARTS, STARTS_WITHIN = 30, 60.0  # tables that may be made from the page in so many seconds
 FORGET_AFTER = 12 * 3600.0  # seconds without a visit
 
 Kind = Literal["seat", "together", "watch", "maker"]
@@ -293,8 +296,8 @@ class Tables:
 
     Args:
         pause: seconds before each move of an agent.
-        most: so many are kept; then those that were not visited for longest are forgotten.
-        forget_after: seconds without a visit after which a table is forgotten.
+        most: so many are kept; then those that were not visited for longest are forgotten, where nobody is connected.
+        forget_after: seconds without a visit after which a table is forgotten, if nobody is connected.
         clock: tells the time in seconds.
     """
 
@@ -308,15 +311,26 @@ class Tables:
         self.pause, self.most, self.forget_after, self.clock = pause, most, forget_after, clock
         self._places: dict[str, Place] = {}
         self._visited: dict[Table, float] = {}
+        self._starts: collections.deque[float] = collections.deque(maxlen=MOST_STARTS)
 
     def __len__(self) -> int:
         return len(self._visited)
 
+    def admit(self) -> None:
+        """Count an attempt to make a table from the page. ValueError if there have been too many."""
+        now = self.clock()
+        if len(self._starts) == MOST_STARTS and now - self._starts[0] < STARTS_WITHIN:
+            wait = math.ceil(STARTS_WITHIN - (now - self._starts[0]))
+            raise ValueError(f"the server is busy: {MOST_STARTS} tables a minute can be made; try again in {wait} seconds")
+        self._starts.append(now)
+
     def add(self, sitting: Sitting) -> Table:
-        """A table for the game, with a secret for each of its links."""
-        self.forget()
-        while len(self._visited) >= self.most:
-            self._remove(min(self._visited, key=self._visited.__getitem__))
+        """A table for the game, with a secret for each of its links.
+
+        Raises:
+            ValueError: there are `most` tables already, and somebody is connected to each.
+        """
+        self._make_room()
         table = Table(sitting, self.pause)
         self._visited[table] = self.clock()
         places = [Place(table, "seat", seat) for seat in sitting.people] or [Place(table, "watch")]
@@ -325,6 +339,14 @@ class Tables:
         for place in (*places, Place(table, "maker")):
             self._places[secrets.token_urlsafe(24)] = place
         return table
+
+    def _make_room(self) -> None:
+        self.forget()
+        while len(self._visited) >= self.most:
+            left = [table for table in self._visited if not table.listeners]
+            if not left:
+                raise ValueError(f"the server is busy: people are at all of its {self.most} tables; try again later")
+            self._remove(min(left, key=self._visited.__getitem__))
 
     def find(self, secret: str, kind: Kind) -> Place | None:
         """What a link leads to, which counts as a visit; None if it leads nowhere."""
@@ -348,7 +370,8 @@ class Tables:
         """Drop the tables where nobody has been for long."""
         now = self.clock()
         for table in [table for table, last in self._visited.items() if now - last > self.forget_after]:
-            self._remove(table)
+            if not table.listeners:
+                self._remove(table)
 
     def _remove(self, table: Table) -> None:
         table.playing = False

@@ -28,6 +28,7 @@ def open_page(chromium):
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if "Content Security Policy" in said.text else None)
         page.goto(url)
         return page
 

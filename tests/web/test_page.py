@@ -8,7 +8,7 @@ import pytest
 
 from dice_envs import configure, names
 from experiments.sitting import PERSON, Sitting
-from tests.web.browser import WAIT
+from tests.web.browser import WAIT, find, serving
 
 pytestmark = pytest.mark.web
 
@@ -234,6 +234,37 @@ def test_a_wrong_link_leads_nowhere(server, open_page):
     assert "There is nothing here" in page.inner_text("body")
     for url in (f"{address}/seat/{'x' * 32}", re.sub("/seat/", "/maker/", links["tabs"]), f"{address}/?game=chess"):
         assert page.request.get(url).status == 404
+
+
+def test_another_site_gets_nothing(chromium):
+    """One whose name leads to this machine, and one that shows the page in a frame or opens its web socket."""
+    game = {"game": "thirties", "seed": 1, "seats": [PERSON, "random"]}
+    with serving([game]) as (address, (link,)):
+        path, port = link.removeprefix(address), address.rpartition(":")[2]
+        browser = chromium.browser_type.launch(executable_path=find(), args=["--host-resolver-rules=MAP *.example 127.0.0.1"])
+        page = browser.new_page()
+        for url in (f"http://rebound.example:{port}/", f"http://rebound.example:{port}{path}"):
+            assert page.goto(url).status == 403
+            assert "not served here" in page.inner_text("body")
+        page.goto(link)
+        page.wait_for_selector(".moves")
+        socket = """url => new Promise(end => {
+            const socket = new WebSocket(url); socket.onopen = () => end("open"); socket.onerror = () => end("refused") })"""
+        query = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+        assert (
+            page.evaluate(socket, f"ws://localhost:{port}{query}".replace("localhost", address.split("/")[2].split(":")[0]))
+            == "open"
+        )
+        page.route(
+            "http://evil.example/**",
+            lambda route: route.fulfill(body=f"<iframe src='{link}'></iframe>", content_type="text/html"),
+        )
+        page.goto("http://evil.example/")
+        assert page.evaluate(socket, f"ws://127.0.0.1:{port}{query}") == "refused"
+        assert page.evaluate(socket, f"ws://rebound.example:{port}{query}") == "refused"
+        (frame,) = page.main_frame.child_frames
+        assert frame.locator(".moves").count() == 0
+        browser.close()
 
 
 def test_it_loads_nothing_from_elsewhere(server, open_page, chromium):
