@@ -40,7 +40,7 @@ from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
-__all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most"]
+__all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most", "honesty"]
 
 NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the chance that the bid fails
 _FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
@@ -247,7 +247,7 @@ def chance_most(num_faces: int) -> np.ndarray:
 
 
 @kernel
-def _honesty(state, seat, blind):
+def honesty(state, seat, blind):
     """How often the seat deliberately names the face it holds most of, 0 to 1, from the bids that calls have shown.
 
     `blind` is how often a random face would be that face too. The prior counts as two bids, one of them deliberate.
@@ -261,7 +261,7 @@ def believe(params, state, seat, learn, most, blind, named, total):
     """For each face, write the distribution of the number of the others' dice that count for it: total[face, number].
 
     Each other seat's number has a binomial prior. The likelihood is that of the face it last named in this round: with
-    probability `_honesty` the face it holds most of, otherwise any face. `named` is work space. In place.
+    probability `honesty` the face it holds most of, otherwise any face. `named` is work space. In place.
     """
     faces = params.num_faces
     named[:] = -1
@@ -280,7 +280,7 @@ def believe(params, state, seat, learn, most, blind, named, total):
                 continue
             weight = 0.0
             mass = (1.0 - chance) ** n
-            honest = _honesty(state, other, blind) if learn else 0.5
+            honest = honesty(state, other, blind) if learn else 0.5
             for k in range(n + 1):
                 if chance < 1.0:
                     likelihood = 1.0

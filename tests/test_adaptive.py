@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 
 from agents.adaptive import (
+    CALLING,
+    FIRST,
     KINDS,
-    LEVELS,
     MEMORY,
     MOST_LOST,
-    OPTIMAL,
-    STYLES,
-    UNKNOWN,
+    OPENING,
+    RAISING,
     Adaptive,
     decisions_of,
     log_likelihoods,
     posterior,
 )
 from agents.liars_dice import Nash, Numbers, Reader
+from agents.liars_dice_styles import PARTS, Claims, Composed, Lowest, Reading, Way
 from dice_envs import Uniform, configure
 from dice_envs.agent import Turn, ask, ask_probabilities, fresh_memory, resolve
 from dice_envs.batch import Batch
@@ -24,6 +25,7 @@ from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice import exploitability, winning_probability
 from dice_envs.exact.liars_dice_responses import NOWHERE, respond_to, responses_to
 from dice_envs.game import OVER
+from dice_envs.games.liars_dice import NO_BID
 from experiments.arena import play_table, tournament
 from tests.conftest import scaled
 
@@ -58,7 +60,9 @@ class Responding:
 @pytest.mark.parametrize("options", [SMALL[1], *(pytest.param(each, marks=pytest.mark.slow) for each in SMALL[:1] + SMALL[2:])])
 def test_a_response_wins_as_much_as_the_best_does(options):
     variant = configure("liars_dice", **options)
-    agents = [Numbers(), Numbers(0.5), Numbers(1.0, preset="article"), Uniform()]
+    mixed = Composed(Way(Claims(2), Uniform(), 0.5), Way(Numbers(), Lowest(), 0.3), Way(Lowest(0.0), Lowest(1.0), 0.4))
+    reader = Composed(Way(Reader(nerve=0.25)), Way(Reading(0.75)), Way(Numbers(threshold=0.4)))
+    agents = [Numbers(), Numbers(0.5), Numbers(1.0, preset="article"), Uniform(), mixed, reader]
     responses = respond_to(variant, agents)
     for number, agent in enumerate(agents):
         player = Responding(responses, number)
@@ -148,31 +152,73 @@ def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
     assert len(seen) > 0.3 * len(made)
 
 
+def positions_of_random_play(variant, games, seed):
+    batch, streams = Batch(variant, games, seed=seed), new_streams(seed + 1, games)
+    found = []
+    for _ in range(4):
+        going = np.flatnonzero(batch.seats != OVER)
+        found.append(batch.states[going])
+        batch.play(ask(Uniform(), variant, batch.states, going, streams), going)
+    states = np.concatenate(found)
+    return states, ask(Uniform(), variant, states, np.arange(len(states)), new_streams(seed + 2, len(states)))
+
+
+def test_parts_make_the_players_that_they_are_of():
+    states, _ = positions_of_random_play(TWO_DICE, scaled(100, 10), 5)
+    turn = Turn(TWO_DICE, states, np.arange(len(states)), new_streams(1, len(states)))
+    numbers = Way(Numbers())
+    for bluff in (0.0, 0.3):
+        parts = Composed(Way(Claims(1), Uniform(), 0.0), Way(Numbers(), Numbers(1.0), bluff), numbers)
+        np.testing.assert_allclose(ask_probabilities(parts, turn), ask_probabilities(Numbers(bluff), turn), atol=1e-12)
+        assert parts.memoryless
+    fresh = states.copy()
+    fresh["bids_shown"] = fresh["bids_honest"] = 0
+    turn = Turn(TWO_DICE, fresh, np.arange(len(states)), new_streams(1, len(states)))
+    parts = Composed(Way(Reader()), Way(Reading(0.5)), Way(Reading(0.5)))
+    np.testing.assert_array_equal(ask_probabilities(parts, turn), ask_probabilities(Reader(), turn))
+    assert not parts.memoryless, "it reads the bids of the round"
+    lowest = ask_probabilities(Lowest(0.25), turn)
+    may_do_both = turn.legal[:, -1].astype(bool) & turn.legal[:, :-1].any(axis=1)
+    assert (lowest[may_do_both, -1] == 0.25).all()
+    assert (lowest[may_do_both, turn.legal[may_do_both].argmax(axis=1)] == 0.75).all()
+    for more in (0, 2):
+        opens = states["bid"] == NO_BID
+        claimed = ask_probabilities(Claims(more), turn)[opens].argmax(axis=1)
+        most = states["counts"][opens, states["seat"][opens]].max(axis=1)
+        np.testing.assert_array_equal(claimed // 6 + 1, np.clip(most + more, 1, states["in_play"][opens]))
+
+
 @pytest.mark.slow
 def test_likelihoods_are_those_of_the_agents():
-    solution = Nash().solution(TWO_DICE)
-    batch, streams = Batch(TWO_DICE, 300, seed=5), new_streams(6, 300)
-    for _ in range(2):
-        going = np.flatnonzero(batch.seats != OVER)
-        batch.play(ask(Uniform(), TWO_DICE, batch.states, going, streams), going)
-    going = np.flatnonzero(batch.seats != OVER)
-    states = batch.states[going]
-    actions = ask(Uniform(), TWO_DICE, states, np.arange(len(states)), streams[: len(states)])
-    logs = log_likelihoods(TWO_DICE, solution, states, actions)
+    states, actions = positions_of_random_play(TWO_DICE, 150, 5)
+    logs = log_likelihoods(TWO_DICE, Nash(), states, actions)
     assert logs.shape == (len(states), KINDS)
-    turn = Turn(TWO_DICE, states, np.arange(len(states)), streams[: len(states)])
-    legal = turn.legal.sum(axis=1)
-    rows = np.arange(len(states))
-    for number, style in enumerate(STYLES):
-        for place, level in enumerate(LEVELS):
-            agent = Numbers(bluff=float(level), **style.parameters)
-            chances = ask_probabilities(agent, turn)[rows, actions]
-            expected = np.log(0.95 * chances + 0.05 / legal)
-            np.testing.assert_allclose(logs[:, number * len(LEVELS) + place], expected, atol=1e-9)
-    optimal = solution.probabilities(states)[rows, actions]
-    np.testing.assert_allclose(logs[:, OPTIMAL], np.log(0.95 * optimal + 0.05 / legal), atol=1e-9)
-    unknown = ask_probabilities(Numbers(0.5), turn)[rows, actions]
-    np.testing.assert_allclose(logs[:, UNKNOWN], np.log(0.5 * unknown + 0.5 / legal), atol=1e-9)
+    turn = Turn(TWO_DICE, states, np.arange(len(states)), new_streams(1, len(states)))
+    bids, call = turn.legal[:, :-1].sum(axis=1), TWO_DICE.params.call
+    opens, calls = states["bid"] == NO_BID, actions == call
+    told = {OPENING: opens, RAISING: ~opens & ~calls, CALLING: ~opens & (bids > 0)}
+    for part, rows in told.items():
+        own = logs[:, FIRST[part] : FIRST[part + 1]]
+        assert (own[~rows] == 0).all(), "the decision is of another part"
+        number = 0
+        for style in PARTS[part]:
+            for level in style.levels:
+                for row in np.flatnonzero(rows)[:40]:
+                    chance = 0.0
+                    for agent, share in ((style.first, 1 - level), (style.second, level)):
+                        if agent is None:
+                            continue
+                        chances = ask_probabilities(agent, turn)[row]
+                        if part == CALLING:
+                            chance += share * (chances[call] if calls[row] else 1 - chances[call])
+                        elif chances[call] < 1:
+                            chance += share * chances[actions[row]] / (1 - chances[call])
+                        else:
+                            chance += share / bids[row]
+                    evenly = 0.5 if part == CALLING else 1 / bids[row]
+                    assert own[row, number] == pytest.approx(np.log(0.95 * chance + 0.05 * evenly), abs=1e-9)
+                number += 1
+        assert number == own.shape[1] - 2, "and optimal play, and unknown"
 
 
 # --- what it believes ---------------------------------------------------------------------------------------------------
@@ -193,8 +239,21 @@ def beliefs_after(opponent, match, tables=8, seed=1):
 
 
 def test_it_begins_undecided():
-    beliefs = posterior(np.zeros((1, KINDS)))[0]
-    np.testing.assert_allclose([beliefs[:OPTIMAL].sum(), beliefs[OPTIMAL], beliefs[UNKNOWN]], 1 / 3)
+    beliefs = posterior(np.zeros((1, KINDS)))
+    np.testing.assert_allclose(beliefs.known, 3 / 8)
+    for part in range(len(PARTS)):
+        kinds = beliefs.kinds[0, FIRST[part] : FIRST[part + 1]]
+        assert kinds.sum() == pytest.approx(1)
+        np.testing.assert_allclose(kinds[-2:], 5 / 16)
+
+
+def test_one_part_tells_of_the_others_where_players_are_known_as_a_whole():
+    likelihoods = np.zeros((1, KINDS))
+    likelihoods[0, FIRST[RAISING] : FIRST[CALLING]] = -20
+    likelihoods[0, FIRST[CALLING] - 3] = 0  # the reader's raises
+    beliefs = posterior(likelihoods)
+    assert beliefs.readers.sum() > 0.99
+    assert (beliefs.known > 0.99).all()
 
 
 @pytest.mark.slow
@@ -203,11 +262,13 @@ def test_it_begins_undecided():
 def test_it_finds_out_how_its_opponent_plays(bluff, preset):
     beliefs, memory = beliefs_after(Numbers(bluff, preset=preset), match=scaled(200, 8))
     if scaled(1, 0):
-        own = beliefs[:, :OPTIMAL].reshape(-1, len(STYLES), len(LEVELS))
-        by_style = own.sum(axis=2)
-        assert (by_style[:, ["text", "article"].index(preset)] > 0.99).all()
+        number = ["text", "article"].index(preset)
+        levels = np.array(PARTS[RAISING][number].levels)
+        own = beliefs.kinds[:, FIRST[RAISING] + number * len(levels) :][:, : len(levels)]
+        assert (own.sum(axis=1) > 0.99).all()
+        assert (beliefs.kinds[:, FIRST[CALLING] + number] > 0.99).all()
         if preset == "text":  # the article's program calls so much that its bluffs are rarely seen
-            means = (own.sum(axis=1) @ LEVELS) / by_style.sum(axis=1)
+            means = own @ levels / own.sum(axis=1)
             assert abs(means - bluff).max() < 0.25
             assert abs(means.mean() - bluff) < 0.1
     assert (memory["rounds"] > 0).all()
@@ -217,7 +278,7 @@ def test_it_finds_out_how_its_opponent_plays(bluff, preset):
 def test_it_leaves_others_alone(opponent):
     beliefs, memory = beliefs_after(opponent, match=scaled(100, 4))
     if scaled(1, 0):
-        assert (beliefs[:, :OPTIMAL].sum(axis=1) < 0.01).all()
+        assert (beliefs.known[:, RAISING] < 0.1).all()
     assert not memory["response"].any()
 
 
@@ -233,8 +294,8 @@ def test_it_notices_an_opponent_that_changes_its_ways():
     before, _ = beliefs_after(Numbers(), match=scaled(100, 4))
     after, _ = beliefs_after(Turncoat(), match=scaled(400, 8))
     if scaled(1, 0):
-        assert (before[:, :OPTIMAL].sum(axis=1) > 0.99).all()
-        assert (after[:, :OPTIMAL].sum(axis=1) < 0.01).all()
+        assert (before.known[:, [OPENING, RAISING]] > 0.99).all()
+        assert (after.known[:, [OPENING, RAISING]] < 0.01).all()
 
 
 # --- what it does -----------------------------------------------------------------------------------------------------
@@ -271,8 +332,46 @@ def test_without_a_record_it_plays_as_optimal_play_does():
     np.testing.assert_array_equal(Adaptive().probabilities(turns[0]), Nash().probabilities(turns[0]))
 
 
+class Simple:
+    """Bids as low as it can; calls whatever it hears, or never unless it must."""
+
+    memoryless = True
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def act(self, turn):
+        actions = turn.legal.argmax(axis=1)
+        return np.where(turn.legal[:, -1] > 0, turn.params.call, actions) if self.calls else actions
+
+    def probabilities(self, turn):
+        chances = np.zeros(turn.legal.shape)
+        chances[np.arange(len(turn)), self.act(turn)] = 1
+        return chances
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article"])
+@pytest.mark.parametrize("opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
+def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(opponent):
+    """At three dice, over matches of 200 games, of a best response's edge over optimal play."""
+    variant = configure("liars_dice", num_dice=scaled(3, 1))
+    match, matches = scaled(200, 2), scaled(40, 2)
+    games, names = match * matches, ["adaptive", "other"]
+    own = tournament(variant, names, games, 1, match=match, agents=[Adaptive(), opponent])
+    if isinstance(opponent, Reader):  # past rounds matter to it: nothing is exact
+        result = tournament(variant, ["nash", "other"], games, 1, agents=[Nash(), opponent])
+        optimal = result.win_rate[0][1] + result.ci95[0][1]
+    else:
+        optimal = winning_probability(variant, "nash", opponent)
+    best = (1 + exploitability(variant, opponent)) / 2
+    if scaled(1, 0):
+        assert own.win_rate[0][1] - own.ci95[0][1] > optimal + 0.5 * (best - optimal)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"]
+)
 def test_it_wins_nearly_what_a_best_response_wins(spec):
     """At three dice optimal play wins 81 to 88 % of the best response's edge."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
@@ -289,25 +388,50 @@ def test_it_loses_little_to_optimal_play():
     assert result.win_rate[0][1] + result.ci95[0][1] > 0.49
 
 
-def test_it_stops_when_best_responses_lose():
-    """Without caution it takes optimal play for the numbers, until it has lost too many rounds."""
-    match, matches = scaled(150, 2), 20
-    lost = []
+@pytest.mark.parametrize("opponent", [Nash(), Numbers()])
+def test_it_stops_when_best_responses_lose(opponent):
+    """Without caution it takes everybody for somebody that it knows, until it has lost too many rounds."""
+    match, matches = scaled(100, 2), 10
+    lost, credit, paid = [], [], []
 
     class Watched(Adaptive):
         def act(self, turn):
             actions = super().act(turn)
-            lost.append(turn.memory["lost"].max())
-            assert not turn.memory["response"][(turn.memory["lost"] >= MOST_LOST) & (turn.memory["num_bids"] <= 1)].any()
+            memory = turn.memory
+            lost.append(memory["lost"].max())
+            credit.append(memory["credit"].min())
+            begins = memory["num_bids"] <= 1
+            assert not memory["response"][(memory["lost"] >= MOST_LOST) & begins].any()
+            ends = begins & (memory["dice"] == 1).all(axis=1) & (memory["response"] > 0)
+            paid.extend(memory["credit"][ends])
             return actions
 
-    result = play_table(TWO_DICE, [Watched(caution=0), Nash()], match * matches, 1, match=match)
+    result = play_table(TWO_DICE, [Watched(caution=0), opponent], match * matches, 1, match=match)
     assert (np.diff(np.maximum.accumulate(lost)) <= 1).all()
     assert max(lost) <= MOST_LOST + 1
-    if scaled(1, 0):
+    assert min(credit) > -MOST_LOST - 1
+    assert min(paid, default=0) >= 0, "a round whose end nobody tells is paid for in advance"
+    if scaled(1, 0) and isinstance(opponent, Nash):
         assert max(lost) > MOST_LOST
         late = result[:, 0].reshape(matches, match)[:, match // 2 :]
         assert (late.mean() + 1) / 2 > 0.46
+    elif scaled(1, 0):
+        assert len(paid) > matches
+
+
+def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
+    """With one die each there are no others that could pay for them."""
+    variant, played = configure("liars_dice", num_dice=1), []
+
+    class Watched(Adaptive):
+        def act(self, turn):
+            actions = super().act(turn)
+            played.extend(turn.memory["response"])
+            return actions
+
+    play_table(variant, [Watched(caution=0), Nash()], scaled(200, 8), 1, match=scaled(50, 4))
+    assert played
+    assert not any(played)
 
 
 # --- what it does not play ----------------------------------------------------------------------------------------------
@@ -353,7 +477,7 @@ def test_records_are_small():
 def test_five_dice_against_the_numbers():
     """It wins at least 85 % of the best response's edge over a match of 200 games, and gives optimal play little."""
     variant = configure("liars_dice")
-    for bluff in (0.0, 0.5, 1.0):
+    for bluff in (0.0, 0.4, 1.0):
         best = (1 + exploitability(variant, Numbers(bluff))) / 2
         result = tournament(variant, ["adaptive", f"numbers:bluff={bluff}"], 10_000, 1, match=200)
         assert result.win_rate[0][1] - result.ci95[0][1] > 0.5 + 0.85 * (best - 0.5)
