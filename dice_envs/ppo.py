@@ -86,7 +86,6 @@ class SeatBuffer(BaseBuffer):
 
     def reset(self) -> None:
         self.pos = 0
-        self.full = False
 
     def add_sight(self, observations: Any, masks: Any, logits: Any, states: Any = None) -> None:
         """What a decision in each game is made from, all of them before it; `add` completes it."""
@@ -105,7 +104,6 @@ class SeatBuffer(BaseBuffer):
         self.actions[t], self.log_probs[t], self.seats[t] = actions, log_probs, seats
         self.earned[t], self.ended[t] = earned, ended
         self.pos += 1
-        self.full = self.pos == self.buffer_size
 
     def estimate(
         self,

@@ -10,7 +10,7 @@ import pytest
 from dice_envs import configure
 from dice_envs.exact import liars_dice_solution
 from dice_envs.exact.liars_dice_programme import solve_exactly
-from dice_envs.exact.liars_dice_round import Bounds, RoundSolver, Walker, quantised
+from dice_envs.exact.liars_dice_round import Bounds, RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice_solution import OutOfTimeError, cache_folder, rounds_of, solve, starter_wins
 from dice_envs.exact.liars_dice_tree import Tree, public_nodes
 from dice_envs.games.liars_dice import NO_BID, STATE, play
@@ -325,6 +325,15 @@ def test_nodes_are_counted_as_the_tree_counts_them():
     for dice in ((1, 1), (2, 3), (3, 3)):
         assert public_nodes(configure("liars_dice"), dice) == tree_of(dice).nodes
     assert public_nodes(configure("liars_dice", raise_rule="either"), (1, 1)) == 2**12  # every rising sequence of 12 bids
+
+
+@pytest.mark.parametrize("dice", [(1, 1), (3, 3), (4, 3)])
+def test_the_memory_of_a_round_is_what_its_arrays_take(dice):
+    """The solver's two and the narrow copy that stays; before anything is solved, it is compared with what there is."""
+    tree = tree_of(dice)
+    solver = RoundSolver(tree)
+    arrays = [solver.averages, solver._numbers.regrets, quantised(tree, solver.averages)]
+    assert memory_of(tree) == sum(array.nbytes for array in arrays)
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------

@@ -215,6 +215,30 @@ def test_a_kernels_illegal_action_is_named_and_changes_nothing(make):
         play_table(variant, [make(0), faulty], 100, 1)
 
 
+class Faulty(Mannered):
+    """Chooses an illegal action with its first hand."""
+
+    def __init__(self, wrong=3):
+        super().__init__(wrong)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_of_several_agents_the_one_with_the_illegal_action_is_named(place):
+    """At a table of two, and in a step against a pool of three: by its name and its seat."""
+    variant = configure("fatestones", hand_size=3)
+    table = [Mannered(), Mannered()]
+    table[place] = Faulty()
+    with pytest.raises(AgentError, match="^Faulty in fatestones, seat . of game"):
+        play_table(variant, table, 100, 1)
+    pool = Pool([Mannered(), *table])
+    games = SeatGames(variant, 40, pool, seat=0)
+    games.seed_games(np.arange(40), list(range(40)))
+    problem = problem_of(lambda: games.start(np.arange(40)))
+    for _ in range(3):
+        problem = problem or problem_of(lambda: games.advance(np.zeros(40, np.int64), np.zeros(40, bool), restart=True))
+    assert problem.startswith("Faulty in fatestones, seat 1 of game")
+
+
 def test_an_agent_of_a_pool_that_still_plays_cannot_be_removed():
     pool = Pool([Mannered(), Mannered()])
     games = SeatGames(configure("fatestones"), 20, pool, seat=0)
