@@ -41,6 +41,7 @@ from experiments.arena import (
 from experiments.bench import chosen_parts
 from experiments.discovery import add_commands, cast
 from experiments.distill import Settings, distill, hidden_sizes
+from experiments.guard import ends_at_once
 from experiments.leaderboard import INTRO as BOARD_INTRO
 from experiments.leaderboard import board, chosen, made_by, plan, source_of, unmeasured
 from experiments.leaderboard import markdown as as_markdown
@@ -102,11 +103,11 @@ solve_app = typer.Typer(no_args_is_help=True, help="Exact values of a game.")
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with bad input turned into one line."""
+    """The command with bad input turned into one line, and ended by Ctrl-C at any time."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        with one_line_errors():
+        with ends_at_once(), one_line_errors():
             return command(*args, **kwargs)
 
     return run

@@ -1,4 +1,4 @@
-"""Guards around long work in a folder: one process at a time, and signals that wait until all is saved."""
+"""Guards around long work: one process at a time in a folder, signals that wait until all is saved, Ctrl-C that is heard."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,53 @@ import filelock
 
 from experiments.output import write_text
 
-__all__ = ["first_signal_waits", "only_process", "writer_errors_name"]
+__all__ = ["ends_at_once", "first_signal_waits", "only_process", "writer_errors_name"]
+
+PATIENCE = 3.0  # seconds between Ctrl-C and the end of the process, where nothing has answered it
+_answered = threading.Event()  # a handler has seen the last Ctrl-C
+
+
+@contextlib.contextmanager
+def ends_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process while the block runs, whatever it is doing: PATIENCE seconds later, with status 130.
+
+    Python handles a signal between two of its own instructions, and a call of a kernel is one; a server also waits for its
+    threads. So a thread watches: where no handler has answered by then, it ends the process. That loses no more than a kill
+    does: what is finished is in whole files already.
+    """
+    usual = signal.default_int_handler
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+        yield
+        return
+
+    def interrupt(number: int, frame: Any) -> None:
+        _answered.set()
+        usual(number, frame)
+
+    watching, written = socket.socketpair()
+    written.setblocking(False)
+    _answered.clear()
+    threading.Thread(target=_watch, args=(watching,), daemon=True).start()
+    before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        signal.set_wakeup_fd(before)
+        written.close()
+
+
+def _watch(signals: socket.socket) -> None:
+    """End the process if a Ctrl-C, of which Python writes the number as a byte, is not answered."""
+    with signals:
+        while number := signals.recv(1):
+            if number[0] == signal.SIGINT and not _answered.wait(PATIENCE):
+                with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads them
+                    sys.stdout.flush()
+                    print("stopped", file=sys.stderr, flush=True)
+                os._exit(130)
+            _answered.clear()
 
 
 @contextlib.contextmanager
@@ -70,6 +117,7 @@ def first_signal_waits() -> Iterator[Callable[[], int | None]]:
             signal.signal(number, handler)
 
     def note(number: int, frame: object) -> None:
+        _answered.set()
         noted.append(number)
         restore()
 

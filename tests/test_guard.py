@@ -1,13 +1,15 @@
 """Guards around long work: a folder belongs to one process at a time, and the first signal waits."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from experiments.guard import only_process
-from tests.conftest import ROOT
+from tests.conftest import COMPILES_SOON, ROOT
 
 
 def test_a_second_user_of_a_folder_is_told_who_the_first_is(tmp_path):
@@ -85,3 +87,75 @@ thread.join()
 print(here[:2] == [None, signal.SIG_IGN], callable(here[2]), there == [None, signal.SIG_IGN, signal.SIG_DFL])
 """
     assert run_python(code) == "True True True\n"
+
+
+NEVER_ENDS = """
+from dice_envs.kernel import kernel
+from experiments.guard import ends_at_once, first_signal_waits
+
+@kernel(cache=False)
+def mix(n):
+    x = 1
+    while x != n:  # it is odd, and n is even
+        x = (x * 6364136223846793005 + 1442695040888963406) | 1
+    return x
+
+mix(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "with ends_at_once(): print('begun', flush=True); mix(2)",
+        "with ends_at_once(), first_signal_waits(): print('begun', flush=True); mix(2)",
+    ],
+    ids=["kernel", "kernel, first signal noted"],
+)
+def test_ctrl_c_ends_a_process_whose_kernel_does_not_return(block):
+    process = subprocess.Popen(
+        [sys.executable, "-c", NEVER_ENDS + block], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert told == "stopped\n"
+
+
+def test_a_ctrl_c_that_is_answered_ends_nothing(run_python):
+    """The block goes on as it likes, for longer than a process without an answer would live."""
+    code = """
+import signal, time
+from experiments import guard
+
+guard.PATIENCE = 0.2
+with guard.ends_at_once():
+    for _ in range(2):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            time.sleep(1)
+    with guard.first_signal_waits() as noted:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(1)
+        print(noted() == signal.SIGINT)
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, signal.set_wakeup_fd(-1))
+"""
+    assert run_python(code) == "True\nTrue -1\n"
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_command_while_an_agent_thinks():
+    command = [sys.executable, "-m", "experiments", "arena", "liars_dice", "mcts:1000000000", "random", "--games", "2"]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **COMPILES_SOON}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(60)  # by then it compiles or thinks
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    assert told.endswith("stopped\n")
