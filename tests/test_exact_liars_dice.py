@@ -1,5 +1,6 @@
 """Exact measures of Liar's Dice: against OpenSpiel, against play, against what is known."""
 
+import dataclasses
 import functools
 import itertools
 
@@ -242,7 +243,10 @@ def test_answers_instead_of_probabilities(options):
             return self.agent.act(turn)
 
     for spec in ("numbers:threshold=0.5", "reader"):
-        assert measure("liars_dice", Acts(spec), **options).measures == measure("liars_dice", spec, **options).measures
+        found, expected = (measure("liars_dice", each, **options).measures for each in (Acts(spec), spec))
+        assert [dataclasses.replace(each, note="") for each in found] == [
+            dataclasses.replace(each, note="") for each in expected
+        ]
     for spec in ("random", "numbers:bluff=0.5"):
         (sampled, _), (exact, _) = (measure("liars_dice", each, **options).measures for each in (Acts(spec), spec))
         assert exact.error == 0

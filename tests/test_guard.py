@@ -90,6 +90,7 @@ print(here[:2] == [None, signal.SIG_IGN], callable(here[2]), there == [None, sig
 
 
 NEVER_ENDS = """
+import signal, threading
 from dice_envs.kernel import kernel
 from experiments.guard import ends_at_once, first_signal_waits
 
@@ -100,6 +101,13 @@ def mix(n):
         x = (x * 6364136223846793005 + 1442695040888963406) | 1
     return x
 
+def serve():  # as a server, which has a handler of its own and waits for its threads
+    thread = threading.Thread(target=mix, args=(2,))
+    thread.start()
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    print('begun', flush=True)
+    thread.join()
+
 mix(1)
 """
 
@@ -109,8 +117,9 @@ mix(1)
     [
         "with ends_at_once(): print('begun', flush=True); mix(2)",
         "with ends_at_once(), first_signal_waits(): print('begun', flush=True); mix(2)",
+        "with ends_at_once(): serve()",
     ],
-    ids=["kernel", "kernel, first signal noted"],
+    ids=["kernel", "kernel, first signal noted", "server"],
 )
 def test_ctrl_c_ends_a_process_whose_kernel_does_not_return(block):
     process = subprocess.Popen(
@@ -148,7 +157,7 @@ print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, signal.set_
 
 @pytest.mark.slow
 def test_ctrl_c_ends_a_command_while_an_agent_thinks():
-    command = [sys.executable, "-m", "experiments", "arena", "liars_dice", "mcts:1000000000", "random", "--games", "2"]
+    command = [sys.executable, "-m", "experiments", "arena", "liars_dice", "mcts:10000000", "random", "--games", "2"]
     process = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **COMPILES_SOON}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

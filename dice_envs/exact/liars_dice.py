@@ -296,6 +296,12 @@ def _later_positions(variant: Variant, seed: int) -> np.ndarray:
     return states[np.linspace(0, len(states) - 1, min(PROBED, len(states))).astype(np.int64)]
 
 
+def _see_if_random(variant: Variant, agent: Any) -> None:
+    """Ask at the beginning of a few games, by which the agent's `is_random` shows."""
+    games = np.arange(COMPARED)
+    ask_probabilities(agent, Turn(variant, Batch(variant, COMPARED, 0).states, games, new_streams(0, COMPARED)))
+
+
 _OF_PAST_ROUNDS = {
     True: "the best response is to how the agent plays before it has seen a call; past rounds matter to it, so the figure is "
     "neither an upper nor a lower bound of what can be won from it",
@@ -321,6 +327,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
             a round than win it.
     """
     check_measurable(variant, "an exact measure")
+    _see_if_random(variant, agent)
     of_past_rounds = _OF_PAST_ROUNDS.get(past_rounds_matter(variant, agent, effort.seed))
     copies = 2 if getattr(agent, "is_random", False) else 1
     while True:
@@ -405,9 +412,8 @@ def winning_probability(
 
 
 def _check_steady(variant: Variant, player: Any, what: str) -> None:
-    """Raise ValueError if the player's answers are random: so far, or at the beginning of a few games."""
-    games = np.arange(COMPARED)
-    ask_probabilities(player, Turn(variant, Batch(variant, COMPARED, 0).states, games, new_streams(0, COMPARED)))
+    """Raise ValueError if the player's answers are random, as far as can be seen."""
+    _see_if_random(variant, player)
     if player.is_random:
         raise ValueError(f"the answers of {player.name} are random: {what} is known for agents whose probabilities are fixed")
 
