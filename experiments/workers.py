@@ -14,7 +14,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ Done = Callable[[Any], Any]  # told how much of the work has been done since it 
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # what the parts in a folder are of
 PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.(npy|json)")
+ON_NODES = __name__  # what a node must be able to import
+LOOK_EVERY = 5.0  # seconds between two looks at which nodes are there, while no part is done
 MOST_RETRIES = 20  # of a part whose worker has died, before the part is thought to be what kills them
 
 
@@ -191,7 +193,7 @@ class OnRay(Workers):
 
     Raises:
         ImportError: Ray is not installed.
-        ValueError: there is no such cluster, or none of its nodes has so many cores.
+        ValueError: there is no such cluster, none of its nodes has so many cores, or one has no sources or other ones.
     """
 
     def __init__(self, address: str, kept: Kept | None = None, cores: int = 1) -> None:
@@ -207,10 +209,17 @@ class OnRay(Workers):
             raise ValueError(
                 f"--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not {shown(address)}: {reason}"
             ) from None
-        most = max((int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)
-        if most < cores:
+        self._nodes = _living()
+        try:
+            most = max((int(node["Resources"].get("CPU", 0)) for node in self._nodes.values()), default=0)
+            if most < cores:
+                raise ValueError(
+                    f"--threads must be {most} at most on this cluster, whose nodes have no more cores, not {cores}"
+                )
+            _check_sources(self._nodes.values())
+        except BaseException:
             ray.shutdown()
-            raise ValueError(f"--threads must be {most} at most on this cluster, whose nodes have no more cores, not {cores}")
+            raise
 
     def _each(
         self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
@@ -229,10 +238,11 @@ class OnRay(Workers):
         numbers = {work.remote(version, function, given, tuple(part)): number for number, part in parts}
         try:
             while numbers:
-                (ready, *_), _ = ray.wait(list(numbers), num_returns=1)
-                result, number = ray.get(ready), numbers.pop(ready)
-                done(sizes[number])
-                yield number, result
+                for ready in ray.wait(list(numbers), num_returns=1, timeout=LOOK_EVERY)[0]:
+                    result, number = ray.get(ready), numbers.pop(ready)
+                    done(sizes[number])
+                    yield number, result
+                self._tell_of_lost_nodes()
         except ray.exceptions.RayTaskError as problem:
             raise problem.cause from None
         except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError) as problem:
@@ -241,6 +251,51 @@ class OnRay(Workers):
         finally:
             for left in numbers:
                 ray.cancel(left, force=True)
+
+    def _tell_of_lost_nodes(self) -> None:
+        there = _living()
+        for lost in self._nodes.keys() - there.keys():
+            console.print(f"{_name_of(self._nodes[lost])} is lost; its parts are done again on other nodes")
+        self._nodes = there
+
+
+def _living() -> dict[str, Any]:
+    """The cluster's nodes that are alive: number → what Ray tells of it."""
+    import ray
+
+    return {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
+
+
+def _name_of(node: Mapping[str, Any]) -> str:
+    return f"the node {node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {node['NodeID'][:8]})"
+
+
+def _check_sources(nodes: Iterable[Mapping[str, Any]]) -> None:
+    """Raise ValueError, naming the node and the cure, if one has no sources of this project or others than this machine."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    module = ON_NODES
+
+    def its_stamp() -> str:  # sent as it stands and not by its name, which a node without the sources would not find
+        import importlib
+
+        try:
+            return str(importlib.import_module(module).stamp())
+        except ImportError:
+            return ""
+
+    found = {
+        _name_of(node): ray.remote(num_cpus=0)(its_stamp)
+        .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
+        .remote()
+        for node in nodes
+    }
+    for name, answer in found.items():
+        has = ray.get(answer)
+        if has != stamp():
+            what = "other sources of dice-envs than this machine" if has else "no sources of dice-envs"
+            raise ValueError(f"{name} has {what}: install the same checkout there, with the same extras")
 
 
 def _call(function: Callable[[Any], Any], argument: Any, done: Done) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 
 import numpy as np
@@ -229,7 +230,7 @@ def cluster():
 
 
 @pytest.mark.slow
-def test_a_part_whose_node_is_killed_is_done_again_and_the_others_are_kept(cluster, tmp_path):
+def test_a_part_whose_node_is_killed_is_done_again_and_the_others_are_kept(cluster, tmp_path, capsys):
     victim = cluster.add_node(num_cpus=1)
     killed = []
 
@@ -241,6 +242,9 @@ def test_a_part_whose_node_is_killed_is_done_again_and_the_others_are_kept(clust
     with on_ray(cluster.address) as there:
         results = there.run(slow_square, (tmp_path,), parts, done=kill)
     assert killed
+    told = " ".join(capsys.readouterr().out.split())
+    assert re.search(rf"the node \S+ \(\S+, {victim.node_id[:8]}\) is lost; its parts are done again on other nodes", told)
+    assert told.count("is lost") == 1
     assert results == [{"square": number * number} for (number,) in parts]
     begun = [path.name.partition("_")[0] for path in tmp_path.iterdir()]
     assert set(begun) == {str(number) for (number,) in parts}
@@ -363,3 +367,21 @@ def test_wrong_settings_are_named(given, message):
     result = CliRunner().invoke(app, ["train", "liars_dice", "--set", given])
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("ON_NODES", "experiments.nowhere", "no sources of dice-envs"),
+        ("stamp", lambda: "another", "other sources of dice-envs than this machine"),
+    ],
+)
+def test_a_node_without_the_same_sources_is_named_with_the_cure(cluster, monkeypatch, name, value, words):
+    monkeypatch.setattr(workers, name, value)
+    result = CliRunner().invoke(app, [*ARENA, "--ray", cluster.address])
+    assert result.exit_code == 2
+    assert re.fullmatch(
+        rf"error: the node \S+ \(\S+, \w{{8}}\) has {words}: install the same checkout there, with the same extras\n",
+        result.stderr,
+    )
