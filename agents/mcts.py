@@ -24,8 +24,8 @@ Selection rules, `select`:
              action is the baseline of its estimate (Schmid et al., "Variance Reduction in Monte Carlo Counterfactual
              Regret Minimization", AAAI 2019). Converges to equilibrium if simultaneous choices are the only hidden
              information; otherwise it is a heuristic.
-    joint    the searcher picks for all seats, to its own advantage, and sees what it has picked. The FateStones
-             project's simulator does this with the two picks of a turn. It is here for comparison, not for use.
+    joint    the searcher picks for all seats, to its own advantage, and sees what it has picked. It is here for
+             comparison, not for use.
 """
 
 from __future__ import annotations
@@ -804,8 +804,8 @@ class MCTS:
 
     Attributes:
         simulations: for each move, 1 to 10,000,000.
-        select: "uct"; "regret": regret matching, for simultaneous choices; "joint": the searcher picks for all seats, as
-            the FateStones project's search does.
+        select: "uct"; "regret": regret matching, for simultaneous choices; "joint": the searcher picks for all seats,
+            for comparison only.
         exploration: "uct" and "joint": the constant of UCB1 on returns scaled to a range of 1 (default 1.4);
             "regret": how often the learning seat picks at random (default 0.2).
         opponent: "search": the tree search chooses for the others too; "random": they are modelled as uniformly random.

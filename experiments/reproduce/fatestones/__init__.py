@@ -1,4 +1,4 @@
-"""The FateStones project's table recounted and replayed, what it could not see, and a search that sees it."""
+"""The FateStones project's table recounted and replayed by its own search, what it misses, and searches that do not."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import typer
 
 import agents
-from dice_envs import configure
+from dice_envs import Agent, configure
 from dice_envs.exact.fatestones import MOST_DRAWS, draw_hands, evaluate, first_choices, solve_draws
 from dice_envs.exact.liars_dice import exploitability
 from dice_envs.game import Variant, check_range
 from experiments.arena import MOST_GAMES, play_table
-from experiments.logs.fatestones import Writer, read_log
+from experiments.logs.fatestones import Log, Writer, read_log
 from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
 from experiments.output import (
     Z95,
@@ -33,6 +33,7 @@ from experiments.output import (
     write_json,
 )
 from experiments.page import Chapter
+from experiments.reproduce.fatestones.search import ProjectSearch
 from experiments.workers import Done, Workers, kept_beside, on_ray
 
 SOURCE = "FateStones README, Results"
@@ -45,17 +46,20 @@ PUBLISHED = {
 }
 REPLAYS = {
     "random v random": ("random", "random"),
-    "MCTS(10) v random": ("mcts:10,select=joint", "random"),
-    "MCTS(50) v random": ("mcts:50,select=joint", "random"),
-    "MCTS(10) v MCTS(10)": ("mcts:10,select=joint", "mcts:10,select=joint"),
+    "MCTS(10) v random": ("project:10", "random"),
+    "MCTS(50) v random": ("project:50", "random"),
+    "MCTS(10) v MCTS(10)": ("project:10", "project:10"),
 }
-RULES = {  # the curves: label → agent without its simulations
-    "joint (the source's)": "select=joint",
-    "decoupled UCT": "select=uct",
-    "decoupled UCT, mixed": "select=uct,final=mixed",
-    "regret matching": "select=regret",
-    "regret matching, rolls averaged": "select=regret,expect=true",
+RULES = {  # the curves: label → agent, with a place for its simulations
+    "the project's own": "project:{}",
+    "UCT that picks both dice": "mcts:{},select=joint",
+    "decoupled UCT": "mcts:{},select=uct",
+    "decoupled UCT, mixed": "mcts:{},select=uct,final=mixed",
+    "regret matching": "mcts:{},select=regret",
+    "regret matching, rolls averaged": "mcts:{},select=regret,expect=true",
 }
+MOST_FOR_OWN = 50_000  # draws for the project's own search, whose share is small
+PROJECT = (10, 50, 1000)  # simulations with which the project's own search is measured: as published, and many more
 AGAINST_RANDOM = {"sampled": "opponent=random", "rolls averaged": "opponent=random,expect=true"}
 LIARS_DICE_RULES = {"UCT, mixed": "final=mixed", "regret matching": "select=regret"}
 
@@ -95,7 +99,8 @@ def main(
         rows: list[Finding] = []
         for path, rolls in logs.items():
             rows += _recount(path, rolls)
-        rows += _replay(games, seed, workers)
+        recounted = {name: log.edge_share() for log in logs.values() for name in _names_of(log)}
+        rows += _replay(games, recounted, seed, workers)
         print_rows("The source's table", rows)
 
         hands = draw_hands(variant, draws, seed)
@@ -109,9 +114,11 @@ def main(
         ]
         for spec in ("random", "best_response:random", "nash"):
             values += _measure(variant, spec, hands[:2000], seed)
+        own = _own_search(variant, work, seed, workers)
+        values += own
         values += _captures(hands, work, seed, workers)
         print_rows("How much can be won from a random player (wins − losses a draw)", values, digits=5)
-        _explain(exact.best_response, games)
+        _explain(exact.best_response, own, games)
 
         curves = _curves(hands, most, work, seed, workers)
         if liars_dice:
@@ -123,10 +130,20 @@ def main(
     return Chapter("FateStones: the project's README, and what can be won", rows + values, seed)
 
 
-def _recount(path: Path, log: Any) -> list[Finding]:
+def _player(spec: str) -> Agent:
+    """An agent from its spec; `project:N` is the project's own search with N simulations."""
+    name, _, simulations = spec.partition(":")
+    return ProjectSearch(int(simulations)) if name == "project" else agents.make(spec)
+
+
+def _names_of(log: Log) -> list[str]:
+    """The published columns that a log's wins, losses and ties equal: one or none."""
+    return [name for name, published in PUBLISHED.items() if published == log.record()]
+
+
+def _recount(path: Path, log: Log) -> list[Finding]:
     """A log's wins, losses and ties, beside the published column that they equal, if any; and its edge."""
-    counts = log.record()
-    names = [name for name, published in PUBLISHED.items() if published == counts]
+    counts, names = log.record(), _names_of(log)
     published = PUBLISHED[names[0]] if names else (None, None, None)
     label = names[0] if names else path.name
     rows = [
@@ -150,13 +167,13 @@ def _played_again(games: int, specs: Sequence[str], seed: int, done: Done) -> li
     """Wins, losses and ties of a pair, its share of the edge and that share's error."""
     variant = configure("fatestones")
     writer = Writer(variant)
-    play_table(variant, [agents.make(spec) for spec in specs], games, seed, done, after_move=writer.after_move)
+    play_table(variant, [_player(spec) for spec in specs], games, seed, done, after_move=writer.after_move)
     log = writer.log()
     return [*log.record(), *log.edge_share()]
 
 
-def _replay(games: int, seed: int, workers: Workers) -> list[Finding]:
-    """The source's pairs played again: player 1's share of decided games, its margin, and its edge."""
+def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, workers: Workers) -> list[Finding]:
+    """The source's pairs played again: player 1's share of decided games, of ties, and of the edge, which its log gives too."""
     rows = []
     parts = [(specs, seed + number) for number, specs in enumerate(REPLAYS.values())]
     with progress("the source's pairs, games", len(parts) * games) as done:
@@ -169,11 +186,16 @@ def _replay(games: int, seed: int, workers: Workers) -> list[Finding]:
             ours, published = part / whole, known / known_whole
             half = Z95 * math.sqrt(ours * (1 - ours) / whole)
             noise = Z95 * math.sqrt(ours * (1 - ours) * (1 / whole + 1 / known_whole))
-            published_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
-            note = f"{games:,} games; the published figure is itself ± {100 * published_error:.2f}"
+            known_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
+            note = f"{games:,} games; the published figure is itself ± {100 * known_error:.2f}"
             agrees = abs(ours - published) <= noise
             rows.append(Finding(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * half, agrees, note))
-        rows.append(Finding(SOURCE, f"{label}: share of the edge, player 1", None, share, error, note=" v ".join(specs)))
+        published_share, published_error = recounted.get(label, (None, 0.0))
+        agrees = None if published_share is None else abs(share - published_share) <= math.hypot(error, published_error)
+        note = " v ".join(specs)
+        if published_share is not None:
+            note += f"; the recounted log's is itself ± {published_error:.3f}"
+        rows.append(Finding(SOURCE, f"{label}: share of the edge, player 1", published_share, share, error, agrees, note))
     return rows
 
 
@@ -188,16 +210,30 @@ def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[
     ]
 
 
-def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float, least: int = 20) -> np.ndarray:
-    """As many draws as `work` million simulations allow, `least` or more of them."""
-    return hands[: max(least, min(2000, int(work * 1e6 / (searches * simulations))))]
+def _affordable(
+    hands: np.ndarray, searches: int, simulations: int, work: float, least: int = 20, most: int = 2000
+) -> np.ndarray:
+    """As many draws as `work` million simulations allow, from `least` to `most`."""
+    return hands[: max(least, min(most, int(work * 1e6 / (searches * simulations))))]
 
 
 def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
     """The share of the edge against random that a search's first choices take, and its error."""
-    found = first_choices(configure("fatestones"), agents.make(spec), hands, seed)
+    found = first_choices(configure("fatestones"), _player(spec), hands, seed)
     done(1)
     return list(found)
+
+
+def _own_search(variant: Variant, work: float, seed: int, workers: Workers) -> list[Finding]:
+    """The share of the edge against random that the project's own search takes, on draws of its own: it takes many to tell."""
+    hands = draw_hands(variant, MOST_FOR_OWN, seed + 1)
+    parts = [(f"project:{size}", _affordable(hands, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
+    with progress("the project's own search", len(parts)) as done:
+        found = workers.run(_captured, (seed,), parts, done=done)
+    return [
+        Finding("search", f"{spec}: share of the edge", None, share, error, note=f"the project's own; {len(some):,} draws")
+        for (spec, some), (share, error) in zip(parts, found, strict=True)
+    ]
 
 
 def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
@@ -214,24 +250,21 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
     ]
 
 
-def _explain(edge: float, games: int) -> None:
-    """Why few sampled simulations in few games could not have shown the edge."""
+def _explain(edge: float, own: Sequence[Finding], games: int) -> None:
+    """Why the source's search won nothing, and why its games could hardly have shown it."""
+    shares = ", ".join(f"{row.ours:+.3f} ± {row.error:.3f} ({size:,})" for size, row in zip(PROJECT, own, strict=True))
     lines = [
         f"The best response wins {100 * edge:.1f} games in a hundred more than it loses, so at best {50 + 50 * edge:.1f} % of",
-        "decided games. Two things hid that from the source:",
-    ]
-    for simulations in (10, 50):
-        noise = math.sqrt(3 / simulations)
-        lines += [
-            f"- {simulations} sampled simulations give each of three dice about {simulations / 3:.0f} wins and losses, whose",
-            f"  mean is off by {noise:.2f}: {noise / edge:.0f} times the edge it looks for. No selection rule can mend that.",
-        ]
-    lines += [
-        f"- 10,000 games tell margins of {100 * Z95 / 100:.1f} in a hundred from none, half of the whole edge;",
-        f"  {games:,} games tell {100 * Z95 / math.sqrt(games):.2f}.",
-        "Its search also lets the mover pick the opponent's die. With more simulations it settles on the pair that suits",
-        "the mover best: better than random, but neither the best against a random player nor safe against others. The",
-        "source tells no more of its search: `select=joint` is a reading of it.",
+        "decided games. The source's search takes none of that edge, however long it searches. Of the edge it takes, by",
+        f"simulations: {shares}. Its simulator, read and rewritten here:",
+        "- gives each different face of a die the same chance, so 144444 is a fair coin of 1 and 4;",
+        "- lets the tree choose the rolls, as if they were moves;",
+        "- turns the reward round at each level, rolls included: an opponent picks them, and after a tie a win is a loss;",
+        "- picks the opponent's die too, and plays its own die of the pair that did best on average. With 10 simulations",
+        "  each pair of three dice against three has been tried once.",
+        "With the game's own odds and no turning round, a search that picks both dice takes some of the edge; see the curves.",
+        f"And 10,000 games tell margins of {100 * Z95 / 100:.1f} in a hundred from none, half of the whole edge;",
+        f"{games:,} games tell {100 * Z95 / math.sqrt(games):.2f}.",
     ]
     console.print("\n".join(lines))
 
@@ -242,7 +275,7 @@ def _sizes(most: int) -> list[int]:
 
 def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
     """A search's share of the edge and its exploitability, each with its error."""
-    result = evaluate(configure("fatestones"), agents.make(spec), hands, seed)
+    result = evaluate(configure("fatestones"), _player(spec), hands, seed)
     done(1)
     return [*result.edge_share(), *result.exploitability()]
 
@@ -252,7 +285,7 @@ def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Worke
     points = []
     rows = []
     places = [(label, size) for label in RULES for size in _sizes(most)]
-    parts = [(f"mcts:{size},{RULES[label]}", _affordable(hands, 38, size, work)) for label, size in places]
+    parts = [(RULES[label].format(size), _affordable(hands, 38, size, work)) for label, size in places]
     with progress("points of curves", len(parts)) as done:
         found = workers.run(_evaluated, (seed,), parts, done=done)
     for (label, simulations), (_, some), (share, share_error, lost, lost_error) in zip(places, parts, found, strict=True):

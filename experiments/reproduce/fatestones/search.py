@@ -1,0 +1,188 @@
+"""The tree search of the FateStones project's simulator, for comparison only: what it finds is not what wins.
+
+Source
+    The project's `gameSimulator.py` (GameAISchool2025members/FateStones, commit 5de8e6c), which hands its positions to
+    L. H. Miles's minimal MCTS (the gist that the project's README names). Reimplemented from what they do.
+
+What it does
+    A position becomes a tree of three kinds of nodes in turn: dice in hand, a pair of dice chosen, a pair of faces rolled.
+    A tie leads on to the dice that are left. Four traits keep it from finding the best die:
+
+    - The searcher chooses both dice of a pair, and so plays the first die of the pair with the best mean reward.
+    - Faces that a die has more than once count once: 144444 rolls 1 half of the time.
+    - The tree chooses the rolls too, by UCB1, as if somebody did so on purpose.
+    - The reward r becomes 1 − r at each level, rolls included. Between a pair and its rolls that makes the rolls an
+      opponent's; after one tie, three levels further down, wins count as losses, and after two ties they do not.
+
+    A simulation expands one node, so the first one expands the root and the next nine each try one pair of three dice
+    against three: MCTS(10) sees each pair once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from agents.base import Deterministic, OfOneGame
+from dice_envs.agent import KernelAgent
+from dice_envs.agent_kernel import AgentKernel
+from dice_envs.dice import below
+from dice_envs.game import Variant, check_range
+from dice_envs.games.fatestones import COUNTS, NUM_FACES
+from dice_envs.kernel import kernel
+
+__all__ = ["ProjectSearch"]
+
+HAND = 3  # dice of the source's hands
+MAX_SIMULATIONS = 1_000_000
+# A node's number: (own dice left, the other's, as bits), then 0 or 1 + the pair chosen, then 0 or 1 + the faces rolled.
+_ROLLS = 1 + NUM_FACES * NUM_FACES
+_A_POSITION = (1 + HAND * HAND) * _ROLLS
+_NODES = (1 << 2 * HAND) * _A_POSITION
+_MOST_CHILDREN = NUM_FACES * NUM_FACES
+_MOST_DEPTH = 3 * HAND + 1  # three levels a roll, and the position in which no dice are left
+
+
+@kernel(allocates=False)
+def _children(dice, node, out):
+    """Write the node's children into `out` (_MOST_CHILDREN,), and return how many; a terminal node has none. In place.
+
+    Args:
+        dice: (2, HAND) rows of FACES, the searcher's first.
+        node: its number.
+    """
+    position, pair, roll = node // _A_POSITION, node % _A_POSITION // _ROLLS, node % _ROLLS
+    own, other = position >> HAND, position % (1 << HAND)
+    count = 0
+    if pair == 0:
+        for i in range(HAND):
+            for j in range(HAND):
+                if own >> i & 1 and other >> j & 1:
+                    out[count] = node + (1 + i * HAND + j) * _ROLLS
+                    count += 1
+        return count
+    i, j = (pair - 1) // HAND, (pair - 1) % HAND
+    if roll == 0:
+        for mine in range(NUM_FACES):
+            for theirs in range(NUM_FACES):
+                if COUNTS[dice[0, i], mine] > 0 and COUNTS[dice[1, j], theirs] > 0:
+                    out[count] = node + 1 + mine * NUM_FACES + theirs
+                    count += 1
+    elif (roll - 1) // NUM_FACES == (roll - 1) % NUM_FACES:
+        out[0] = ((own ^ (1 << i)) << HAND | (other ^ (1 << j))) * _A_POSITION
+        count = 1
+    return count
+
+
+@kernel(allocates=False)
+def _reward(node):
+    """Of a terminal node, to the searcher: 1 for a higher roll, 0 for a lower one, 0.5 when no dice are left."""
+    roll = node % _ROLLS
+    if roll == 0:
+        return 0.5
+    return 1.0 if (roll - 1) // NUM_FACES > (roll - 1) % NUM_FACES else 0.0
+
+
+@kernel(allocates=False)
+def _pick(children, count, parent, visits, totals, stream):
+    """A child that has not been visited, at random; where there is none, one of those of the highest UCB1 (constant 1)."""
+    chosen = children[0]
+    fresh = 0
+    for k in range(count):
+        if visits[children[k]] == 0:
+            fresh += 1
+            if below(stream, fresh) == 0:
+                chosen = children[k]
+    if fresh > 0:
+        return chosen
+    best = -1.0
+    equal = 0
+    for k in range(count):
+        child = children[k]
+        value = totals[child] / visits[child] + math.sqrt(math.log(visits[parent]) / visits[child])
+        equal = 1 if value > best else equal + 1 if value == best else equal
+        if value > best or (value == best and below(stream, equal) == 0):
+            best = value
+            chosen = child
+    return chosen
+
+
+@kernel(allocates=False)
+def _simulate(dice, root, visits, totals, path, children, stream):
+    """One simulation: down to a node that has not been visited, at random from there to the end, and back. In place."""
+    node = root
+    depth = 0
+    path[0] = root
+    count = _children(dice, node, children)
+    while visits[node] > 0 and count > 0:
+        node = _pick(children, count, node, visits, totals, stream)
+        depth += 1
+        path[depth] = node
+        count = _children(dice, node, children)
+    is_turned = True
+    while count > 0:
+        node = children[below(stream, count)]
+        is_turned = not is_turned
+        count = _children(dice, node, children)
+    reward = 1.0 - _reward(node) if is_turned else _reward(node)
+    for level in range(depth, -1, -1):
+        visits[path[level]] += 1
+        totals[path[level]] += reward
+        reward = 1.0 - reward
+
+
+@kernel
+def _choose(params, options, state, stream):
+    """The mover's die of the pair with the highest mean reward after `options["simulations"]` simulations."""
+    visits, totals = np.zeros(_NODES, np.int64), np.zeros(_NODES)
+    path, children = np.empty(_MOST_DEPTH, np.int64), np.empty(_MOST_CHILDREN, np.int64)
+    seat, left = np.int64(state["seat"]), np.int64(state["left"])
+    dice = np.zeros((2, HAND), np.int64)
+    for i in range(left):
+        dice[0, i] = state["hands"][seat, i]
+        dice[1, i] = state["hands"][1 - seat, i]
+    root = (((1 << left) - 1) << HAND | ((1 << left) - 1)) * _A_POSITION
+    for _ in range(options["simulations"]):
+        _simulate(dice, root, visits, totals, path, children, stream)
+    best = -1.0
+    equal = 0
+    chosen = 0
+    for k in range(_children(dice, root, children)):
+        child = children[k]
+        mean = totals[child] / visits[child] if visits[child] > 0 else -0.5  # worse than any that has been tried
+        equal = 1 if mean > best else equal + 1 if mean == best else equal
+        if mean > best or (mean == best and below(stream, equal) == 0):
+            best = mean
+            chosen = (child % _A_POSITION // _ROLLS - 1) // HAND
+    return chosen
+
+
+@dataclasses.dataclass(frozen=True)
+class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
+    """The FateStones project's own search. Ties are broken at random, where the source takes a set's first.
+
+    Attributes:
+        simulations: for each choice, 1 to 1,000,000; the source publishes 10 and 50.
+    """
+
+    plays = "fatestones"
+    is_random = True
+    memoryless = True
+
+    simulations: int = 10
+
+    def __post_init__(self) -> None:
+        check_range("simulations", self.simulations, 1, MAX_SIMULATIONS)
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or hands of more than three dice."""
+        super().check_variant(variant)
+        check_range("hand_size", variant.params.hand_size, 1, HAND)
+
+    def kernel(self, variant: Variant) -> AgentKernel:
+        """How it chooses."""
+        options = np.zeros((), [("simulations", np.int64)])
+        options["simulations"] = self.simulations
+        return AgentKernel(_choose, options, reads_hidden=False)
