@@ -12,8 +12,9 @@ import importlib
 import inspect
 import itertools
 import math
+import runpy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -77,7 +78,7 @@ NAMES = (*_RULES_OF_THUMB, *GOALS)
 
 @functools.lru_cache(maxsize=64)
 def named(rules: Rules, name: str) -> Strategy:
-    """A strategy by name: one of NAMES, where a goal stands for the best strategy for it, or "MODULE.FUNCTION".
+    """A strategy by name: one of NAMES, where a goal stands for the best strategy for it, or one's own function.
 
     Raises:
         ValueError: the name is unknown, or the strategy does not exist with these rules.
@@ -86,13 +87,30 @@ def named(rules: Rules, name: str) -> Strategy:
         return _RULES_OF_THUMB[name](rules)
     if name in GOALS:
         return solve(rules, name)[0]
-    if not _is_dotted(name):
-        raise ValueError(f"strategy must be one of {', '.join(NAMES)}, or MODULE.FUNCTION, not {shown(name)}")
-    module, _, function = name.rpartition(".")
+    function = function_in(name, "strategy")
+    if function is None:
+        raise ValueError(f"strategy must be one of {', '.join(NAMES)}, FILE.py:FUNCTION or MODULE.FUNCTION, not {shown(name)}")
+    return custom(function, name)
+
+
+def function_in(name: str, what: str) -> Callable[..., Any] | None:
+    """The function that FILE.py:FUNCTION or MODULE.FUNCTION names; None if the name has neither form.
+
+    Raises:
+        ValueError: it cannot be had; the message says of `what`.
+    """
+    path, _, function = name.rpartition(":")
     try:
-        return custom(getattr(importlib.import_module(module), function), name)
-    except (ImportError, AttributeError, OSError) as problem:  # OSError: the name is too long for a file
-        raise ValueError(f"strategy {shown(name)} cannot be imported: {problem}") from None
+        if path.endswith(".py") and function.isidentifier():
+            return cast("Callable[..., Any]", runpy.run_path(path)[function])
+        if _is_dotted(name):
+            module, _, function = name.rpartition(".")
+            return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
+    except KeyError:
+        raise ValueError(f"{what} {shown(name)} cannot be had: {path} has no {function}") from None
+    except Exception as problem:  # whatever the user's code raises
+        raise ValueError(f"{what} {shown(name)} cannot be had: {problem}") from None
+    return None
 
 
 def _is_dotted(name: str) -> bool:
@@ -212,8 +230,8 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
     Attributes:
         strategy: "sixes", "fives_and_sixes", "beginner", "heuristic"; the best strategy for a goal: "maximize",
             "minimize_loss", "thirty_or_over", "optimal"; "goal": the best for the environment's own goal, at a table
-            "optimal"; or MODULE.FUNCTION, a function of the throw or of throw and dice aside. From Python also the
-            function itself or a `Strategy`.
+            "optimal"; or FILE.py:FUNCTION or MODULE.FUNCTION, a function of the throw or of throw and dice aside. From Python
+            also the function itself or a `Strategy`.
     """
 
     plays = "thirties"
@@ -222,9 +240,10 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
 
     def __post_init__(self) -> None:
         if isinstance(self.strategy, str):
-            if self.strategy not in (*NAMES, "goal") and not _is_dotted(self.strategy):
+            if self.strategy not in (*NAMES, "goal") and not _is_dotted(self.strategy) and ".py:" not in self.strategy:
                 raise ValueError(
-                    f"strategy must be one of goal, {', '.join(NAMES)}, or MODULE.FUNCTION, not {shown(self.strategy)}"
+                    f"strategy must be one of goal, {', '.join(NAMES)}, FILE.py:FUNCTION or MODULE.FUNCTION, "
+                    f"not {shown(self.strategy)}"
                 )
         elif not isinstance(self.strategy, Strategy):
             custom(self.strategy)

@@ -37,6 +37,8 @@ from dice_envs.exact.thirties import (
 )
 from dice_envs.game import configure
 from dice_envs.games.thirties import GOALS, Options
+from experiments.__main__ import app
+from experiments.reproduce import thirties as reproduce_thirties
 from experiments.reproduce.thirties import CASES, all_rows
 
 R = Rules()
@@ -576,3 +578,68 @@ def test_reproduce_writes_rows_and_the_plot(tmp_path):
     assert {"source", "figure", "published", "ours", "error", "agrees", "note"} == set(rows[0])
     assert all(row["error"] == 0 for row in rows)
     assert (tmp_path / "thirties_scores.png").stat().st_size > 10_000
+
+
+# --- goals of one's own -----------------------------------------------------------------------------------------------
+
+
+def test_a_function_of_the_score_is_a_goal():
+    """One that says what a goal of the game says gives the same; another one its own best strategy."""
+    for goal in ("maximize", "minimize_loss", "thirty_or_over", "optimal"):
+        values = worths(R, goal)
+        strategy, value = solve(R, values.__getitem__)
+        expected, best = solve(R, goal)
+        assert value == best
+        assert analyse(R, strategy).value(values.__getitem__) == best
+        assert analyse(R, strategy).distribution == analyse(R, expected).distribution
+
+    def even(score):
+        return score % 2 == 0
+
+    strategy, value = solve(Rules(2, 6, 10), even)
+    best = max(
+        analyse(Rules(2, 6, 10), solve(Rules(2, 6, 10), other)[0]).value(even) for other in ("maximize", "thirty_or_over", even)
+    )
+    assert analyse(Rules(2, 6, 10), strategy).value(even) == value == best
+    assert strategy.name == "even"
+
+
+@pytest.mark.parametrize("worth", [None, "much", float("nan"), float("inf"), 1j])
+def test_what_is_no_worth_is_refused_by_name(worth):
+    def mine(score):
+        return worth
+
+    with pytest.raises(ValueError, match="goal mine must give a finite number for every score, not "):
+        solve(R, mine)
+
+
+def test_the_papers_aggressive_strategy_is_explained():
+    """A weight of pips above 30 gives all five of its figures; the second stage's expected points do not."""
+    rows = list(reproduce_thirties._aggressive())
+    assert len(rows) == 5
+    assert all(row.agrees for row in rows)
+    assert rows[0].note == "as all weights from 3.08 to 3.23 give it"
+    assert not all(row.agrees for row in reproduce_thirties._weighed(R, 300))
+
+
+def test_a_goal_or_a_strategy_from_a_file(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "def aggressive(score):\n    return 3.15 * (score - 30) if score > 30 else score - 30\ndef none(throw):\n    return 0\n"
+    )
+    runner = CliRunner()
+    found = runner.invoke(app, ["solve", "thirties", "--goal", f"{file}:aggressive"])
+    assert found.exit_code == 0, found.output
+    assert "3.675054" in found.output, "3.68 by the paper"
+    assert "dist: [21] from 6: 1 " in found.output
+    held = runner.invoke(app, ["solve", "thirties", "--goal", f"{file}:aggressive", "--strategy", f"{file}:none"])
+    assert held.exit_code == 0, held.output
+    assert "short of it by" in held.output
+    for goal, words in (
+        (f"{file}:nothing", "has no nothing"),
+        (f"{tmp_path}/no.py:x", "cannot be had"),
+        ("wild", "goal must be"),
+    ):
+        refused = runner.invoke(app, ["solve", "thirties", "--goal", goal])
+        assert refused.exit_code == 2
+        assert words in refused.stderr

@@ -17,7 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 __all__ = [
     "Analysis",
     "Distribution",
+    "Goal",
     "Player",
     "Rules",
     "Strategy",
@@ -39,6 +40,7 @@ __all__ = [
     "differences",
     "expected_given",
     "foreknowledge",
+    "name_of_goal",
     "policy_of",
     "relative_skill",
     "score_chances",
@@ -327,14 +329,20 @@ def second_stage_points(rules: Rules, excess: int, restarts: int) -> dict[int, F
 # --- goals --------------------------------------------------------------------------------------------------------------
 
 
-def worths(rules: Rules, goal: str) -> list[Fraction]:
-    """What each score 0, 1, … most is worth for a goal: the environment's expected reward.
+Goal: TypeAlias = str | Callable[[int], Any]  # one of GOALS, or what a score is worth, a finite number
+
+
+def worths(rules: Rules, goal: Goal) -> list[Fraction]:
+    """What each score 0, 1, … most is worth for a goal: the environment's expected reward, or what the function gives.
 
     Raises:
-        ValueError: an unknown goal, or "optimal" where the second stage's expected points are infinite.
+        ValueError: an unknown goal, "optimal" where the second stage's expected points are infinite, or a function that
+            gives something else than finite numbers.
     """
-    check_choice("goal", goal, GOALS)
     scores = range(rules.most + 1)
+    if callable(goal):
+        return [_worth(goal, score) for score in scores]
+    check_choice("goal", goal, GOALS)
     if goal == "maximize":
         return [Fraction(score) for score in scores]
     if goal == "minimize_loss":
@@ -349,6 +357,19 @@ def worths(rules: Rules, goal: str) -> list[Fraction]:
     return [given[score - rules.target] if score > rules.target else Fraction(score - rules.target) for score in scores]
 
 
+def _worth(goal: Callable[[int], Any], score: int) -> Fraction:
+    value = goal(score)
+    try:
+        return Fraction(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"goal {name_of_goal(goal)} must give a finite number for every score, not {shown(value)}") from None
+
+
+def name_of_goal(goal: Goal) -> str:
+    """The goal's name, or that of the function."""
+    return goal if isinstance(goal, str) else str(getattr(goal, "__name__", "custom"))
+
+
 class _Tables(NamedTuple):
     """A goal solved. Numbers are packed: `value * above + score`, in units of 1 / (cases * unit) with the cases of the dice
     on the table, where `above` exceeds every score."""
@@ -360,7 +381,7 @@ class _Tables(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _solved(rules: Rules, goal: str) -> _Tables:
+def _solved(rules: Rules, goal: Goal) -> _Tables:
     worth = worths(rules, goal)
     unit = math.lcm(*(value.denominator for value in worth))
     # One integer holds value and expected score, so comparing it compares values first. Both are sums over cases, so this
@@ -390,7 +411,7 @@ def _solved(rules: Rules, goal: str) -> _Tables:
 
 
 @functools.lru_cache(maxsize=64)
-def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
+def solve(rules: Rules, goal: Goal) -> tuple[Strategy, Fraction]:
     """The best strategy for a goal, and its value: the expected reward of the environment with that goal.
 
     A choice depends on the dice aside through their sum only (for "maximize" not at all). Of choices with equal values
@@ -410,7 +431,7 @@ def solve(rules: Rules, goal: str) -> tuple[Strategy, Fraction]:
         return choices[len(throw)][rules.num_dice - len(throw)][number[throw]]
 
     simple = goal == "maximize"
-    strategy = Strategy(goal, choose_simply if simple else choose, "throw" if simple else "total")
+    strategy = Strategy(name_of_goal(goal), choose_simply if simple else choose, "throw" if simple else "total")
     return strategy, Fraction(solved.values[-1][0] // solved.above, rules.cases(rules.num_dice) * solved.unit)
 
 
@@ -465,8 +486,10 @@ class Analysis(NamedTuple):
     above: Fraction  # expected points above it
     given: Fraction | None  # expected points for the next player; None: infinite
 
-    def value(self, goal: str) -> Fraction:
-        """What the strategy is worth for a goal. ValueError for "optimal" where that is infinite."""
+    def value(self, goal: Goal) -> Fraction:
+        """What the strategy is worth for a goal. ValueError as `worths`."""
+        if callable(goal):
+            return self.distribution.mean_of(functools.partial(_worth, goal))
         check_choice("goal", goal, GOALS)
         if goal == "optimal":
             if self.given is None:

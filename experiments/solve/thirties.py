@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,12 +11,13 @@ import typer
 from rich.table import Table
 
 from agents import make
-from agents.thirties import named
+from agents.thirties import function_in, named
 from dice_envs import Variant, configure
 from dice_envs.exact.thirties import (
     Analysis,
     Dice,
     Distribution,
+    Goal,
     Player,
     Rules,
     Strategy,
@@ -23,23 +25,29 @@ from dice_envs.exact.thirties import (
     asides,
     differences,
     expected_given,
+    solve,
     strategy_of,
     throws,
 )
+from dice_envs.games.thirties import GOALS
 from experiments.options import JsonOption, OptionOption, game_options
 from experiments.output import check_writable, console, write_json
 
 
 def main(
     goal: Annotated[
-        str, typer.Option(help="maximize, minimize_loss, thirty_or_over or optimal (own points against points given).")
+        str,
+        typer.Option(
+            help="maximize, minimize_loss, thirty_or_over, optimal (own points against points given), or FILE.py:FUNCTION, "
+            "which tells what a score is worth."
+        ),
     ] = "maximize",
     option: OptionOption = None,
     strategy: Annotated[
         str | None,
         typer.Option(
             help="Measure this instead of the best: sixes, fives_and_sixes, beginner, heuristic, another goal, "
-            "MODULE.FUNCTION, or an agent that does not play at random, say ppo:FILE,greedy=true."
+            "FILE.py:FUNCTION, MODULE.FUNCTION, or an agent that does not play at random, say ppo:FILE,greedy=true."
         ),
     ] = None,
     verbose: Annotated[
@@ -65,16 +73,19 @@ def main(
     for name, reason in (("goal", "use --goal"), ("num_players", "the turn of one player is solved")):
         if name in parsed:
             raise ValueError(f"option {name} cannot be set with -o: {reason}")
-    variant = configure("thirties", **{**parsed, "num_players": 1, "goal": goal})
+    valued: Goal = (None if goal in GOALS else function_in(goal, "goal")) or goal
+    of_game = {"goal": goal} if valued == goal else {}  # a goal that the game does not have changes nothing in it
+    variant = configure("thirties", **{**parsed, "num_players": 1, **of_game})
     rules = Rules.of(variant.options)
     check_writable(json)
     if compare is not None:
         print_differences(rules, find(variant, compare[0]), find(variant, compare[1]), json)
         return
-    chosen = find(variant, strategy or goal)
+    best_of_all, _ = solve(rules, valued)
+    chosen = find(variant, strategy) if strategy else best_of_all
     player = Player(rules, chosen)
     analysis = analyse(rules, player)
-    value = analysis.value(goal)
+    value = analysis.value(valued)
     if verbose:
         print_advice(player)
     kind = "a simple strategy" if chosen.simple else "a full strategy"
@@ -87,9 +98,9 @@ def main(
     best = "value" if strategy else "best value"
     console.print(f"{best} for {goal}: {float(value):.6f}")
     if strategy:
-        most = analyse(rules, named(rules, goal)).value(goal)
+        most = analyse(rules, best_of_all).value(valued)
         console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}")
-    console.whole_line(cases_line(analysis.distribution))
+    console.whole_line(cases_line(analysis.distribution, rules.num_faces))
     given = expected_given(rules)
     result = {
         "game": "thirties",
@@ -114,7 +125,7 @@ def main(
 
 def find(variant: Variant, name: str) -> Strategy:
     """The strategy of that name, or that of the agent which the spec names. ValueError if there is none."""
-    if ":" in name:
+    if ":" in name and ".py:" not in name:
         return strategy_of(make(name), variant.options, name)
     return named(Rules.of(variant.options), name)
 
@@ -130,9 +141,11 @@ def figures(analysis: Analysis) -> dict[str, Fraction | None]:
     }
 
 
-def cases_line(distribution: Distribution) -> str:
-    """The distribution as the paper's program prints it: [first score] cases … {all cases}."""
-    return f"dist: [{distribution.first}] {' '.join(map(str, distribution.weights))} {{{distribution.total}}}"
+def cases_line(distribution: Distribution, faces: int) -> str:
+    """The distribution, in the manner of the paper's program: [exponent of all cases] first score: cases … {all cases}."""
+    exponent = round(math.log(distribution.total, faces))
+    cases = " ".join(map(str, distribution.weights))
+    return f"dist: [{exponent}] from {distribution.first}: {cases} {{{distribution.total}}}"
 
 
 def position(throw: Dice, aside: Dice | None) -> str:
@@ -181,7 +194,7 @@ def print_summary(player: Player, group: int | Dice) -> None:
     dice = player.rules.num_dice - len(group)
     score = float(player.expected_score(group))
     console.whole_line(f"{' '.join(map(str, group))} expected score[{dice} dice]: {score:.6f}".strip())
-    console.whole_line(cases_line(player.distribution(group)) + "\n")
+    console.whole_line(cases_line(player.distribution(group), player.rules.num_faces) + "\n")
 
 
 def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Path | None) -> None:
