@@ -58,7 +58,10 @@ _STYLE = np.dtype(
 
 @kernel(allocates=False)
 def _opening(params, counts):
-    """The first bid: one more than it holds of the face it holds most of. Somebody else has a die, so that can be bid."""
+    """The first bid, by the article's program: one more than it holds of the face it holds most of.
+
+    Somebody else has a die, so that can be bid.
+    """
     best = 0
     for face in range(1, params.num_faces):
         if matching(params, counts, face) > matching(params, counts, best):
@@ -166,7 +169,8 @@ def _probabilities(params, states, styles, out):
 class Numbers(OfOneGame, KernelAgent):
     """Calls by the binomial chance that the bid holds, given its own dice; otherwise raises as little as it can.
 
-    It opens with the face it holds most of and one more than it holds. Ties go to the lower face.
+    It opens with the face it holds most of and one more than it holds, under both presets: that is the article's program,
+    the text does not say how an agent opens. Ties go to the lower face.
     Source: D. Oehm, "Liar's Dice in R" (2018), section "The agent".
 
     Attributes:

@@ -12,8 +12,8 @@ Sources
     OpenSpiel's `liars_dice` for `rules="openspiel"`.
 
 Readings
-    - The article's sentence on who loses a call has one case backwards; its two worked examples and its
-      program agree with the reading above.
+    - The article's sentence on who loses a call has two of its three cases backwards, fewer dice than were bid
+      and more; the two calls in the game that it tells, and its program, agree with the reading above.
     - The article does not bound a bid; here no quantity above the dice still in play may be bid, since it
       could never hold. Its "after 6 the next bid can be 6 or 1" is applied to the highest face of any die.
     - A player without dice is out of the game at once: its episode ends there, with its -1/(n-1).

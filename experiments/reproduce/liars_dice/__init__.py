@@ -1,4 +1,4 @@
-"""D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018): its two simulations, and the answer to its question."""
+"""D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018): its simulations and examples, and the answer to its question."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from experiments.output import check_report, check_writable, console, finish, pr
 from experiments.page import Chapter
 from experiments.reproduce.liars_dice.answer import findings, work_out
 from experiments.reproduce.liars_dice.plots import draw_answer
-from experiments.reproduce.liars_dice.simulations import EXPLANATION, draw_simulations, simulate
+from experiments.reproduce.liars_dice.simulations import (
+    EXPLANATION,
+    draw_posterior,
+    draw_simulations,
+    posterior_rows,
+    simulate,
+)
 from experiments.reproduce.liars_dice.tables import show
+from experiments.reproduce.liars_dice.worked_examples import worked_examples
 from experiments.workers import kept_beside, on_ray
 
 MOST_DICE = 5  # each: more take hours to solve
@@ -32,8 +39,9 @@ def main(
     ray: RayOption = None,
     resume: ResumeOption = False,
 ) -> Chapter:
-    """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says; then the answer
-    to his question, bluff or play the numbers, from an exact solution of the two-player game.
+    """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says, his posterior and
+    his worked examples; then the answer to his question, bluff or play the numbers, from an exact solution of the
+    two-player game.
 
     Five dice take a minute or two to solve, once: rounds that are precise enough are kept.
 
@@ -48,8 +56,11 @@ def main(
     with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
         rows = simulate(games, seed, workers)
+        rows += posterior_rows(rows)
         print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
         console.print(EXPLANATION)
+        examples = worked_examples()
+        print_rows("The article's worked examples", examples, digits=2)
         answer = work_out(dice, precision)
         show(answer)
         data: dict[str, Any] = {
@@ -57,11 +68,12 @@ def main(
             "games": games,
             "dice": dice,
             "precision": precision,
-            "rows": rows + findings(answer),
+            "rows": rows + examples + findings(answer),
         }
 
         def plot(folder: Path) -> None:
             draw_simulations(folder, rows)
+            draw_posterior(folder, rows)
             draw_answer(folder, answer)
 
         finish(

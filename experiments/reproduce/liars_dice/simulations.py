@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from experiments.workers import HERE, Workers
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000
+POSTERIOR_DRAWS, POSTERIOR_BINS = 100_000, 30  # of the article's histogram
 # Wins printed by the article: agents' bluffing → counts.
 PUBLISHED = {(1.0, 0.0): (4934, 5066), (1.0, 0.75, 0.25, 0.0): (2379, 2465, 2540, 2616)}
 
@@ -29,7 +31,8 @@ EXPLANATION = (
     "Why the article saw a coin flip: its program is not the agent that its text describes. The program calls as if "
     "one more die were needed than was bid, and picks a bluffed face in proportion to the agent's own dice, so that a "
     "bluff mostly names a face it holds. The rows between show what each of the two does alone: played as the text "
-    "says, with the same opening, the agent that always bluffs clearly loses to the one that never does."
+    "says, the agent that always bluffs clearly loses to the one that never does. The first bid, one more than the agent "
+    "holds of its best face, is the program's in all rows, because the text does not say how an agent opens."
 )
 
 
@@ -60,6 +63,66 @@ def simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
                         )
                     )
     return rows
+
+
+def _ours(rows: list[Finding]) -> tuple[float, float]:
+    """% of our games between two, by the article's program, that the agent that never bluffs wins, and ±."""
+    row = next(row for row in rows if row.figure == "2 players, its program: % won by bluff 0")
+    assert isinstance(row.ours, float)
+    return row.ours, row.error
+
+
+def _posterior() -> Any:
+    """The share of games that the agent that never bluffs wins, given the article's counts: Beta(wins, losses), as there."""
+    from scipy.stats import beta
+
+    losses, wins = PUBLISHED[1.0, 0.0]
+    return beta(wins, losses)
+
+
+def posterior_rows(rows: list[Finding]) -> list[Finding]:
+    """What the article's histogram shows, exactly, and whether our games lie within."""
+    posterior, (share, error) = _posterior(), _ours(rows)
+    low, high = 100 * posterior.ppf([0.025, 0.975])
+    figures = (
+        (
+            "posterior of the share won by bluff 0, as the article draws it: mean, %",
+            100 * posterior.mean(),
+            (high - low) / 2,
+            f"95 % between {low:.2f} and {high:.2f}; the article prints the picture alone",
+        ),
+        ("the same: % that bluff 0 wins more than half", 100 * posterior.sf(0.5), 0.0, "given the article's counts"),
+        (
+            "the same: % that it wins more than it wins of our games",
+            100 * posterior.sf(share / 100),
+            0.0,
+            f"given the article's counts; our games {share:.2f} ± {error:.2f} %",
+        ),
+    )
+    return [Finding(SOURCE, figure, None, float(value), float(reach), None, note) for figure, value, reach, note in figures]
+
+
+def draw_posterior(folder: Path, rows: list[Finding]) -> None:
+    """The article's histogram of the win rate, and our games in it."""
+    posterior, (share, error) = _posterior(), _ours(rows)
+    caption = (
+        f"The share of games won by the agent that never bluffs, against the one that always does: the article's histogram of "
+        f"{POSTERIOR_DRAWS:,} draws, here with the numbers expected in each bar. The band is the 95 % interval of our games."
+    )
+    first, last = posterior.ppf([1 / POSTERIOR_DRAWS, 1 - 1 / POSTERIOR_DRAWS])
+    edges = np.linspace(first, last, POSTERIOR_BINS + 1)
+    expected = POSTERIOR_DRAWS * np.diff(posterior.cdf(edges))
+    with saved_plot(folder, "liars_dice_posterior", caption) as (_, panel):
+        wins = f"the article's {PUBLISHED_GAMES:,} games"
+        panel.bar(
+            100 * edges[:-1], expected, 100 * np.diff(edges), align="edge", color="#89c2d9", edgecolor="#333333", label=wins
+        )
+        panel.axvspan(share - error, share + error, color="#e76f51", alpha=0.7, label="our games, its program")
+        panel.axvline(50, color="black", linewidth=0.8, linestyle="--", label="an even share")
+        panel.set_xlabel("% of games won by bluff 0")
+        panel.set_ylabel(f"of {POSTERIOR_DRAWS:,} draws")
+        panel.set_title("Posterior of the win rate: 2 players, 6 dice")
+        panel.legend(frameon=False)
 
 
 def draw_simulations(folder: Path, rows: list[Finding]) -> None:

@@ -207,6 +207,7 @@ def _about_losses(answer: Answer) -> list[str]:
                 f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), its "
                 f"calls {mended['calls']}, its raises {mended['raises']}."
             )
+    sentences.append("Their first bid, one more than they hold, is that of the article's program; its text gives none.")
     return sentences
 
 
