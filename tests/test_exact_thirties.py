@@ -615,7 +615,7 @@ def test_what_is_no_worth_is_refused_by_name(worth):
 
 def test_the_papers_aggressive_strategy_is_explained():
     """A weight of pips above 30 gives all five of its figures; the second stage's expected points do not."""
-    rows = list(reproduce_thirties._aggressive())
+    rows = list(reproduce_thirties.explained())
     assert len(rows) == 5
     assert all(row.agrees for row in rows)
     assert rows[0].note == "as all weights from 3.08 to 3.23 give it"

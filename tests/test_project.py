@@ -93,8 +93,11 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
 
 @pytest.mark.parametrize(
     ("package", "first"),
-    [(True, ""), (True, "import agents, experiments\n"), (False, "")],
-    ids=["package", "imported", "folder"],
+    [
+        pytest.param(True, "", id="packages"),
+        pytest.param(True, "import agents, experiments\n", id="imported before", marks=pytest.mark.slow),
+        pytest.param(False, "", id="folders", marks=pytest.mark.slow),
+    ],
 )
 def test_folders_of_ones_own_named_agents_and_experiments_do_no_harm(run_python, tmp_path, package, first):
     """The editable install puts the checkout on the import path, behind the folder that one works in."""

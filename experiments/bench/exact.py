@@ -55,7 +55,7 @@ def _shakes(quick: bool) -> Iterator[BenchRow]:
 
 
 def _thirties(quick: bool) -> Iterator[BenchRow]:
-    """The best strategies of all four goals; everything that `reproduce thirties` computes."""
+    """The best strategies of all four goals; every figure of the paper."""
     repeats = 3 if quick else 10
 
     def best_strategies() -> None:
@@ -70,7 +70,7 @@ def _thirties(quick: bool) -> Iterator[BenchRow]:
     goals = best_seconds(best_strategies, repeats)
     yield BenchRow("thirties: best strategies of the four goals, exact", goals, "s", aim=0.2)
     everything = best_seconds(whole_paper, repeats)
-    yield BenchRow("thirties: all that `reproduce thirties` computes", everything, "s", aim=0.5)
+    yield BenchRow("thirties: every figure of the paper", everything, "s", aim=0.5)
 
 
 def _liars_dice(quick: bool) -> Iterator[BenchRow]:
