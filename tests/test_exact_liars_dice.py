@@ -444,7 +444,7 @@ def test_a_policy_in_a_list():
     played = liars_dice_walk.Round(variant, (2, 1))
     for player in range(2):
         listed = liars_dice_walk.Listed(played, player)
-        asking = liars_dice_walk.Asked(played, player, agent, player, new_streams(0, 100)[None])
+        asking = liars_dice_walk.Asked(played, player, agent, player, new_streams(0, liars_dice_walk.ROWS_AT_ONCE)[None])
         hands = np.arange(len(played.hands[player]))
         waiting = [()]
         while waiting:

@@ -168,6 +168,39 @@ def test_an_answer_that_depends_on_its_row_is_refused(agent, name):
         measure("liars_dice", agent, **ONE_DIE)
 
 
+def after_the_opening(later):
+    """Uniform while every action but the call is legal, which nothing precedes; then as the function says."""
+
+    def policy(observations, masks):
+        opening = masks.sum(axis=1) == masks.shape[1] - 1
+        return np.where(
+            opening[:, None] & (masks[:, -1:] == 0), masks / masks.sum(axis=1, keepdims=True), later(observations, masks)
+        )
+
+    return policy
+
+
+@pytest.mark.parametrize("num_faces", [3, 6])
+def test_answers_are_compared_after_the_opening_too(num_faces):
+    """In games of a few positions, and in those that are asked about in batches."""
+
+    def draws(observations, masks):
+        drawn = masks * (0.01 + np.random.default_rng().random(masks.shape))
+        return drawn / drawn.sum(axis=1, keepdims=True)
+
+    def only_in_large_batches(observations, masks):
+        tilted = masks * (1 + (np.arange(len(masks)) >= 200)[:, None] * np.arange(masks.shape[1]))
+        return tilted / tilted.sum(axis=1, keepdims=True)
+
+    options = ONE_DIE | {"num_faces": num_faces}
+    assert measure("liars_dice", after_the_opening(draws), **options).measures[0].error > 0
+    with pytest.raises(AgentError, match="depends on the row"):
+        measure("liars_dice", after_the_opening(by_row), **options)
+    if num_faces == 6:
+        with pytest.raises(AgentError, match="depends on the row"):
+            measure("liars_dice", only_in_large_batches, **options)
+
+
 def test_random_answers_are_not_taken_for_such_that_depend_on_the_row():
     class Draws:
         def act(self, turn):

@@ -187,7 +187,8 @@ class _Asked:
         self.memoryless = self._states_probabilities and bool(getattr(agent, "memoryless", False))
         self.observes_only = bool(getattr(agent, "observes_only", False))
         self.looks_back = getattr(agent, "looks_back", None)
-        self._compared = 0
+        self._compared = 0  # positions with a choice
+        self._largest = 0  # rows of a batch that was compared
 
     def act(self, turn: Turn) -> np.ndarray:
         if hasattr(self.agent, "act"):
@@ -232,9 +233,13 @@ class _Asked:
         return answers / answers.sum(axis=1, keepdims=True)
 
     def _compares(self, turn: Turn) -> bool:
-        """Whether answers are to be compared at these positions: as long as few with a choice have been."""
-        if self.is_random or self._compared >= COMPARED:
+        """Whether answers are to be compared at these positions: few with a choice have been, or the batch is large.
+
+        An answer may depend on how many rows there are, so a batch twice as large as any that was compared is compared too.
+        """
+        if self.is_random or (self._compared >= COMPARED and len(turn) < 2 * self._largest):
             return False
+        self._largest = max(self._largest, len(turn))
         self._compared += int((Turn(turn.variant, turn._true_states, turn._index, turn.streams).legal.sum(axis=1) > 1).sum())
         return True
 

@@ -257,7 +257,7 @@ def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | No
         return False
     if getattr(agent, "observes_only", False) and not options.past_rounds:
         return False  # it does not observe them
-    states = _later_positions(variant, seed)
+    states = _positions(variant, seed, PROBED, later=True)
     forgotten, fresh = states.copy(), Batch(variant, 1, seed).states
     for name in _OF_THE_PAST:
         forgotten[name] = fresh[name]
@@ -280,26 +280,28 @@ def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | No
     return None
 
 
-def _later_positions(variant: Variant, seed: int) -> np.ndarray:
-    """Up to PROBED positions of random play with a choice, after the first round."""
+def _positions(variant: Variant, seed: int, most: int, later: bool = False) -> np.ndarray:
+    """Up to `most` positions of random play with a choice; with `later` those after the first round only."""
     batch = Batch(variant, _PROBE_GAMES, seed)
     positions = []
     for _ in range(_PROBE_STEPS):
         masks = batch.legal()
-        later = batch.states["in_play"] < sum(variant.options.dice_per_seat)
-        positions.append(batch.states[later & (masks.sum(axis=1) > 1)])
+        wanted = masks.sum(axis=1) > 1
+        if later:
+            wanted &= batch.states["in_play"] < sum(variant.options.dice_per_seat)
+        positions.append(batch.states[wanted])
         actions = np.zeros(_PROBE_GAMES, np.int64)
         _draw_legal(batch.states, masks, actions)
         going = np.flatnonzero(batch.states["seat"] >= 0)
         batch.play(actions[going], going)
     states = np.concatenate(positions)
-    return states[np.linspace(0, len(states) - 1, min(PROBED, len(states))).astype(np.int64)]
+    return states[np.linspace(0, len(states) - 1, min(most, len(states))).astype(np.int64)]
 
 
 def _see_if_random(variant: Variant, agent: Any) -> None:
-    """Ask at the beginning of a few games, by which the agent's `is_random` shows."""
-    games = np.arange(COMPARED)
-    ask_probabilities(agent, Turn(variant, Batch(variant, COMPARED, 0).states, games, new_streams(0, COMPARED)))
+    """Ask at a few positions of random play, by which the agent's `is_random` shows."""
+    states = _positions(variant, 0, COMPARED)
+    ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), new_streams(0, len(states))))
 
 
 _OF_PAST_ROUNDS = {
