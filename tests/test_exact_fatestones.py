@@ -1,11 +1,17 @@
 """The measure of FateStones: against other recursions, against play, against what is known."""
 
+import itertools
+import json
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import agents
 from dice_envs import configure, measure
-from dice_envs.exact.fatestones import draw_hands, evaluate, solve_all, solve_draws
+from dice_envs.exact.fatestones import circles, draw_hands, evaluate, margins, solve_all, solve_draws
+from dice_envs.games.fatestones import CODES
+from experiments.__main__ import app
 from experiments.arena import play_table
 from tests.policies import Noisy
 
@@ -110,3 +116,58 @@ def test_dice_that_only_tie_leave_nothing_to_be_measured():
 def test_a_sample_of_one_draw_is_refused():
     with pytest.raises(ValueError, match="sample must be at least 2 draws, not 1"):
         measure("fatestones", "random", sample=1)
+
+
+# --- which dice are good ----------------------------------------------------------------------------------------------
+
+
+def by_hand(one, two):
+    """Chance to win less chance to lose, from all 36 rolls."""
+    rolls = list(itertools.product(str(one), str(two)))
+    return (sum(a > b for a, b in rolls) - sum(a < b for a, b in rolls)) / 36
+
+
+def test_margins_are_those_of_all_rolls():
+    dice = np.array([0, 17, 200, 333, 461])
+    expected = [[by_hand(CODES[a], CODES[b]) for b in dice] for a in dice]
+    np.testing.assert_allclose(margins(dice), expected, atol=1e-12)
+
+
+def test_of_all_dice_111111_is_the_worst_and_666666_the_best():
+    mean = margins(np.arange(len(CODES))).mean(axis=1)
+    order = mean.argsort()
+    assert (CODES[order[0]], CODES[order[-1]]) == (111111, 666666)
+    assert mean[order[0]] < mean[order[1]] - 1e-9, "alone in its place"
+    assert mean[order[-1]] > mean[order[-2]] + 1e-9
+
+
+def test_circles_are_all_there_once():
+    """Against a search among all triples."""
+    fair = configure("fatestones").params.bag
+    found = circles(fair)
+    triples = {each.dice for each in found}
+    assert len(triples) == len(found) == 577
+    wanted = set()
+    for a, b, c in itertools.permutations(fair[:12].tolist(), 3):
+        if a < b and a < c and min(by_hand(CODES[x], CODES[y]) for x, y in ((a, b), (b, c), (c, a))) > 0:
+            wanted.add((a, b, c))
+    few = set(fair[:12].tolist())
+    assert {each for each in triples if set(each) <= few} == wanted
+    assert [CODES[die] for die in found[0].dice] == [144444, 333336, 222555]
+    assert found[0].least == pytest.approx(6 / 36)
+    assert found[0].least > found[1].least
+
+
+def test_the_command_lists_dice_and_circles(tmp_path):
+    file = tmp_path / "rank.json"
+    result = CliRunner().invoke(app, ["solve", "fatestones", "--rank", "--json", str(file)])
+    assert result.exit_code == 0, result.output
+    assert "577 circles" in result.output
+    assert "144444 > 333336 > 222555 > 144444, each by 0.1667 or more" in result.output
+    data = json.loads(file.read_text())
+    assert (len(data["dice"]), len(data["circles"])) == (32, 577)
+    every = CliRunner().invoke(app, ["solve", "fatestones", "--rank", "-o", "dice=all", "--json", str(file)])
+    assert every.exit_code == 0, every.output
+    listed = [row["die"] for row in json.loads(file.read_text())["dice"]]
+    assert (listed[0], listed[-1], len(listed)) == (111111, 666666, 462)
+    assert "circles are listed for bags of up to 100 different dice, not 462" in every.output

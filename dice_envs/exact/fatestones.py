@@ -27,13 +27,16 @@ from dice_envs.kernel import kernel
 
 __all__ = [
     "MOST_DRAWS",
+    "Circle",
     "Draws",
     "Evaluation",
     "add_up",
+    "circles",
     "draw_hands",
     "edges",
     "evaluate",
     "first_choices",
+    "margins",
     "mean_of",
     "nash_strategies",
     "parts_of_all",
@@ -88,6 +91,42 @@ def _compare(hands, size, work):
             wins, ties = duel(hands[0, i], hands[1, j])
             work.margin[i, j] = (2 * wins + ties - 36) / 36.0
             work.tie[i, j] = ties / 36.0
+
+
+@kernel
+def _margins(dice, out):
+    for i in range(len(dice)):
+        for j in range(len(dice)):
+            wins, ties = duel(dice[i], dice[j])
+            out[i, j] = (2 * wins + ties - 36) / 36.0
+
+
+def margins(dice: np.ndarray) -> np.ndarray:
+    """P(die i beats die j) − P(it loses), (n, n) float64, of dice given as rows of FACES (n,)."""
+    out = np.empty((len(dice), len(dice)))
+    _margins(np.ascontiguousarray(dice, np.int64), out)
+    return out
+
+
+class Circle(NamedTuple):
+    """Three dice each of which beats the next one, and the last the first."""
+
+    dice: tuple[int, int, int]  # rows of FACES, the lowest first
+    least: float  # the smallest of the three margins
+
+
+def circles(dice: np.ndarray) -> list[Circle]:
+    """All circles of three among different dice (rows of FACES), each once, those with the greatest least margin first."""
+    found = []
+    margin = margins(dice)
+    beaten = [np.flatnonzero(row > 0) for row in margin]
+    for a in range(len(dice)):
+        for b in beaten[a][beaten[a] > a]:
+            for c in beaten[b][beaten[b] > a]:
+                if margin[c, a] > 0:
+                    least = min(margin[a, b], margin[b, c], margin[c, a])
+                    found.append(Circle((int(dice[a]), int(dice[b]), int(dice[c])), float(least)))
+    return sorted(found, key=lambda circle: (-circle.least, circle.dice))
 
 
 @kernel

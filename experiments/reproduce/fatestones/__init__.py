@@ -12,9 +12,18 @@ import typer
 
 import agents
 from dice_envs import Agent, configure
-from dice_envs.exact.fatestones import MOST_DRAWS, draw_hands, evaluate, first_choices, solve_draws
+from dice_envs.exact.fatestones import (
+    MOST_DRAWS,
+    circles,
+    draw_hands,
+    evaluate,
+    first_choices,
+    margins,
+    solve_draws,
+)
 from dice_envs.exact.liars_dice import exploitability
 from dice_envs.game import Variant, check_range
+from dice_envs.games.fatestones import CODES, FACES
 from experiments.arena import MOST_GAMES, play_table
 from experiments.logs.fatestones import Log, Writer, read_log
 from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
@@ -114,6 +123,7 @@ def main(
         ]
         for spec in ("random", "best_response:random", "nash"):
             values += _measure(variant, spec, hands[:2000], seed)
+        values += _open_question()
         own = _own_search(variant, work, seed, workers)
         values += own
         values += _captures(hands, work, seed, workers)
@@ -128,6 +138,20 @@ def main(
             lambda: _plot(report, curves) if report is not None else None,
         )
     return Chapter("FateStones: the project's README, and what can be won", rows + values, seed)
+
+
+def _open_question() -> list[Finding]:
+    """The source found no measure by which 111111 is the worst die of all 462 and 666666 the best: a mean margin is one."""
+    everyone = np.arange(len(CODES))
+    mean = margins(everyone).mean(axis=1)
+    found = circles(configure("fatestones").params.bag)
+    rows = []
+    for what, wanted, die in (("worst", 111111, int(mean.argmin())), ("best", 666666, int(mean.argmax()))):
+        note = f"mean margin {mean[die]:+.4f} against a random one of the 462"
+        rows.append(Finding("dice", f"{what} die of all 462", wanted, CODES[die], 0.0, CODES[die] == wanted, note))
+    strongest = " > ".join(str(CODES[die]) for die in (*found[0].dice, found[0].dice[0]))
+    note = f"the strongest: {strongest}, each by {found[0].least:.4f} or more"
+    return [*rows, Finding("dice", "circles of three among the fair dice", None, len(found), 0.0, note=note)]
 
 
 def _player(spec: str) -> Agent:
@@ -332,6 +356,7 @@ def _liars_dice_curves(most: int, seed: int, workers: Workers) -> list[dict[str,
 
 
 def _plot(report: Path, points: list[dict[str, Any]]) -> None:
+    _plot_margins(report)
     for game, quantity, title in (
         ("fatestones", "edge_share", "FateStones: share of the edge against random play that search captures"),
         ("fatestones", "exploitability", "FateStones: what a best response wins from search, a draw"),
@@ -355,3 +380,26 @@ def _plot(report: Path, points: list[dict[str, Any]]) -> None:
             axes.grid(alpha=0.3)
             axes.axhline(0, color="grey", linewidth=0.8)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _plot_margins(report: Path) -> None:
+    """Who beats whom among the fair dice, with the strongest circle marked."""
+    bag = configure("fatestones").params.bag
+    order = bag[np.argsort(FACES[bag].std(axis=1), kind="stable")]
+    margin = margins(order)
+    circle = circles(bag)[0].dice
+    at = {int(die): place for place, die in enumerate(order)}
+    names = [str(CODES[die]) for die in order]
+    caption = (
+        "Chance to win less chance to lose of the die at the left against the die below, among the 32 fair dice, from even to "
+        "uneven faces. Squares mark the strongest circle: "
+        f"{' > '.join(str(CODES[die]) for die in (*circle, circle[0]))}."
+    )
+    with saved_plot(report, "fatestones_margins", caption, figsize=(11, 9.5)) as (figure, axes):
+        shown = axes.imshow(margin, cmap="RdYlGn", vmin=-0.5, vmax=0.5)
+        for one, other in zip(circle, (*circle[1:], circle[0]), strict=True):
+            axes.scatter(at[other], at[one], marker="s", s=110, facecolors="none", edgecolors="black", linewidths=1.8)
+        axes.set_xticks(range(len(order)), names, rotation=90, fontsize=7)
+        axes.set_yticks(range(len(order)), names, fontsize=7)
+        axes.set_title("FateStones: who beats whom among the fair dice")
+        figure.colorbar(shown, ax=axes, label="chance to win less chance to lose")
