@@ -14,9 +14,12 @@ The two environments
     mode="maesters" (what the PettingZoo modules give): at its turn each maester argues or yields.
 
 Source
-    A. Downey, "The Shakes", rules (2020) and notebook.
+    Allen Downey, "The Shakes: a Bayesian dice game for 2-6 players", rules (2020) and notebook, in the repository
+    AllenDowney/TheShakes on GitHub; Creative Commons BY-NC-SA 4.0. The disease is after "the Shivers" of G. R. R. Martin.
 
 Readings
+    - The rules' maesters always argue, so their players decide nothing. Here a maester may yield too: then a table can
+      follow any policy, and who always argues is the agent `dogmatic`.
     - The rules write the efficacies on the score sheet, since maesters are dogmatic and do not care. Here they are
       hidden: otherwise nothing is left to learn. The die thrown for a patient is hidden too: everybody sees only
       whether the patient recovered. `reroll_hidden` draws the efficacies from the exact posterior.
