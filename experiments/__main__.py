@@ -268,6 +268,7 @@ def play(
     load: Annotated[Path | None, typer.Option(help="Go on with a game that `save FILE` has written.")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --load: step through the game, move by move.")] = False,
     review: Annotated[bool, typer.Option("--review", help="Show at the end what each of your moves has cost.")] = False,
+    log: Annotated[Path | None, typer.Option(help="Write the game as a log, if it has a log format; you are player 1.")] = None,
     web: Annotated[
         bool, typer.Option("--web", help="Play on a page in the browser, every person on a device of their own.")
     ] = False,
@@ -293,11 +294,13 @@ def play(
         for name, unused in {"--host": host, "--port": port, "--no-browser": None if browser else True}.items():
             if unused is not None:
                 raise ValueError(f"{name} is for the page: give --web, too")
+    if web and log is not None:
+        raise ValueError("--log takes down a game at the terminal: leave out --web or --log")
     if web and load is not None:
         _serve([open_game(load, game)], host, port, browser)
         return
     if load is not None:
-        load_game(load, game, replay, review)
+        load_game(load, game, replay, review, log)
         return
     if game is None:
         raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")
@@ -307,7 +310,7 @@ def play(
         raise ValueError("--people cannot be given with --watch, where nobody plays")
     seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch)
     if not web:
-        play_game(seated, review)
+        play_game(seated, review, log)
         return
     sitting = seated.sitting
     print_mode(sitting.variant, seated.policy)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +20,10 @@ from dice_envs.game import check_range, load, shown
 from dice_envs.render import ansi
 from dice_envs.view import seat_name
 from experiments.advice import Advice, give_hint, give_odds, review
+from experiments.arena import log_writer
 from experiments.discovery import cast
 from experiments.options import game_options
-from experiments.output import console, print_mode, progress
+from experiments.output import check_writable, console, print_mode, progress, write_text
 from experiments.rules import rules_text
 from experiments.sitting import PERSON, Entry, Sitting
 
@@ -434,7 +436,31 @@ def set_up(
     return Seated(sitting, policy, made)
 
 
-def play_game(seated: Seated, reviewed: bool = False) -> np.ndarray:
+@contextlib.contextmanager
+def _logged(sitting: Sitting, log: Path | None) -> Iterator[None]:
+    """Write the game's log, in its source's format, into a file when the block ends, however it ends.
+
+    Player 1 of the log is the first person, or where nobody plays, seat 0.
+
+    Raises:
+        ValueError: the game has no log format, or cannot hold this variant.
+        OSError: the file cannot be written.
+    """
+    if log is None:
+        yield
+        return
+    writer = log_writer(sitting.variant, len(sitting.seats))
+    check_writable(log)
+    first = np.array([sitting.people[0] if sitting.people else 0])
+    try:
+        yield
+    finally:
+        for moves in range(1, len(sitting) + 1):
+            writer.after_move(np.array([sitting.position(moves).state]), np.zeros(1, np.int64), first)
+        write_text(log, writer.text())
+
+
+def play_game(seated: Seated, reviewed: bool = False, log: Path | None = None) -> np.ndarray:
     """Play a game that `set_up` has set up at the terminal; where nobody plays, step through it.
 
     In a game of one seat the person plays alone; the opponents then play the same deal, and whoever earns most wins.
@@ -442,10 +468,19 @@ def play_game(seated: Seated, reviewed: bool = False) -> np.ndarray:
     Args:
         seated: the game.
         reviewed: show at the end what each move has cost.
+        log: the file into which the game is written in its source's format.
 
     Returns:
         Each seat's return, (seats,) float64.
+
+    Raises:
+        ValueError: the game has no log format.
     """
+    with _logged(seated.sitting, log):
+        return _play_game(seated, reviewed)
+
+
+def _play_game(seated: Seated, reviewed: bool) -> np.ndarray:
     sitting, made = seated.sitting, seated.made
     variant, people = sitting.variant, sitting.people
     alone = bool(people) and len(sitting.seats) == 1
@@ -481,18 +516,24 @@ def open_game(path: Path, game: str | None) -> Sitting:
     return sitting
 
 
-def load_game(path: Path, game: str | None, replay: bool, reviewed: bool = False) -> np.ndarray:
+def load_game(path: Path, game: str | None, replay: bool, reviewed: bool = False, log: Path | None = None) -> np.ndarray:
     """Go on with a saved game, or if it is over or `replay` is asked for, step through it.
 
     Args:
         path, game: as for `open_game`, whose errors are raised.
         replay: step through it, though it may not be over.
         reviewed: show at the end what each move has cost.
+        log: as for `play_game`.
 
     Returns:
         Each seat's return, (seats,) float64.
     """
     sitting = open_game(path, game)
+    with _logged(sitting, log):
+        return _go_on(sitting, replay, reviewed)
+
+
+def _go_on(sitting: Sitting, replay: bool, reviewed: bool) -> np.ndarray:
     variant = sitting.variant
     console.print(Text.assemble((variant.game.title, "bold"), f", seed {sitting.seed}, after {len(sitting)} moves"))
     print_mode(variant, "")

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from dice_envs import Batch, configure
 from dice_envs.game import names
 from experiments.__main__ import app
+from experiments.logs.fatestones import read_log
 from experiments.play import choose, explain_mistake, number_choices
 from experiments.rules import rules_text, sections
 from experiments.sitting import Sitting
@@ -225,3 +226,49 @@ def test_rules_have_every_word_of_the_docstring(game):
     assert rules_text(game).split()[len(game.title.split()) :] == text.split()
     assert all(len(line) <= 130 for line in rules_text(game).splitlines())
     assert [section.heading for section in sections(game)][:2] == ["", "Play"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_game_is_written_in_its_sources_log_form(seed, tmp_path):
+    """And read again: the choices are those of the game, player 1 being seat 0 where nobody plays."""
+    saved, log = tmp_path / "game.json", tmp_path / "game.csv"
+    sitting = Sitting(
+        configure("fatestones", dice=(112233, 123456, 112233, 123456, 223344, 223344)), seed, ["random", "random"]
+    )
+    while not sitting.over:
+        sitting.step()
+    sitting.save_to(saved)
+    done = play("--load", saved, "--log", log, typed=["q"])
+    assert done.exit_code == 0, done.output
+    found = read_log(log)
+    made = [entry.action for entry in sitting.history()]
+    assert found.choices.ravel().tolist() == made
+    assert found.sizes.tolist()[0] == 3
+    won, lost, _ = found.record()
+    assert [won, lost] == [sitting.returns[0] > 0, sitting.returns[1] > 0]
+
+
+def test_in_a_log_the_person_is_player_1(tmp_path):
+    log = tmp_path / "game.csv"
+    for seat in (0, 1):
+        done = play("fatestones", "random", "--seat", seat, "--seed", 5, "--log", log, typed=["1"] * 9)
+        assert done.exit_code == 0, done.output
+        found = read_log(log)
+        own = re.search(r"you[^\n]*: ([+-]1)", done.output)[1]
+        won, lost, _ = found.record()
+        assert (won, lost) == ((1, 0) if own == "+1" else (0, 1))
+
+
+def test_what_has_no_log_form_is_refused_before_play(tmp_path):
+    for arguments, words in (
+        (["liars_dice"], "liars_dice has no log format; those that have: fatestones"),
+        (["fatestones", "-o", "hand_size=5"], "hand_size must be at most 3"),
+        (["fatestones", "--web"], "leave out --web or --log"),
+    ):
+        refused = play(*arguments, "--log", tmp_path / "x.csv")
+        assert refused.exit_code == 2
+        assert words in refused.stderr
+    assert not (tmp_path / "x.csv").exists()
+    stopped = play("fatestones", "--seed", 1, "--log", tmp_path / "x.csv", typed=["q"])
+    assert stopped.exit_code == 130
+    assert (tmp_path / "x.csv").read_text() == "", "nothing was rolled"

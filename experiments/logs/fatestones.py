@@ -142,7 +142,9 @@ class Writer:
         return Log(*(np.concatenate([getattr(part, name) for part in self._parts])[order] for name in fields))
 
     def text(self) -> str:
-        """The log as the source writes it."""
+        """The log as the source writes it; nothing before the first roll."""
+        if not self._parts:
+            return ""
         log = self.log()
         code_of = [str(code) for code in CODES] + [""]  # GONE is the last
         return "".join(
