@@ -1,8 +1,9 @@
 """Do the tests notice small faults? `python -m tests.mutants` puts random ones into the code and runs the tests on each.
 
-A mutant is the committed project with one change: a comparison, a sign or a small constant. The tests nearest to the changed
-module run first, then all fast ones, and with `--slow` the slow ones that import the module. A mutant that every test lets
-live is a survivor: it changes nothing that anybody could see, or a test is missing.
+A mutant is the committed project with one change: a comparison, a sign or a small constant. First all fast tests run once, to
+see which of them reach which line. Then each mutant meets those that reach its line, or its module where the line lies in a
+kernel, which coverage cannot see into; with `--slow` also the slow ones of the files nearest to it. A mutant that they all
+let live is a survivor: it changes nothing that anybody could see, or a test is missing.
 
     python -m tests.mutants --seed 1 --count 100 --results build/mutants.jsonl
 
@@ -19,6 +20,7 @@ import json
 import os
 import queue
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,11 +29,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from coverage import CoverageData
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("dice_envs", "agents", "experiments")
 LARGEST = 10  # constant that is changed
 FAR = 99  # imports between a test and a module that it does not import
-NEAREST = 6  # test files that run first
+NEAREST = 6  # test files whose slow tests run
 TEST_LIMIT = 300  # seconds after which a test counts as one that never ends; kernels have to be compiled anew
 SWAPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
 WRITTEN = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Add: "+", ast.Sub: "-"}
@@ -139,22 +143,46 @@ def imports_of(path: str, modules: dict[str, str]) -> set[str]:
     return {modules[name] for name in found if name in modules}
 
 
-def tests_by_distance() -> dict[str, list[str]]:
-    """For every source the test files, the nearest first: those named for it, then by the number of imports in between."""
-    listed = subprocess.run(
-        ["git", "ls-files", "tests", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    files = [path for path in listed.splitlines() if path.endswith(".py")]
-    modules = {module_of(path): path for path in files}
-    imported = {path: imports_of(path, modules) for path in files}
-    tests = [path for path in files if Path(path).name.startswith("test_") and not path.startswith("tests/web/")]
-    distances = {test: _distances(test, imported) for test in tests}
+class Tests:
+    """Which tests a mutant has to meet.
 
-    def rank(test: str, source: str) -> tuple[int, int, int]:
+    Args:
+        coverage: what `Copy.run_all` has written.
+    """
+
+    def __init__(self, coverage: Path) -> None:
+        self._coverage = CoverageData(str(coverage))
+        self._coverage.read()
+        files = committed("tests", *PACKAGES)
+        modules = {module_of(path): path for path in files}
+        imported = {path: imports_of(path, modules) for path in files}
+        self._tests = [path for path in files if Path(path).name.startswith("test_") and not path.startswith("tests/web/")]
+        self._distances = {test: _distances(test, imported) for test in self._tests}
+
+    def fast(self, mutant: Mutant) -> list[str]:
+        """Tests that reach the line, or the module of a line that coverage cannot see, those of the nearest files first."""
+        by_line = self._reaching(mutant.path)
+        seen = not changes_kernels(mutant) and mutant.line in by_line
+        reaching = by_line.get(mutant.line, set()) if seen else set().union(*by_line.values())
+        tests = {context.rpartition("|")[0] for context in reaching} - {""}
+        if seen and not tests:  # the line runs when the module is imported
+            tests = {context.rpartition("|")[0] for context in set().union(*by_line.values())} - {""}
+        order = {file: place for place, file in enumerate(self.nearest(mutant.path))}
+        return sorted(tests, key=lambda test: (order.get(test.partition("::")[0], FAR), test))
+
+    def _reaching(self, path: str) -> dict[int, set[str]]:
+        for file in self._coverage.measured_files():
+            if file.endswith(f"/{path}"):
+                return {line: set(contexts) for line, contexts in self._coverage.contexts_by_lineno(file).items()}
+        return {}
+
+    def nearest(self, source: str) -> list[str]:
+        """Test files: those named for the module first, then by the number of imports in between."""
+        return sorted(self._tests, key=lambda test: self._rank(test, source))
+
+    def _rank(self, test: str, source: str) -> tuple[int, int, int]:
         """Of two at the same distance, the one that imports less looks closer."""
-        return -_likeness(test, source), distances[test].get(source, FAR), len(distances[test])
-
-    return {source: sorted(tests, key=lambda test: rank(test, source)) for source in sources()}
+        return -_likeness(test, source), self._distances[test].get(source, FAR), len(self._distances[test])
 
 
 def _distances(start: str, imported: dict[str, set[str]]) -> dict[str, int]:
@@ -177,42 +205,95 @@ def _likeness(test: str, source: str) -> int:
     return int(any(part.startswith(short) or short.startswith(part) for part in parts[1:]))
 
 
-def judge(mutant: Mutant, root: Path, tests: list[str], slow: bool) -> dict[str, object]:
-    """Run the tests on a mutant until one fails."""
-    begun = time.monotonic()
-    fast = "not slow and not web"
-    stages = [("nearest", fast, tests[:NEAREST]), ("fast", fast, tests[NEAREST:])]
-    if slow:
-        stages.append(("slow", "slow and not web", tests))
-    killers: dict[str, str | None] = {}
-    mutant.apply(root)
-    try:
-        for stage, mark, files in stages:
-            killers[stage] = run_tests(root, mark, files)
-            if killers[stage] is not None:
-                break
-    finally:
-        mutant.undo(root)
-    stage, killer = killers.popitem()
-    return {
-        **dataclasses.asdict(mutant),
-        "killed": killer is not None,
-        "stage": stage,
-        "by": killer,
-        "seconds": round(time.monotonic() - begun),
-    }
+FAST, SLOW = "not slow and not thorough and not web", "slow and not web"
 
 
-def run_tests(root: Path, mark: str, files: list[str]) -> str | None:
-    """Run test files in a copy of the project. Returns what failed; None if nothing did."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", mark, *files]
-    command += ["-o", f"faulthandler_timeout={TEST_LIMIT}", "-o", "faulthandler_exit_on_timeout=true"]
-    environment = {**os.environ, "PYTHONPATH": str(root), "NUMBA_OPT": "1", "CI": "true"}  # the same examples each time
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    if done.returncode in (0, 5):  # 5: no test has this mark
-        return None
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return " ".join(failed) if failed else f"status {done.returncode}: {done.stdout[-300:]}{done.stderr[-300:]}"
+class Copy:
+    """A clone of the project in which mutants are tested.
+
+    Compiling takes longer than testing, so a change outside of kernels keeps the machine code of the unchanged project.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def clone(self) -> None:
+        """Make it from the committed project."""
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(self.root)], check=True)
+        with (self.root / "dice_envs" / "kernel.py").open("a") as file:
+            file.write(UNLESS_TOLD)
+        commit = ["git", "-c", "user.name=mutants", "-c", "user.email=", "commit", "-qam", "kernels can be kept"]
+        subprocess.run(commit, cwd=self.root, check=True)
+
+    def run_all(self, coverage: Path) -> None:
+        """Run all fast tests, compile what they need and write down which lines each of them reaches."""
+        measured = [f"--cov={package}" for package in PACKAGES]
+        command = ["-n", "auto", "--dist", "loadfile", "-m", FAST, *measured, "--cov-context=test", "--cov-report="]
+        done = self._pytest(command, kept=list(PACKAGES))
+        if done.returncode:
+            sys.exit(f"the tests fail without a mutant:\n{done.stdout[-3000:]}")
+        shutil.copy(self.root / ".coverage", coverage)
+
+    def judge(self, mutant: Mutant, tests: list[str], slow: list[str]) -> dict[str, object]:
+        """Run the tests on a mutant until one fails."""
+        begun = time.monotonic()
+        kept = [package for package in PACKAGES if not changes_kernels(mutant) or not mutant.path.startswith(package)]
+        mutant.apply(self.root)
+        try:
+            killer = self.run(FAST, tests, kept) or self.run(SLOW, slow, kept)
+        finally:
+            mutant.undo(self.root)
+        found = {"killed": killer is not None, "by": killer, "tests": len(tests), "seconds": round(time.monotonic() - begun)}
+        return {**dataclasses.asdict(mutant), **found}
+
+    def run(self, mark: str, tests: list[str], kept: list[str]) -> str | None:
+        """Run tests, with the machine code of some packages as it was. Returns what failed; None if nothing did."""
+        tests = [test for test in tests if not (kept and test.startswith(OF_STAMPS))]
+        if not tests:
+            return None
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+            listed.write("\n".join(tests))
+            listed.flush()
+            done = self._pytest(["-x", "-m", mark, f"@{listed.name}"], kept)
+        if done.returncode in (0, 5):  # 5: no test has this mark
+            return None
+        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return " ".join(failed) if failed else f"status {done.returncode}: {done.stdout[-300:]}{done.stderr[-300:]}"
+
+    def _pytest(self, arguments: list[str], kept: list[str]) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        command += ["-o", f"faulthandler_timeout={TEST_LIMIT}", "-o", "faulthandler_exit_on_timeout=true"]
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "NUMBA_OPT": "1", "KEEP_KERNELS": " ".join(kept)}
+        environment["CI"] = "true"  # tries the same examples each time
+        with tempfile.TemporaryDirectory() as fresh:
+            if "dice_envs" not in kept:
+                environment["NUMBA_CACHE_DIR"] = fresh
+            return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True)
+
+
+OF_STAMPS = ("tests/test_kernel.py", "tests/test_workers.py")  # they see whether a change of the code is noticed
+UNLESS_TOLD = """
+_digest_of_all = _digest_of_sources
+def _digest_of_sources(folder):
+    return b"" if folder.name in os.environ.get("KEEP_KERNELS", "").split() else _digest_of_all(folder)
+"""
+
+
+def changes_kernels(mutant: Mutant) -> bool:
+    """Whether a change may reach machine code: in a kernel, what builds one, or the constants of a module with kernels."""
+    content = (ROOT / mutant.path).read_text()
+    if mutant.path == "dice_envs/kernel.py":
+        return True
+    for statement in ast.parse(content).body:
+        if statement.lineno <= mutant.line <= (statement.end_lineno or 0):
+            if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                return "@kernel" in (ast.get_source_segment(content, statement) or "") or _decorated(statement)
+            return "@kernel" in content
+    return True
+
+
+def _decorated(statement: ast.FunctionDef | ast.ClassDef) -> bool:
+    return any("kernel" in ast.unparse(decorator) for decorator in statement.decorator_list)
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -225,7 +306,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100, help="how many mutants")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants that are tested at the same time")
     parser.add_argument("--results", type=Path, default=Path("build/mutants.jsonl"), help="one JSON object a line and mutant")
-    parser.add_argument("--slow", action="store_true", help="run the slow tests too, on those that the fast ones let live")
+    parser.add_argument("--slow", action="store_true", help="then run the slow tests of the nearest files, too")
     parser.add_argument("--list", action="store_true", help="only print the mutants")
     options = parser.parse_args()
     mutants = draw(options.count, options.seed)
@@ -243,20 +324,18 @@ def main() -> None:
 
 def run(mutants: list[Mutant], jobs: int, file: Path, slow: bool) -> list[dict[str, object]]:
     """Judge the mutants that the results file does not hold yet; all their results."""
-    done = (
-        {(r["path"], r["offset"], r["new"]): r for r in map(json.loads, file.read_text().splitlines())} if file.exists() else {}
-    )
+    lines = file.read_text().splitlines() if file.exists() else []
+    done = {(result["path"], result["offset"], result["new"]): result for result in map(json.loads, lines)}
     waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
         if (mutant.path, mutant.offset, mutant.new) not in done:
             waiting.put(mutant)
-    order, lock = tests_by_distance(), threading.Lock()
+    lock = threading.Lock()
 
-    def work(root: Path) -> None:
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(root)], check=True)
+    def work(copy: Copy, tests: Tests) -> None:
         while not waiting.empty():
             mutant = waiting.get()
-            result = judge(mutant, root, order[mutant.path], slow)
+            result = copy.judge(mutant, tests.fast(mutant), tests.nearest(mutant.path)[:NEAREST] if slow else [])
             with lock:
                 done[mutant.path, mutant.offset, mutant.new] = result
                 with file.open("a") as results:
@@ -264,7 +343,13 @@ def run(mutants: list[Mutant], jobs: int, file: Path, slow: bool) -> list[dict[s
                 print(f"{'killed' if result['killed'] else 'LIVES'} after {result['seconds']} s: {mutant}", flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
-        workers = [threading.Thread(target=work, args=(Path(folder) / f"copy{k}",)) for k in range(jobs)]
+        first, coverage = Copy(Path(folder) / "copy0"), Path(folder) / "coverage"
+        first.clone()
+        first.run_all(coverage)
+        copies = [first, *(Copy(Path(folder) / f"copy{number}") for number in range(1, jobs))]
+        for copy in copies[1:]:
+            shutil.copytree(first.root, copy.root)
+        workers = [threading.Thread(target=work, args=(copy, Tests(coverage))) for copy in copies]
         for worker in workers:
             worker.start()
         for worker in workers:
