@@ -85,7 +85,7 @@ class NetworkPolicy:
 
     Attributes:
         layers: (weights (out, in), biases (out,)) float32, first layer first.
-        game, options: what it was trained on; it plays nothing else.
+        game, options: what it was trained on, without options that change words alone; it plays nothing else.
         variant: the same as a Variant.
         about: how it was made and how good it is, see `agents.about.check_about`; empty if that is not known.
         floor: actions that are less likely than so many times the likeliest one are never taken, 0 to 0.99. A policy that
@@ -109,9 +109,9 @@ class NetworkPolicy:
         floor: float = 0.0,
     ) -> None:
         self.game = game
-        self.options = dict(options)
         self.layers = layers
-        self.variant = configure(game, **self.options)
+        self.variant = configure(game, **options).plain
+        self.options = {name: value for name, value in options.items() if name not in self.variant.game.word_options}
         _check_layers(layers, self.variant.facts)
         self.about = check_about(about or {})
         check_range("floor", floor, 0, 0.99, whole=False)
@@ -363,7 +363,7 @@ def _trained(folder: Path, variant: Variant) -> NetworkPolicy:
     """
     policies = [policy for policy in _read_all(folder).values() if policy.about.get("method") != "distill"]
     for policy in policies:
-        if policy.variant.game is variant.game and not policy.variant.differences(variant)[0]:
+        if policy.variant.same_rules(variant):
             return policy
     there = [str(policy.variant) for policy in policies]
     own = [text for text, policy in zip(there, policies, strict=True) if policy.variant.game is variant.game]

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dice_envs.state import MAX_SEATS, OVER, state_dtype
-from dice_envs.view import Block, Picture, Row
+from dice_envs.view import Block, Picture, Row, seat_name
 
 __all__ = [
     "MAX_SEATS",
@@ -36,6 +36,7 @@ __all__ = [
     "check_choice",
     "check_faces",
     "check_list",
+    "check_names",
     "check_range",
     "check_reset_options",
     "check_seed",
@@ -43,11 +44,13 @@ __all__ = [
     "is_list",
     "load",
     "names",
+    "option_texts",
     "options_text",
     "parse_options",
     "shown",
     "single_seat",
     "state_dtype",
+    "words",
 ]
 
 PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; it means nothing
@@ -191,6 +194,7 @@ class Game:
     # (options, state, action) → why an action that is not legal now is not, in one line; "" if there is nothing to say.
     # It tells nothing that the seat to move may not know.
     explain_illegal: Callable[[Any, Any, int], str] | None = None
+    seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: they have numbers
     # Optional; `retract` and `expect` are used by search. To train without luck a game needs `expect` or `play_expected`,
     # which is as `play` and draws as it does, but pays what `play` would pay in the mean, given at least what the seat to
     # move knows.
@@ -202,6 +206,11 @@ class Game:
         if bool(self.reset_options) != (self.arrange is not None):
             raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
         object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, self.arrange))
+
+    @functools.cached_property
+    def word_options(self) -> tuple[str, ...]:
+        """The names of the options that change words alone (see `words`)."""
+        return tuple(field.name for field in dataclasses.fields(self.options) if field.metadata.get("words"))
 
     def configure(self, /, **options: Any) -> Variant:
         """This game with options fixed. Raises ValueError naming the option, its value and what is allowed."""
@@ -256,6 +265,11 @@ class Variant:
         explain = self.game.explain_illegal
         return explain(self.options, state, action) if explain else ""
 
+    def seat_name(self, seat: int, viewer: int | None = None) -> str:
+        """How people are told of a seat: "you", the name that the options give it, or "player 1"."""
+        given = self.game.seat_names(self.options) if self.game.seat_names else ()
+        return given[seat] if given and seat != viewer else seat_name(seat, viewer)
+
     def picture(self, state: Any, viewer: int | None = None) -> Picture:
         """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it."""
         return self.game.picture(self.options, state, viewer)
@@ -270,9 +284,26 @@ class Variant:
         values = dataclasses.asdict(self.options)
         return {name: value for name, value in values.items() if value != getattr(defaults, name)}
 
+    @functools.cached_property
+    def plain(self) -> Variant:
+        """The same rules with every option that changes words alone at its default (see `words`).
+
+        Policies and solutions belong to these.
+        """
+        usual = type(self.options)
+        options = dataclasses.replace(self.options, **{name: getattr(usual, name) for name in self.game.word_options})
+        return self if options == self.options else Variant(self.game, options)
+
+    def same_rules(self, other: Variant) -> bool:
+        """Whether both are one game by the same rules, whatever names they use."""
+        return self.game is other.game and self.plain.options == other.plain.options
+
     def differences(self, other: Variant) -> tuple[str, str]:
-        """The options in which two variants of one game differ, as each has them: `mode=physician`, `mode=maesters`."""
-        ours, theirs = dataclasses.asdict(self.options), dataclasses.asdict(other.options)
+        """The rules in which two variants of one game differ, as each has them: `mode=physician`, `mode=maesters`.
+
+        Options that change words alone are left out.
+        """
+        ours, theirs = dataclasses.asdict(self.plain.options), dataclasses.asdict(other.plain.options)
         differ = [name for name in ours if ours[name] != theirs[name]]
         return options_text({name: ours[name] for name in differ}), options_text({name: theirs[name] for name in differ})
 
@@ -336,6 +367,18 @@ def single_seat(game: str | Game | Variant, /, **options: Any) -> Variant:
         return configure(game, **options)
     plain = configure(game).game
     return plain.configure(**{**plain.gym_options, **options})
+
+
+# --- options that change words alone ----------------------------------------------------------------------------
+
+
+def words(default: Any = None) -> Any:
+    """An option that changes words and pictures and nothing that is played, say the players' names.
+
+    A field of an options dataclass: `names: tuple[str, ...] | None = words()`. Variants that differ in such options play by
+    the same rules, so a policy or a solution of one is one of the other (`Variant.same_rules`, `Variant.plain`).
+    """
+    return dataclasses.field(default=default, metadata={"words": True})
 
 
 # --- checking and parsing of options ----------------------------------------------------------------------------
@@ -465,9 +508,46 @@ def _value_of(name: str, text: str) -> Any:
     return tuple(map(_single_value, entries))
 
 
+MOST_IN_NAME = 24  # characters
+_NOT_IN_NAMES = ",/=@()[]{}"  # signs that lists, game strings and the command line take for their own
+
+
+def check_names(name: str, value: Any, count: int, taken: Collection[str] = ()) -> None:
+    """Raise ValueError unless `value` lists `count` different names, each a short text in one line.
+
+    Every such list can be typed (`options_text`, `parse_options`). Names are shown on pages and in terminals, so whoever shows
+    them escapes them: `<`, `&` and quotes are allowed.
+
+    Args:
+        name: of the option.
+        value: what is checked.
+        count: how many names there must be.
+        taken: names that nobody may have, in small letters.
+    """
+    check_list(name, value, count, "names")
+    for each in value:
+        if not isinstance(each, str) or _single_value(each) is not each:
+            raise ValueError(f"{name} must be names, with letters and not numbers alone, not {shown(each)}")
+        if not 1 <= len(each) <= MOST_IN_NAME or not each.isprintable() or each != " ".join(each.split()):
+            raise ValueError(
+                f"{name} must be names of 1 to {MOST_IN_NAME} printable characters with single blanks, not {shown(each)}"
+            )
+        if any(sign in each for sign in _NOT_IN_NAMES):
+            raise ValueError(f"{name} must be names without any of {' '.join(_NOT_IN_NAMES)}, not {shown(each)}")
+        if each.casefold() in taken:
+            raise ValueError(f"{name} must be other names than {', '.join(sorted(taken))}, not {shown(each)}")
+    if len({each.casefold() for each in value}) < len(value):
+        raise ValueError(f"{name} must all be different, not {shown(value)}")
+
+
+def option_texts(options: Mapping[str, Any]) -> list[str]:
+    """Each option as it is typed, the inverse of `parse_options`: `["num_dice=5,4", "wild=none"]`. Long values are cut."""
+    return [f"{name}={_option_text(value)}" for name, value in options.items()]
+
+
 def options_text(options: Mapping[str, Any]) -> str:
-    """Options as they are typed, the inverse of `parse_options`: `num_dice=5,4 wild=none`. Long values are cut."""
-    return " ".join(f"{name}={_option_text(value)}" for name, value in options.items())
+    """Options as messages show them, as they are typed: `num_dice=5,4 wild=none`. Long values are cut."""
+    return " ".join(option_texts(options))
 
 
 def _option_text(value: Any) -> str:

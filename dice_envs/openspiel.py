@@ -578,7 +578,7 @@ class PolicyAgent:
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another variant than the policy's."""
-        if variant.game is not self.game.variant.game or variant.options != self.game.variant.options:
+        if not variant.same_rules(self.game.variant):
             raise ValueError(f"the policy plays {self.game.variant}, not {variant}")
 
     def act(self, turn: Turn) -> np.ndarray:

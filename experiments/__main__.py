@@ -238,7 +238,7 @@ def arena(
             result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
         hand_over(result)
         return
-    what = {"game": str(variant), "agents": agents, "games": games, "match": match}
+    what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match}
     with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from agents import make
 from dice_envs import Agent, Measures, Variant, measure
-from dice_envs.game import options_text
+from dice_envs.game import option_texts
 from experiments.arena import Result, add_optimal, num_meetings, show, tournament
 from experiments.measure import measuring
 from experiments.measure import show as show_measures
@@ -63,7 +64,7 @@ def add_measures(variant: Variant, spec: str, has_floor: bool, seed: int, result
                 told = done if has_floor or each != spec else up_to(MOST_POSITIONS, done)
                 found = measure(variant, make(each), seed=seed, done=told)
         except TooManyPositions as problem:
-            options = "".join(f" -o {part}" for part in options_text(variant.changed_options()).split())
+            options = "".join(f" -o {shlex.quote(part)}" for part in option_texts(variant.changed_options()))
             command = f"measure {variant.game.name} {spec}{options}"
             console.print(f"{name} is not measured here, since it is to be asked at {problem}; this does it: {command}")
             continue

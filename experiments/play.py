@@ -18,7 +18,6 @@ from dice_envs import Variant
 from dice_envs.agent import Agent
 from dice_envs.game import check_range, load, shown
 from dice_envs.render import ansi
-from dice_envs.view import seat_name
 from experiments.advice import Advice, give_hint, give_odds, review
 from experiments.arena import log_writer
 from experiments.discovery import cast
@@ -168,8 +167,8 @@ def _told(advice: Advice) -> str:
     return "\n".join([*lines, f"({advice.note})"])
 
 
-def _entry(entry: Entry, viewer: int | None) -> str:
-    said = f"{seat_name(entry.seat, viewer)}: {entry.words}"
+def _entry(variant: Variant, entry: Entry, viewer: int | None) -> str:
+    said = f"{variant.seat_name(entry.seat, viewer)}: {entry.words}"
     return "\n".join([said, *(f"  {note}" for note in entry.notes)])
 
 
@@ -206,7 +205,7 @@ class _Terminal:
         self._tell(self._reader)
         typer.echo(ansi(sitting.picture()))
         for seat in sitting.people or range(len(sitting.seats)):
-            who = "you" if [seat] == list(sitting.people) else f"player {seat}"
+            who = sitting.variant.seat_name(seat, seat if [seat] == list(sitting.people) else None)
             typer.echo(f"{who}: {sitting.returns[seat]:+g}")
 
     def after(self) -> bool:
@@ -236,16 +235,17 @@ class _Terminal:
         with progress("reviewing, moves", len(sitting)) as done:
             found = review(sitting, agents=not sitting.people, done=lambda moves, of: done())
         for move in found.moves:
-            typer.echo(f"{seat_name(move.seat, self._reader)}, {move.text}")
+            typer.echo(f"{sitting.variant.seat_name(move.seat, self._reader)}, {move.text}")
         for seat, text in found.texts.items():
-            typer.echo(f"{seat_name(seat, self._reader)}: {text}")
+            typer.echo(f"{sitting.variant.seat_name(seat, self._reader)}: {text}")
         if found.note:
             typer.echo(f"({found.note})")
 
     def _let_person_move(self, person: int) -> None:
         sitting = self.sitting
         if len(sitting.people) > 1 and self._looking != person:
-            typer.prompt(f"player {person}, press Enter when nobody else is looking", default="", show_default=False)
+            who = sitting.variant.seat_name(person)
+            typer.prompt(f"{who}, press Enter when nobody else is looking", default="", show_default=False)
             console.clear()
         self._looking = person
         self._tell(person)
@@ -286,7 +286,7 @@ class _Terminal:
         elif name == "history":
             viewer = self._reader if person is None else person
             for entry in sitting.history(viewer):
-                typer.echo(f"{entry.number:4}  {_entry(entry, viewer)}")
+                typer.echo(f"{entry.number:4}  {_entry(sitting.variant, entry, viewer)}")
         elif name == "save":
             self._save(rest.strip())
         elif name in ("hint", "odds") and person is not None:
@@ -324,7 +324,7 @@ class _Terminal:
         for entry in self.sitting.history(viewer)[self._told.get(viewer, 0) :]:
             if entry.action is None:
                 return
-            typer.echo(_entry(entry, viewer))
+            typer.echo(_entry(self.sitting.variant, entry, viewer))
             self._told[viewer] = entry.number
 
     def look(self) -> None:
@@ -366,11 +366,11 @@ class _Terminal:
     def _show(self, at: int) -> None:
         sitting = self.sitting
         if at:
-            typer.echo(_entry(sitting.history()[at - 1], None))
+            typer.echo(_entry(sitting.variant, sitting.history()[at - 1], None))
         position = sitting.position(at)
         typer.echo(ansi(position.picture))
         if at == len(sitting) and (sitting.over or sitting.people):
-            earned = ", ".join(f"player {seat}: {value:+g}" for seat, value in enumerate(position.returns))
+            earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(position.returns))
             typer.echo(earned if sitting.over else "the game was saved here; it is not over")
 
 
@@ -559,9 +559,9 @@ def _sit(variant: Variant, seed: int, seats: Sequence[str], made: dict[str, Agen
 def _introduce(sitting: Sitting) -> None:
     for place, who in enumerate(sitting.seats):
         if who != PERSON:
-            console.print(f"player {place}: {who}")
+            console.print(Text(f"{sitting.variant.seat_name(place)}: {who}"))
         elif len(sitting.people) == 1:
-            console.print(f"player {place}: you")
+            console.print(Text(f"{sitting.variant.seat_name(place)}: you"))
 
 
 def _play(terminal: _Terminal, reviewed: bool, tell_winner: Any) -> None:

@@ -39,6 +39,7 @@ LOOK = 8  # of so many moves, one is looked at more closely
 WRONG = 0.05  # share of actions that are not legal
 VECTOR_GAMES = 16
 ROUNDING = 1e-4  # of sums of rewards
+NAMES = ("Ada", "meat", "hot bath", "<b>", "Ł & Co", "x" * 24, '"', "drug 1")  # for options that take names
 LEAVES = 64 * 2**20  # bytes that may be added from the second round on: caches of a fixed size fill up
 
 
@@ -74,6 +75,8 @@ def _value(hint: Any, rng: np.random.Generator) -> Any:
     if typing.get_origin(hint) is Literal:
         words = typing.get_args(hint)
         return words[rng.integers(len(words))]
+    if typing.get_origin(hint) is tuple and typing.get_args(hint)[0] is str:
+        return tuple(str(name) for name in rng.choice(NAMES, rng.integers(2, 7), replace=False))
     if typing.get_origin(hint) is tuple:
         digits = int(rng.choice([1, 2, 6]))  # six: a die of FateStones, its faces one after another
         numbers = [int("".join(map(str, rng.integers(1, 7, digits)))) for _ in range(rng.integers(1, 9))]

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json as json_module
 import math
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 from agents.ppo import NetworkPolicy, save_policy
 from dice_envs import Pool, Variant, configure, measure
 from dice_envs.expected import with_expected_rewards
-from dice_envs.game import check_range, options_text, shown, single_seat
+from dice_envs.game import check_range, option_texts, options_text, shown, single_seat
 from experiments.arena import MOST_GAMES, save_plot
 from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from experiments.discovery import cast, make_players
@@ -411,7 +412,7 @@ def _open_run(
     with _blamed_on(path):
         state = read_checkpoint(path)
         its_variant, its_plan, its_seed = _read_config(state["config"])
-    game, its_game = str(variant), str(its_variant)
+    game, its_game = str(variant.plain), str(its_variant.plain)
     if game != its_game:
         raise ValueError(f"{folder} holds a run of {its_game}, not of {game}")
     if seed not in (None, its_seed):
@@ -512,7 +513,7 @@ def _command(
 ) -> str:
     """The command that makes the same policy again. Sums are rounded in another way with other threads."""
     parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
-    parts += [f"-o {part}" for part in options_text(variant.changed_options()).split()]
+    parts += [f"-o {shlex.quote(part)}" for part in option_texts(variant.plain.changed_options())]
     parts += [f"--opponent {spec}" for spec in opponents or ()]
     for name, value in settings.items():
         parts.append(f"--set {name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}")

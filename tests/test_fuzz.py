@@ -23,7 +23,7 @@ from agents.ppo import load_policy, shipped
 from dice_envs import Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Turn, aec, configure
 from dice_envs.dice import new_streams
 from dice_envs.exact.liars_dice_solution import solve
-from dice_envs.game import load, names, options_text, parse_options
+from dice_envs.game import load, names, option_texts, parse_options
 from experiments import workers
 from experiments.logs.fatestones import read_log
 from experiments.options import game_options
@@ -102,7 +102,7 @@ def test_game_options(name, data):
     changed = variant.changed_options()
     assert str(variant).startswith(name)
     if all(len(str(value)) < 80 for value in changed.values()):
-        again = configure(name, **parse_options(options_text(changed).split()))
+        again = configure(name, **parse_options(option_texts(changed)))
         assert again.options == variant.options
     assert variant.facts.observation_size > 0
 

@@ -306,6 +306,7 @@ def test_states_and_games_can_be_pickled():
         ("liars_dice", {"past_rounds": False}, "dice_envs_liars_dice(past_rounds=False)"),
         ("score_dice", {"pool_a": 6, "pool_b": (8, 6)}, "dice_envs_score_dice(pool_a=6/,pool_b=8/6)"),
         ("shakes", {"num_patients": 7}, "dice_envs_shakes(num_patients=7)"),
+        ("shakes", {"treatments": ("hot bath", "<b> & Co", "meat")}, "dice_envs_shakes(treatments=hot bath/<b> & Co/meat)"),
         ("thirties", {"chance": "sampled", "rng_seed": 3}, "dice_envs_thirties(chance=sampled,rng_seed=3)"),
         ("fatestones", {"perfect_recall": False}, "dice_envs_fatestones(perfect_recall=False)"),
     ],

@@ -41,6 +41,11 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"num_players": 2, "variation": "competitive", "mode": "maesters", "reward": "saved", "efficacy": 4, "num_patients": 6},
         {"mode": "physician", "num_players": 5},
         {"mode": "physician", "num_players": 2, "num_patients": 3, "goal": 2},
+        {
+            "num_players": 4,
+            "treatments": "rules",
+            "maesters": ("<b>Ada", "Ł & Co", "WWWWWWWWWWW WWWWWWWWWWWW", "a longer name with 5 ws"),
+        },
     ],
     "thirties": [
         {"num_players": 1, "goal": "minimize_loss", "num_dice": 8, "num_faces": 8, "target": 64},

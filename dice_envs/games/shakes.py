@@ -46,13 +46,26 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.dice import below, faces_of, roll, roll_counts, uniform
-from dice_envs.game import Facts, Game, check_choice, check_list, check_range, shown
+from dice_envs.game import Facts, Game, check_choice, check_list, check_names, check_range, shown, words
 from dice_envs.kernel import kernel
 from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
 from dice_envs.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
 
 FACES = 6
 EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players
+TREATMENTS = (  # those of the rules
+    "hot mustard",
+    "dragon peppers",
+    "wine with snake venom",
+    "hot bath",
+    "vegetables",
+    "raw fish",
+    "meat",
+    "blood",
+    "smoke",
+    "wall of fire",
+)
+NO_NAMES = ("nobody", "the team", "you")  # pictures say them of others
 MAX_PATIENTS = 200  # a maester throws one die more than its patients, and `roll_counts` at most 255
 COMPETITIVE_GOAL = 3
 MANY_PATIENTS = 6  # a competitive game shows n patients treated as n / (n + 6), so 6 patients give 0.5
@@ -93,6 +106,10 @@ class Options:
         num_patients: how many patients come, 1 to 200; None: 12 with 2 or 3 players and 18 with more, or 200 in the
             competitive variation, where the game then ends without a winner.
         goal: how many saved patients win, 1 to `num_patients`; None: 5 with 2 or 3 players and 7 with more, competitive 3.
+        treatments: names of the treatments in order of seats, all different: those of the rules (hot mustard, dragon peppers,
+            wine with snake venom, hot bath, vegetables, raw fish, meat, blood, smoke, wall of fire) or your own, of at most
+            24 characters. "rules": the first of these ten. None: they have numbers. Nothing but words depends on it.
+        maesters: names of the players in order of seats, likewise; None: they have numbers.
     """
 
     num_players: int = 3
@@ -103,6 +120,8 @@ class Options:
     efficacy: int = 2
     num_patients: int | None = None
     goal: int | None = None
+    treatments: tuple[str, ...] | Literal["rules"] | None = words()
+    maesters: tuple[str, ...] | None = words()
 
     def __post_init__(self) -> None:
         check_range("num_players", self.num_players, min(EFFICACIES), max(EFFICACIES))
@@ -122,6 +141,12 @@ class Options:
         if self.num_patients is not None:
             check_range("num_patients", self.num_patients, 1, MAX_PATIENTS)
         check_range("goal", self.to_win, 1, self.patients)
+        for option in ("treatments", "maesters"):
+            given = getattr(self, option)
+            if given is None or (option == "treatments" and isinstance(given, str) and given == "rules"):
+                continue
+            check_names(option, given, self.num_players, NO_NAMES)
+            object.__setattr__(self, option, tuple(map(str, given)))
 
     @property
     def competitive(self) -> bool:
@@ -148,6 +173,13 @@ class Options:
         return COMPETITIVE_GOAL if self.competitive else (5 if self.num_players <= 3 else 7)
 
     @property
+    def treatment_names(self) -> tuple[str, ...]:
+        """How words and pictures call the treatments, in order of seats."""
+        if self.treatments is None:
+            return tuple(f"treatment {seat}" for seat in range(self.num_players))
+        return TREATMENTS[: self.num_players] if isinstance(self.treatments, str) else self.treatments
+
+    @property
     def pays(self) -> str:
         """What is rewarded: "saved" or "win"."""
         return self.reward or ("win" if self.competitive else "saved")
@@ -171,7 +203,7 @@ class Params(NamedTuple):
 def _blocks(options: Options) -> tuple[Block, ...]:
     """The observation. A maester sees seats relative to its own; a physician sees treatments in order, and no argument."""
     n, patients, physician = options.num_players, options.patients, options.mode == "physician"
-    who = tuple(f"treatment {i}" for i in range(n)) if physician else seat_labels(n)
+    who = options.treatment_names if physician else seat_labels(n)
     arguing = 0 if physician else n
     treated = Block("treated", n, "patients treated / num_patients", (who,), high=patients)
     saved = Block("saved", n, "patients saved / num_patients", (who,), high=patients)
@@ -511,8 +543,28 @@ def reroll_hidden(params, state, seat):
 
 def _describe_action(options: Options, action: int) -> str:
     if options.mode == "physician":
-        return f"treatment {action}"
+        return options.treatment_names[action]
     return "argue" if action == ARGUE else "yield"
+
+
+def _seat_names(options: Options) -> tuple[str, ...]:
+    return options.maesters or () if options.mode == "maesters" else ()
+
+
+def _maester(options: Options, seat: int, viewer: int | None = None) -> str:
+    return options.maesters[seat] if options.maesters and seat != viewer else seat_name(seat, viewer, "maester")
+
+
+def _detail(options: Options, state: Any, seat: int, viewer: int | None, saved: int, treated: int) -> str:
+    """What a picture says of a maester or a treatment, beside its name."""
+    said = [f"saved {saved} of {treated}"]
+    if options.mode == "physician":
+        said = [*([f"held by {options.maesters[seat]}"] if options.maesters else []), *said]
+    elif options.treatments is not None:
+        said = [options.treatment_names[seat], *said]
+    if viewer is None or options.competitive:
+        said.append(f"efficacy {state['efficacy'][seat]}")
+    return ", ".join(said)
 
 
 def _explain_illegal(options: Options, state: Any, action: int) -> str:
@@ -524,11 +576,9 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     rows = []
     for seat in range(options.num_players):
-        who = f"treatment {seat}" if physician else seat_name(seat, viewer, "maester")
+        who = options.treatment_names[seat] if physician else _maester(options, seat, viewer)
         saved, treated = int(state["saved"][seat]), int(state["treated"][seat])
-        said = f"saved {saved} of {treated}"
-        if viewer is None or options.competitive:
-            said += f", efficacy {state['efficacy'][seat]}"
+        said = _detail(options, state, seat, viewer, saved, treated)
         mark = "to speak" if not physician and seat == state["seat"] else ""
         outcomes = (True,) * saved + (False,) * (treated - saved)
         argument = (_argument_shown(state, seat),) if state["argued"][seat] else ()
@@ -537,7 +587,10 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     if state["last_seat"] != NOBODY:
         last = int(state["last_seat"])
         fate = "recovered" if state["last_recovered"] else "died"
-        by = f"treatment {last}" if physician else f"maester {last} won with a {state['last_strength']}"
+        by = options.treatment_names[last]
+        if not physician:
+            treatment = f" for {by}" if options.treatments is not None else ""
+            by = f"{_maester(options, last)} won with a {state['last_strength']}{treatment}"
         notes.append(f"patient {state['patients']}: {by}, {fate}")
     if options.competitive:
         notes.append(f"patients so far: {state['patients']}; the first to save {options.to_win} wins")
@@ -556,7 +609,7 @@ def _outcome(options: Options, state: Any, viewer: int | None) -> str:
     if not options.competitive:
         return f"the team {'wins' if state['saved'].sum() >= options.to_win else 'loses'}"
     best = int(state["saved"].argmax())
-    winner = seat_name(best, viewer, "maester") if state["saved"][best] >= options.to_win else "nobody"
+    winner = _maester(options, best, viewer) if state["saved"][best] >= options.to_win else "nobody"
     return f"{winner} {'win' if winner == 'you' else 'wins'}"
 
 
@@ -577,7 +630,7 @@ def _full_picture(options: Options) -> Picture:
     """One maester has had all patients and one more, and throws a die for each; the others one.
 
     A maester throws one die more than it has had patients, so in lines of k dice no other way to share out p patients takes
-    more lines: these are p // k and one for each maester.
+    more lines: these are p // k and one for each maester. The last patient's words have the longest names.
     """
     state = np.zeros((), STATE)
     state["seat"] = OVER
@@ -590,7 +643,15 @@ def _full_picture(options: Options) -> Picture:
         state["dice"][: options.num_players, 0] = 1
         state["dice"][0, 0] = options.patients + 1
     state["last_recovered"] = 1
-    return _picture(options, state, None)
+    lengths = [len(_maester(options, i)) + len(options.treatment_names[i]) for i in range(options.num_players)]
+    state["last_seat"] = int(np.argmax(lengths))
+    picture = _picture(options, state, None)
+    most = options.patients + 1
+    rows = [
+        row._replace(detail=_detail(options, state, i, None, most, most)) if i < options.num_players else row
+        for i, row in enumerate(picture.rows)
+    ]
+    return picture._replace(rows=tuple(rows))
 
 
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
@@ -620,6 +681,7 @@ GAME = Game(
     reroll_hidden=reroll_hidden,
     describe_action=_describe_action,
     explain_illegal=_explain_illegal,
+    seat_names=_seat_names,
     picture=_picture,
     full_picture=_full_picture,
     random_action=random_action,

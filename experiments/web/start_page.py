@@ -235,13 +235,15 @@ def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
             words("Open one yourself and send the others on. Whoever has a link plays that seat and sees its dice.")
             for path, place in links.items():
                 if place.kind == "seat":
-                    _link(f"player {place.seat}", base + path, path)
+                    name = "player" if place.seat is None else sitting.variant.seat_name(place.seat)
+                    _link(name, base + path, path)
         with ui.element("section").classes("card column"):
             heading("Or everybody on this device")
             words("The dice are covered whenever it is somebody else's turn.")
             path = next(path for path, place in links.items() if place.kind == "together")
             ui.link("Play here", path).classes("link together")
-        agents_here = [f"player {seat}: {who}" for seat, who in enumerate(sitting.seats) if seat not in sitting.people]
+        named = [(sitting.variant.seat_name(seat), who) for seat, who in enumerate(sitting.seats) if seat not in sitting.people]
+        agents_here = [f"{name}: {who}" for name, who in named]
         if agents_here:
             words("Agents: " + ", ".join(agents_here))
 

@@ -162,13 +162,13 @@ class TablePage:
     def _curtain(self) -> None:
         curtain = self.place.curtain
         with ui.element("div").classes("curtain"):
-            words(f"Player {curtain}: is nobody else looking?", "status", "p").style("justify-content: center")
+            who = _sentence(self.place.sitting.variant.seat_name(curtain)) if curtain is not None else ""
+            words(f"{who}: is nobody else looking?", "status", "p").style("justify-content: center")
             button("Show my view", self.place.uncover, "tool main", name="uncover")
 
     def _name(self, seat: int) -> str:
-        return (
-            "you" if seat == self.place.person or (self.place.kind == "seat" and seat == self.place.seat) else f"player {seat}"
-        )
+        mine = seat == self.place.person or (self.place.kind == "seat" and seat == self.place.seat)
+        return self.place.sitting.variant.seat_name(seat, seat if mine else None)
 
     def _status(self) -> None:
         sitting = self.place.sitting
@@ -180,10 +180,12 @@ class TablePage:
         elif sitting.over:
             says = self._verdict()
         elif self.place.to_move:
-            mine, says = True, "Your move" if self.place.kind == "seat" else f"Player {sitting.mover}, your move"
+            who = _sentence(sitting.variant.seat_name(sitting.mover))
+            mine, says = True, "Your move" if self.place.kind == "seat" else f"{who}, your move"
         else:
             who = sitting.seats[sitting.mover]
-            says = f"Player {sitting.mover} is to move" + ("" if who == PERSON else f": {who}")
+            name = _sentence(sitting.variant.seat_name(sitting.mover))
+            says = f"{name} is to move" + ("" if who == PERSON else f": {who}")
         with ui.element("div").classes("status mine" if mine else "status").props("role=status aria-live=polite"):
             words(says, "", "span")
             if self.table.thinking and self.at is None:
@@ -204,7 +206,7 @@ class TablePage:
             return "The game is over: a tie"
         if self.place.kind == "seat" and self.place.seat is not None:
             return "You win" if best[self.place.seat] else "You lose"
-        winners = " and ".join(f"player {seat}" for seat in np.flatnonzero(best))
+        winners = " and ".join(sitting.variant.seat_name(int(seat)) for seat in np.flatnonzero(best))
         return _sentence(f"{winners} {'wins' if best.sum() == 1 else 'win'}")
 
     # --- moves --------------------------------------------------------------------------------------------------------

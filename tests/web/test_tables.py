@@ -240,6 +240,8 @@ def test_fields_are_read_as_the_command_line_reads_options():
         "switch",
     )
     assert options_of(load("shakes"), {"goal": 4.0, "num_patients": None}) == {"goal": 4}
+    named = {"treatments": "hot bath, wall of fire,<b>", "maesters": "none"}
+    assert options_of(load("shakes"), named) == {"treatments": ("hot bath", "wall of fire", "<b>")}
     with pytest.raises(ValueError, match="num_players must be a whole number"):
         options_of(game, {"num_players": 2.5})
     with pytest.raises(ValueError, match="num_players must be a number"):
