@@ -1,6 +1,7 @@
 """Players of The Shakes: bandit policies, the dice argument as one of them, and Bayes-optimal play.
 
-Every policy here says how likely it is to choose each treatment, given patients treated and saved. A physician draws
+Every policy here says how likely it is to choose each treatment, given patients treated and saved. Where efficacies are open,
+Bayes-optimal play uses them; all others look at the tally alone. A physician draws
 from these probabilities p. Maester i argues with probability p_i / max(p). The maester of the most likely treatment
 therefore always argues; if one treatment has all the probability, only its maester does. Dice then decide among those
 who argue.
@@ -136,6 +137,7 @@ class TallyPolicy(OfOneGame, KernelAgent):
 
     plays = "shakes"
     tally_alone = True  # see `dice_envs.exact.shakes.measure`
+    reads_efficacies = False  # where they are open
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """How likely each treatment is chosen, (m, n) float64, from patients treated and saved, (m, n) whole numbers.
@@ -144,13 +146,16 @@ class TallyPolicy(OfOneGame, KernelAgent):
         """
         raise NotImplementedError
 
+    def _chances_at(self, options: Options, states: np.ndarray) -> np.ndarray:
+        """How likely each treatment is chosen in each state, (m, n) float64."""
+        n = options.num_players
+        return self.chances(options, states["treated"][:, :n], states["saved"][:, :n])
+
     def probabilities(self, turn: Turn) -> np.ndarray:
         """The chance of each action, (n, num_actions) float64."""
         self.check(turn)
         options = turn.variant.options
-        n = options.num_players
-        states = turn.states
-        chances = self.chances(options, states["treated"][:, :n], states["saved"][:, :n])
+        chances = self._chances_at(options, turn.states)
         if options.mode == "physician":
             return chances
         argues = np.take_along_axis(chances, turn.seats[:, None], axis=1) / chances.max(axis=1, keepdims=True)
@@ -262,7 +267,8 @@ class Thompson(TallyPolicy):
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
         self.check(turn)
-        if turn.variant.options.mode == "physician" and self.posterior == "permutations":
+        options = turn.variant.options
+        if options.mode == "physician" and self.posterior == "permutations" and not options.open_efficacies:
             return turn.states["efficacy"].argmax(axis=1)  # the states' hidden efficacies are a sample from the posterior
         return super().act(turn)
 
@@ -317,13 +323,16 @@ class Dogmatic(OfOneGame, KernelAgent, Deterministic):
 class Bayes(TallyPolicy):
     """Bayes-optimal in the cooperative variation: no policy that does not know the efficacies does better on average.
 
-    Solved exactly on first use, within seconds. Equally good treatments are equally likely. With mode=maesters those who
-    hold an optimal treatment argue and the others yield, which makes the team optimal too.
+    Where efficacies are open it chooses the most effective treatment. Where they are hidden the game is solved exactly on
+    first use, within seconds. Equally good treatments are equally likely. With mode=maesters those who hold an optimal
+    treatment argue and the others yield, which makes the team optimal too.
 
     Attributes:
         goal: "saved": the expected number of patients saved; "win": the chance that the team wins; None: what the
             game rewards.
     """
+
+    reads_efficacies = True
 
     goal: Literal["saved", "win"] | None = None
 
@@ -333,14 +342,22 @@ class Bayes(TallyPolicy):
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for the competitive variation, and for what is too large. It is solved here."""
         super().check_variant(variant)
-        self._solution(variant.options)
+        if not variant.options.open_efficacies:
+            self._solution(variant.options)
 
     def _solution(self, options: Options) -> Solution:
         return solve(Problem.of(options), self.goal or options.pays)  # type: ignore[arg-type]
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        """See `TallyPolicy`."""
+        """See `TallyPolicy`. ValueError where efficacies are open: its choice then depends on them."""
+        if options.open_efficacies:
+            raise ValueError("open_efficacies must be false for choices by the tally alone: bayes looks at open ones")
         return self._solution(options).chances(treated, saved)
+
+    def _chances_at(self, options: Options, states: np.ndarray) -> np.ndarray:
+        if options.open_efficacies:
+            return best_of(states["efficacy"][:, : options.num_players].astype(np.float64))
+        return super()._chances_at(options, states)
 
 
 AGENTS = {

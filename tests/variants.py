@@ -41,6 +41,8 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"num_players": 2, "variation": "competitive", "mode": "maesters", "reward": "saved", "efficacy": 4, "num_patients": 6},
         {"mode": "physician", "num_players": 5},
         {"mode": "physician", "num_players": 2, "num_patients": 3, "goal": 2},
+        {"num_players": 5, "open_efficacies": True},
+        {"mode": "physician", "reward": "win", "open_efficacies": True},
         {
             "num_players": 4,
             "treatments": "rules",

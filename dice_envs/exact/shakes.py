@@ -5,6 +5,9 @@ all treatments are equivalent. So for policies that do not tell treatments apart
 in the order of the treatments are merged (`merged=True`), which leaves one in 340 of the tallies of six players. Policies
 that do, such as a trained network, are evaluated tally by tally (`merged=False`).
 
+With open efficacies a patient is best given the most effective treatment, so optimal play has a closed form. Policies that
+look at the tally alone do as well as where efficacies are hidden; all others are evaluated deal by deal (`evaluate_open`).
+
 Everything is summed in float64 over non-negative terms, so figures are good to about 12 digits.
 """
 
@@ -42,7 +45,10 @@ __all__ = [
     "beta_chances",
     "efficacy_chances",
     "evaluate",
+    "evaluate_open",
     "kept_die",
+    "open_optimum",
+    "open_values",
     "solve",
     "success_chances",
     "tallies",
@@ -54,6 +60,7 @@ MOST_KEPT = 2**29  # bytes of solutions that stay in memory, and of tallies; the
 TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more
 ROWS_AT_ONCE = 1 << 16
 MOST_ASKED = 10_000_000  # positions at which `measure` asks an agent; where there are more it plays games instead
+MOST_TRIED = 200_000  # positions at which it asks with open efficacies to see whether the agent reaches only few of them
 GAMES = 20_000  # how many it plays by default
 LEAST_GAMES = 100  # fewer give no usable estimate of the error
 TABLE_STEP = 8  # tables are built for multiples of this many patients, so that the next patients reuse them
@@ -68,13 +75,14 @@ class Problem(NamedTuple):
     efficacies: tuple[int, ...]  # pips, highest first; dealt in a random order
     num_patients: int
     goal: int  # patients saved with which the team wins
+    open_efficacies: bool = False  # whether all know who has which
 
     @classmethod
     def of(cls, options: Options) -> Problem:
         """The problem that a game with these options poses. ValueError for a competitive game."""
         if options.competitive:
             raise ValueError('the exact analysis needs variation="cooperative", not "competitive"')
-        return cls(options.efficacies, options.patients, options.to_win)
+        return cls(options.efficacies, options.patients, options.to_win, options.open_efficacies)
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -407,7 +415,13 @@ class Solution:
 
 @kept(MOST_KEPT, lambda solution: sum(values.nbytes for values in solution.q))
 def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
-    """Bayes-optimal play by dynamic programming, from the last patient backwards over merged tallies."""
+    """Bayes-optimal play by dynamic programming, from the last patient backwards over merged tallies.
+
+    Raises:
+        ValueError: there are too many tallies, or the efficacies are open: see `open_values`.
+    """
+    if problem.open_efficacies:
+        raise ValueError("open_efficacies must be false to solve by tallies: with open ones see open_values")
     if reward not in ("saved", "win"):
         raise ValueError(f"reward must be 'saved' or 'win', not {reward!r}")
     levels = tallies(problem)
@@ -423,10 +437,52 @@ def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
     return Solution(problem, reward, float(values[0]), q[::-1])
 
 
+# --- open efficacies --------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _chance_of_as_many(patients: int, least: int, pips: int) -> float:
+    """P(of so many patients with a treatment of this efficacy at least `least` recover)."""
+    ways = sum(math.comb(patients, k) * pips**k * (FACES - pips) ** (patients - k) for k in range(max(least, 0), patients + 1))
+    return ways / FACES**patients
+
+
+def open_optimum(problem: Problem, reward: Literal["saved", "win"]) -> float:
+    """What optimal play reaches where all know the efficacies: every patient gets the most effective treatment."""
+    best = max(problem.efficacies)
+    if reward == "saved":
+        return problem.num_patients * best / FACES
+    return _chance_of_as_many(problem.num_patients, problem.goal, best)
+
+
+def open_values(
+    problem: Problem,
+    reward: Literal["saved", "win"],
+    efficacies: np.ndarray,
+    treated: np.ndarray,
+    saved: np.ndarray,
+) -> np.ndarray:
+    """The value of giving each treatment to the next patient, (m, n) float64, where all know the efficacies (m, n).
+
+    As in `Solution.values`: patients saved from now on, or the chance to win, with optimal play afterwards.
+    """
+    left = problem.num_patients - treated.sum(axis=1, dtype=np.int64) - 1  # patients after this one
+    best = efficacies.max(axis=1)
+    success = efficacies / FACES
+    if reward == "saved":
+        return success + (left * best / FACES)[:, None]
+    missing = problem.goal - saved.sum(axis=1, dtype=np.int64)
+    rows = list(zip(left.tolist(), missing.tolist(), best.tolist(), strict=True))
+    recovered, died = (
+        np.array([_chance_of_as_many(after, least - one, pips) for after, least, pips in rows])[:, None] for one in (1, 0)
+    )
+    return success * recovered + (1 - success) * died
+
+
 def _check_in_passing(variant: Variant) -> None:
     """Raise ValueError for a game that takes more than some seconds to solve."""
     about = _about(Problem.of(variant.options))
-    if about > MOST_IN_PASSING:
+    if about > MOST_IN_PASSING and not variant.options.open_efficacies:
         raise ValueError(f"{variant} has about {about:,} tallies; optimal play is found in passing up to {MOST_IN_PASSING:,}")
 
 
@@ -497,8 +553,11 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     n = options.num_players
     if in_passing:
         _check_in_passing(variant)
-    solution = solve(Problem.of(options), options.pays)
-    (values,) = solution.values(state["treated"][None, :n], state["saved"][None, :n])
+    problem, tally = Problem.of(options), (state["treated"][None, :n], state["saved"][None, :n])
+    if options.open_efficacies:
+        (values,) = open_values(problem, options.pays, state["efficacy"][None, :n], *tally)
+    else:
+        (values,) = solve(problem, options.pays).values(*tally)
     if options.mode == "maesters":
         strength = state["strength"][:n]
         best = int(strength.max())
@@ -507,7 +566,8 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
         values = np.array([yields, argues])
     mix = (values >= np.nanmax(values) - TIE).astype(np.float64)
     unit = "patients saved from now on" if options.pays == "saved" else "% of games won"
-    return ActionValues(values, unit, "with the best play of all afterwards; nobody knows the efficacies", mix / mix.sum())
+    who = "everybody" if options.open_efficacies else "nobody"
+    return ActionValues(values, unit, f"with the best play of all afterwards; {who} knows the efficacies", mix / mix.sum())
 
 
 # --- any policy, exactly ----------------------------------------------------------------------------------------
@@ -559,10 +619,7 @@ def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluatio
         assert level.children is not None
         met = np.flatnonzero(mass > 0)
         treated, saved = level.treated[met], level.saved[met]
-        chances = np.concatenate([policy(*rows) for rows in _blocks(treated, saved)])
-        if chances.shape != treated.shape or (chances < -TIE).any() or not np.allclose(chances.sum(axis=1), 1, atol=1e-5):
-            raise ValueError(f"a policy must give {treated.shape[1]} chances that add up to 1 at every tally")
-        chances = chances / chances.sum(axis=1, keepdims=True)
+        chances = _chosen(policy, treated, saved)
         posterior = efficacy_chances(problem, treated, saved)
         success = posterior @ (np.array(problem.kinds) / FACES)
         flow = mass[met, None] * chances
@@ -587,6 +644,105 @@ def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluatio
     )
 
 
+def _chosen(policy: Policy, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+    """The policy's chances, (m, n) float64. ValueError if they are none."""
+    chances = np.concatenate([policy(*rows) for rows in _blocks(treated, saved)])
+    if chances.shape != treated.shape or (chances < -TIE).any() or not np.allclose(chances.sum(axis=1), 1, atol=1e-5):
+        raise ValueError(f"a policy must give {treated.shape[1]} chances that add up to 1 at every tally")
+    return chances / chances.sum(axis=1, keepdims=True)
+
+
+class _TooManyReached(ValueError):
+    """A policy reaches more tallies than it may be asked at."""
+
+
+def evaluate_open(
+    problem: Problem,
+    policy_of: Callable[[np.ndarray], Policy],
+    most: int = MOST_TALLIES,
+    done: Callable[[int, int], Any] = lambda amount, total: None,
+) -> Evaluation:
+    """The exact distribution of what policies achieve that know the efficacies, over all deals of these.
+
+    Args:
+        problem: the game.
+        policy_of: the efficacies (n,) int8 of the treatments → the policy that knows them. It is asked at the tallies alone
+            that it reaches.
+        most: at how many tallies the policies are asked at most, of all deals together.
+        done: called with progress, as (amount done since the last call, amount in all).
+
+    Raises:
+        ValueError: a policy's chances are not a distribution, or they reach more tallies.
+    """
+    ways = assignments(problem.efficacies)
+    found = []
+    for efficacies in ways:
+        one, asked = _evaluate_known(problem, efficacies, policy_of(efficacies), most)
+        most -= asked
+        found.append(one)
+        done(1, len(ways))
+
+    def mean(field: str) -> Any:
+        return np.mean([getattr(one, field) for one in found], axis=0)
+
+    return Evaluation(
+        distribution=mean("distribution"),
+        saved=float(mean("saved")),
+        win=float(mean("win")),
+        shares=mean("shares"),
+        matching_gap=float(mean("matching_gap")),
+        most_dice=mean("most_dice"),
+        most_treated=mean("most_treated"),
+    )
+
+
+def _evaluate_known(problem: Problem, efficacies: np.ndarray, policy: Policy, most: int) -> tuple[Evaluation, int]:
+    """One deal's share of `evaluate_open`, and at how many tallies the policy was asked."""
+    n, patients = len(efficacies), problem.num_patients
+    bits = (((patients + 1) * (patients + 2)) // 2).bit_length()
+    success = efficacies / FACES
+    kind_of = np.array([problem.kinds.index(int(pips)) for pips in efficacies])
+    best = (efficacies == efficacies.max()) / (efficacies == efficacies.max()).sum()
+    treated = saved = np.zeros((1, n), np.int16)
+    mass: Any = np.ones(1)
+    shares, gap, asked = np.zeros(len(problem.kinds)), 0.0, 0
+    for _ in range(patients):
+        asked += len(mass)
+        if asked > most:
+            raise _TooManyReached(f"num_players={n} with num_patients={patients} has too many tallies that this policy reaches")
+        chances = _chosen(policy, treated, saved)
+        flow = mass[:, None] * chances
+        np.add.at(shares, kind_of, flow.sum(axis=0))
+        gap += float(mass @ np.abs(chances - best).sum(axis=1)) / 2
+        most_dice = np.bincount(treated.max(axis=1) + 1, mass, patients + 1)
+        row, one = np.nonzero(flow)
+        after = np.hstack([treated[row], saved[row]])
+        after[np.arange(len(row)), one] += 1
+        better = after.copy()
+        better[np.arange(len(row)), n + one] += 1
+        reached = np.vstack([after, better])
+        if n * bits <= 64:
+            _, first, to = np.unique(_keys(_code(reached[:, :n], reached[:, n:]), bits), return_index=True, return_inverse=True)
+        else:
+            _, first, to = np.unique(reached, axis=0, return_index=True, return_inverse=True)
+        weights = np.concatenate([flow[row, one] * (1 - success[one]), flow[row, one] * success[one]])
+        mass = np.bincount(to.ravel(), weights, len(first))
+        treated, saved = reached[first, :n], reached[first, n:]
+    distribution = np.bincount(saved.sum(axis=1), mass, patients + 1)
+    return (
+        Evaluation(
+            distribution=distribution,
+            saved=float(distribution @ np.arange(patients + 1)),
+            win=float(distribution[problem.goal :].sum()),
+            shares=shares / patients,
+            matching_gap=gap / patients,
+            most_dice=most_dice,
+            most_treated=np.bincount(treated.max(axis=1), mass, patients + 1),
+        ),
+        asked,
+    )
+
+
 def _blocks(treated: np.ndarray, saved: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for first in range(0, len(treated), ROWS_AT_ONCE):
         yield treated[first : first + ROWS_AT_ONCE], saved[first : first + ROWS_AT_ONCE]
@@ -595,13 +751,15 @@ def _blocks(treated: np.ndarray, saved: np.ndarray) -> Iterator[tuple[np.ndarray
 # --- agents as policies -------------------------------------------------------------------------------------------
 
 
-def _states(variant: Variant, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-    """States with these tallies, in which nobody has spoken on the next patient."""
+def _states(variant: Variant, treated: np.ndarray, saved: np.ndarray, efficacies: np.ndarray | None = None) -> np.ndarray:
+    """States with these tallies, in which nobody has spoken on the next patient. Without `efficacies` these are random."""
     states = np.zeros(len(treated), variant.game.state)
     variant.kernels.deal(variant.params, states, np.arange(len(treated)))
     states["treated"][:, : treated.shape[1]] = treated
     states["saved"][:, : treated.shape[1]] = saved
     states["patients"] = treated.sum(axis=1)
+    if efficacies is not None:
+        states["efficacy"][:, : treated.shape[1]] = efficacies
     return states
 
 
@@ -611,22 +769,30 @@ def _answers(agent: Any, variant: Variant, states: np.ndarray, seeds: np.random.
     return ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), streams))
 
 
-def as_policy(agent: Any, variant: Variant, seed: int = 0) -> Policy:
+def _check_told(variant: Variant, agent: Any, efficacies: np.ndarray | None) -> None:
+    """Raise ValueError where an agent sees efficacies and it is not said which."""
+    if efficacies is None and _sees_efficacies(variant, agent):
+        raise ValueError("open_efficacies: what this agent does depends on the efficacies, so they must be given")
+
+
+def as_policy(agent: Any, variant: Variant, seed: int = 0, efficacies: np.ndarray | None = None) -> Policy:
     """The policy of any agent that has `probabilities`, as a physician of `variant`: evaluate it with `merged=False`.
 
     Args:
         agent: see `dice_envs.agent.ask_probabilities`.
         variant: the game.
         seed: of the agent's own random streams.
+        efficacies: (n,) those of the treatments, where they are open; see `evaluate_open`.
 
     Raises:
-        ValueError: the variant is not the physician's.
+        ValueError: the variant is not the physician's, or the agent sees efficacies that are not given.
         AgentError: the agent states no probabilities; raised when the policy is first asked.
     """
     if variant.game.name != "shakes" or variant.options.mode != "physician":
         raise ValueError('an agent is evaluated as a physician: the game must be shakes with mode="physician"')
+    _check_told(variant, agent, efficacies)
     seeds = np.random.SeedSequence(seed)
-    return lambda treated, saved: _answers(agent, variant, _states(variant, treated, saved), seeds)
+    return lambda treated, saved: _answers(agent, variant, _states(variant, treated, saved, efficacies), seeds)
 
 
 # --- a table of maesters as a policy ------------------------------------------------------------------------------
@@ -650,7 +816,9 @@ def _winners(sets: np.ndarray, treated: np.ndarray, saved: np.ndarray, ties: Lit
     return wins
 
 
-def as_tally_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0) -> Policy:
+def as_tally_team(
+    agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0, efficacies: np.ndarray | None = None
+) -> Policy:
     """Whose treatment a patient gets when every maester at the table is an agent that looks at the tally only.
 
     It is asked once for each tally and maester, as the one who speaks first. The order of speaking matters only where all
@@ -658,13 +826,14 @@ def as_tally_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int
 
     Arguments and errors are those of `as_team`.
     """
+    _check_told(variant, agent, efficacies)
     n, ties = variant.options.num_players, variant.options.ties
     seeds = np.random.SeedSequence(seed)
 
     def policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         sets = np.ones((len(treated), 1))
         for seat in range(n):
-            states = _states(variant, treated, saved)
+            states = _states(variant, treated, saved, efficacies)
             states["opener"] = states["seat"] = seat
             argues = _answers(agent, variant, states, seeds)[:, [ARGUE]]
             sets = np.hstack([sets * (1 - argues), sets * argues])
@@ -682,7 +851,7 @@ def _histories(spoken: int) -> np.ndarray:
     return np.array(said, np.int8).reshape(len(said), spoken)
 
 
-def as_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0) -> Policy:
+def as_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0, efficacies: np.ndarray | None = None) -> Policy:
     """Whose treatment a patient gets when the agent plays every maester at the table: evaluate it with `merged=False`.
 
     Each maester is asked about every combination of dice that those before it may have kept. As in the observation it
@@ -693,10 +862,13 @@ def as_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0) 
         variant: the game, of maesters.
         first_opener: the seat that speaks first on the first patient.
         seed: of the agent's own random streams.
+        efficacies: (n,) those of the treatments, where they are open; see `evaluate_open`.
 
     Raises:
+        ValueError: the agent sees efficacies that are not given.
         AgentError: the agent states no probabilities; raised when the policy is first asked.
     """
+    _check_told(variant, agent, efficacies)
     n, ties = variant.options.num_players, variant.options.ties
     seeds = np.random.SeedSequence(seed)
     at_once = max(1, ROWS_AT_ONCE // len(_histories(n - 1)))
@@ -705,7 +877,9 @@ def as_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0) 
     def policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         order = (first_opener + treated.sum(axis=1)[:, None] + np.arange(n)) % n  # seats as they speak
         blocks = [slice(first, first + at_once) for first in range(0, len(treated), at_once)]
-        tied = np.concatenate([_tied(agent, variant, treated[rows], saved[rows], order[rows], seeds) for rows in blocks])
+        tied = np.concatenate(
+            [_tied(agent, variant, treated[rows], saved[rows], order[rows], seeds, efficacies) for rows in blocks]
+        )
         if ties == "again":
             in_turn = np.take_along_axis(treated, order, axis=1), np.take_along_axis(saved, order, axis=1)
             wins = _winners(tied, *in_turn, ties)
@@ -725,6 +899,7 @@ def _tied(
     saved: np.ndarray,
     order: np.ndarray,
     seeds: np.random.SeedSequence,
+    efficacies: np.ndarray | None,
 ) -> np.ndarray:
     """P(each set of maesters keeps the highest die), (m, 2**n) float64, once all have spoken.
 
@@ -737,7 +912,7 @@ def _tied(
     reached = np.ones((count, 1))  # P(each history)
     for spoken in range(n):
         row, history = np.nonzero(reached)
-        states = _states(variant, treated[row], saved[row])
+        states = _states(variant, treated[row], saved[row], efficacies)
         states["opener"], states["seat"], states["spoken"] = order[row, 0], order[row, spoken], spoken
         states["strength"][np.arange(len(row))[:, None], order[row, :spoken]] = _histories(spoken)[history]
         states["argued"] = states["strength"] != SILENT
@@ -767,6 +942,12 @@ def _looks_at_tally_alone(agent: Any) -> bool:
     return _is_uniform(agent) or getattr(_original(agent), "tally_alone", False)
 
 
+def _sees_efficacies(variant: Variant, agent: Any) -> bool:
+    """Whether what the agent does may depend on the efficacies: it is shown them, and does not look at the tally alone."""
+    reads = not _looks_at_tally_alone(agent) or getattr(_original(agent), "reads_efficacies", False)
+    return bool(variant.options.open_efficacies) and reads
+
+
 def _merges(variant: Variant, agent: Any) -> bool:
     """Whether `evaluate` may merge tallies: not at a table where all may yield, since then the last to speak must argue."""
     return _looks_at_tally_alone(agent) and not (variant.options.mode == "maesters" and _is_uniform(agent))
@@ -784,12 +965,15 @@ def _policies(variant: Variant, agent: Any, seed: int) -> list[Policy]:
 def _positions(variant: Variant, agent: Any) -> int:
     """The number of positions at which the agent has to be asked if no tallies are merged."""
     n, patients = variant.options.num_players, variant.options.patients
-    met = math.comb(patients - 1 + 2 * n, 2 * n)  # tallies
+    ways = len(assignments(variant.options.efficacies)) if _sees_efficacies(variant, agent) else 1
+    return ways * math.comb(patients - 1 + 2 * n, 2 * n) * _positions_at_tally(variant, agent)
+
+
+def _positions_at_tally(variant: Variant, agent: Any) -> int:
+    n = variant.options.num_players
     if variant.options.mode == "physician":
-        return met
-    if _looks_at_tally_alone(agent):
-        return n * met
-    return n * met * sum(len(_histories(spoken)) for spoken in range(n))
+        return 1
+    return n * (1 if _looks_at_tally_alone(agent) else sum(7**spoken for spoken in range(n)))
 
 
 def _play(variant: Variant, agent: Any, games: int, effort: Effort) -> np.ndarray:
@@ -856,6 +1040,29 @@ def _random_exactly(variant: Variant) -> _Outcome:
     return _exactly(variant, Uniform(), 0, lambda amount, total: None)
 
 
+def _openly(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
+    """An agent that sees the efficacies: exactly, unless it reaches too many positions."""
+    options, problem = variant.options, Problem.of(variant.options)
+    allowed = MOST_ASKED if _positions(variant, agent) <= MOST_ASKED else MOST_TRIED
+    team = as_tally_team if _looks_at_tally_alone(agent) else as_team
+    openers = range(options.num_players) if options.mode == "maesters" and team is as_team else range(1)
+
+    def policy_of(efficacies: np.ndarray, opener: int) -> Policy:
+        if options.mode == "physician":
+            return as_policy(agent, variant, effort.seed, efficacies)
+        return team(agent, variant, opener, effort.seed, efficacies)
+
+    found = []
+    try:
+        for opener in openers:
+            most = allowed // _positions_at_tally(variant, agent)
+            told = lambda amount, total: effort.done(amount, total * len(openers))  # noqa: E731
+            found.append(evaluate_open(problem, functools.partial(policy_of, opener=opener), most, told).distribution)
+    except _TooManyReached:
+        return _by_playing(variant, agent, effort)
+    return _Outcome(np.mean(found, axis=0), 0, f"all {len(assignments(problem.efficacies))} deals of the efficacies")
+
+
 def _by_playing(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
     games = GAMES if effort.sample is None else effort.sample
     check_range("sample", games, LEAST_GAMES, MOST_SAMPLE)
@@ -881,7 +1088,10 @@ def _best(variant: Variant) -> dict[str, float]:
     if options.competitive:
         raise ValueError("variation must be 'cooperative' for an exact measure, not 'competitive': no optimal play is known")
     problem = Problem.of(options)
-    best = {SAVED: solve(problem, "saved").value, WIN: solve(problem, "win").value}
+    if options.open_efficacies:
+        best = {SAVED: open_optimum(problem, "saved"), WIN: open_optimum(problem, "win")}
+    else:
+        best = {SAVED: solve(problem, "saved").value, WIN: solve(problem, "win").value}
     return best if options.pays == "saved" else dict(reversed(best.items()))
 
 
@@ -896,6 +1106,9 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     places take its probabilities with them. At a table, at least one maester always chooses to argue. Then tallies can be
     merged, and the measure is exact for all sizes that can be solved.
 
+    With open efficacies such an agent does as well as with hidden ones, unless it says `reads_efficacies` = True. It and all
+    others are asked at every deal of the efficacies, at the tallies that they reach.
+
     Takes seconds for agents that answer quickly; a minute and 3 GiB for a physician with five treatments whose
     tallies cannot be merged.
 
@@ -903,7 +1116,9 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         ValueError: the variation is competitive, or the game is too large to be solved.
     """
     best = _best(variant)
-    if not _merges(variant, agent) and _positions(variant, agent) > MOST_ASKED:
+    if _sees_efficacies(variant, agent):
+        found = _openly(variant, agent, effort)
+    elif not _merges(variant, agent) and _positions(variant, agent) > MOST_ASKED:
         found = _by_playing(variant, agent, effort)
     elif _is_uniform(agent):
         found = _random_exactly(variant)

@@ -21,8 +21,9 @@ Readings
     - The rules' maesters always argue, so their players decide nothing. Here a maester may yield too: then a table can
       follow any policy, and who always argues is the agent `dogmatic`.
     - The rules write the efficacies on the score sheet, since maesters are dogmatic and do not care. Here they are
-      hidden: otherwise nothing is left to learn. The die thrown for a patient is hidden too: everybody sees only
-      whether the patient recovered. `reroll_hidden` draws the efficacies from the exact posterior.
+      hidden: otherwise nothing is left to learn. `reroll_hidden` draws them from the exact posterior. The option
+      `open_efficacies` shows them to everybody, as the rules do. The die thrown for a patient is hidden in any case:
+      everybody sees only whether the patient recovered.
     - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, and the
       option `efficacy` sets another.
     - The rules let maesters argue in any order. Here they speak one after another with open dice, the first patient's
@@ -106,6 +107,8 @@ class Options:
         num_patients: how many patients come, 1 to 200; None: 12 with 2 or 3 players and 18 with more, or 200 in the
             competitive variation, where the game then ends without a winner.
         goal: how many saved patients win, 1 to `num_patients`; None: 5 with 2 or 3 players and 7 with more, competitive 3.
+        open_efficacies: true: everybody sees the efficacies, as on the rules' score sheet; false: nobody does (cooperative
+            variation; in the competitive one all are equal and known).
         treatments: names of the treatments in order of seats, all different: those of the rules (hot mustard, dragon peppers,
             wine with snake venom, hot bath, vegetables, raw fish, meat, blood, smoke, wall of fire) or your own, of at most
             24 characters. "rules": the first of these ten. None: they have numbers. Nothing but words depends on it.
@@ -120,6 +123,7 @@ class Options:
     efficacy: int = 2
     num_patients: int | None = None
     goal: int | None = None
+    open_efficacies: bool = False
     treatments: tuple[str, ...] | Literal["rules"] | None = words()
     maesters: tuple[str, ...] | None = words()
 
@@ -138,6 +142,11 @@ class Options:
             raise ValueError(
                 f'efficacy is an option of variation="competitive" alone; otherwise leave it, not {self.efficacy!r}'
             )
+        check_choice("open_efficacies", self.open_efficacies, (False, True))
+        if self.competitive and self.open_efficacies:
+            raise ValueError(
+                'open_efficacies is an option of variation="cooperative" alone; in the competitive one all are equal and known'
+            )
         if self.num_patients is not None:
             check_range("num_patients", self.num_patients, 1, MAX_PATIENTS)
         check_range("goal", self.to_win, 1, self.patients)
@@ -152,6 +161,11 @@ class Options:
     def competitive(self) -> bool:
         """Whether maesters play against each other."""
         return self.variation == "competitive"
+
+    @property
+    def known(self) -> bool:
+        """Whether everybody knows the efficacies."""
+        return self.competitive or self.open_efficacies
 
     @property
     def efficacies(self) -> tuple[int, ...]:
@@ -195,6 +209,8 @@ class Params(NamedTuple):
     goal: int
     physician: bool
     competitive: bool
+    known: bool  # the efficacies
+    show_efficacies: bool  # in the observation
     random_ties: bool
     pay_saved: bool
     at: tuple[int, ...]  # where each of `_blocks` begins
@@ -217,6 +233,7 @@ def _blocks(options: Options) -> tuple[Block, ...]:
         Block("spoken", arguing, "1 for the seats that have spoken", (who,), flags=True),
         Block("to_move", arguing, "1 for the seat to move", (who,), flags=True),
         Block("left", 1, "patients left / num_patients", high=patients),
+        Block("efficacy", n if options.open_efficacies else 0, f"efficacy / {FACES}", (who,), high=FACES),
     )
 
 
@@ -230,6 +247,8 @@ def _params(options: Options) -> Params:
         goal=options.to_win,
         physician=options.mode == "physician",
         competitive=options.competitive,
+        known=options.known,
+        show_efficacies=options.open_efficacies,
         random_ties=options.ties == "random",
         pay_saved=options.pays == "saved",
         at=offsets(_blocks(options)),
@@ -259,7 +278,7 @@ def _facts(options: Options) -> Facts:
 
 STATE = state_dtype(
     [
-        ("efficacy", np.int8, (MAX_SEATS,)),  # hidden unless competitive: pips at which each treatment saves
+        ("efficacy", np.int8, (MAX_SEATS,)),  # hidden unless `known`: pips at which each treatment saves
         ("treated", np.int16, (MAX_SEATS,)),  # patients that had each treatment
         ("saved", np.int16, (MAX_SEATS,)),  # those of them that recovered
         ("patients", np.int16),  # patients treated, all together
@@ -408,8 +427,8 @@ def chance_of(state, way, num_players):
 
 @kernel(allocates=False)
 def chance_to_recover(params, state, treatment):
-    """The chance that a patient with this treatment recovers, for one who knows all results so far."""
-    if params.competitive:
+    """The chance that a patient with this treatment recovers, for one who knows all results so far, and what else is open."""
+    if params.known:
         return state["efficacy"][treatment] / FACES
     n = params.num_players
     total = 0.0
@@ -496,7 +515,7 @@ def _treat(params, state, treatment, pay_mean):
 @kernel(allocates=False, inline=True)
 def observe(params, state, seat, out):
     """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
-    treated_at, saved_at, kept_at, spoken_at, mover_at, left_at = params.at
+    treated_at, saved_at, kept_at, spoken_at, mover_at, left_at, efficacy_at = params.at
     n = params.num_players
     patients = np.float32(params.num_patients)
     for other in range(n):
@@ -506,6 +525,8 @@ def observe(params, state, seat, out):
             out[kept_at + at] = state["strength"][other] / np.float32(FACES)
             out[spoken_at + at] = relative_seat(other, state["opener"], n) < state["spoken"]
             out[mover_at + at] = state["seat"] == other
+        if params.show_efficacies:
+            out[efficacy_at + at] = state["efficacy"][other] / np.float32(FACES)
         treated, saved = np.float32(state["treated"][other]), np.float32(state["saved"][other])
         if params.competitive:
             out[treated_at + at] = treated / (treated + np.float32(MANY_PATIENTS))
@@ -519,7 +540,7 @@ def observe(params, state, seat, out):
 @kernel(allocates=False)
 def reroll_hidden(params, state, seat):
     """Draw the efficacies again from their posterior, given all treatments and recoveries. Modified in place."""
-    if params.competitive:
+    if params.known:
         return
     n = params.num_players
     total = 0.0
@@ -562,7 +583,7 @@ def _detail(options: Options, state: Any, seat: int, viewer: int | None, saved: 
         said = [*([f"held by {options.maesters[seat]}"] if options.maesters else []), *said]
     elif options.treatments is not None:
         said = [options.treatment_names[seat], *said]
-    if viewer is None or options.competitive:
+    if viewer is None or options.known:
         said.append(f"efficacy {state['efficacy'][seat]}")
     return ", ".join(said)
 

@@ -12,7 +12,7 @@ from rich.text import Text
 import agents
 from agents.shakes import TallyPolicy
 from dice_envs import configure
-from dice_envs.exact.shakes import Problem, as_policy
+from dice_envs.exact.shakes import Problem, as_policy, evaluate_open
 from dice_envs.exact.shakes import evaluate as exact_evaluation
 from dice_envs.game import check_choice
 from experiments.options import JsonOption, OptionOption, game_options
@@ -29,6 +29,9 @@ def main(
 ) -> None:
     """What a physician's policy in The Shakes is worth, exactly: its value and how many patients it saves.
 
+    With -o open_efficacies=true the physician knows how effective each treatment is, as on the rules' score sheet; optimal then
+    knows it, too.
+
     JSON: {"value", "distribution"}; entry k of the distribution is the probability that k patients
     are saved, starting with k = 0.
 
@@ -44,8 +47,11 @@ def main(
     agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
     check_writable(json)
     start = time.perf_counter()
-    if isinstance(agent, TallyPolicy):
+    tally_alone = isinstance(agent, TallyPolicy) and not (options.open_efficacies and agent.reads_efficacies)
+    if isinstance(agent, TallyPolicy) and tally_alone:
         result = exact_evaluation(problem, lambda treated, saved: agent.chances(options, treated, saved))
+    elif options.open_efficacies and policy != "random":
+        result = evaluate_open(problem, lambda efficacies: as_policy(agent, variant, efficacies=efficacies))
     else:  # it may tell treatments apart by their place; of random alone we know that it does not
         result = exact_evaluation(problem, as_policy(agent, variant), merged=policy == "random")
     seconds = time.perf_counter() - start
