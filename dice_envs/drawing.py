@@ -26,6 +26,7 @@ __all__ = [
     "Text",
     "layout",
     "most_lines",
+    "text_width",
     "wrapped",
 ]
 
@@ -201,7 +202,7 @@ def _letters(width: float, size: float) -> int:
     return int(width / (LETTER * size))
 
 
-def _width(text: str, size: float, bold: bool = False) -> float:
+def text_width(text: str, size: float, bold: bool = False) -> float:
     """About how wide a short text is, in whatever font."""
     letters = sum(0.34 if letter in NARROW else 0.85 if letter in WIDE else LETTER for letter in text)
     return letters * size * (BOLD if bold else 1.0)
@@ -254,7 +255,10 @@ def _words(page: _Page, row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text],
     height = CAPTION_SIZE * LEADING * len(caption)
     below = []
     if row.mark:
-        if len(caption) == 1 and _width(row.caption, CAPTION_SIZE, True) + _width(row.mark, DETAIL_SIZE, True) + 8 <= width:
+        if (
+            len(caption) == 1
+            and text_width(row.caption, CAPTION_SIZE, True) + text_width(row.mark, DETAIL_SIZE, True) + 8 <= width
+        ):
             right = x + (page.caption - PAD - 4 if page.caption else width)
             texts.append(Text(right, CAPTION_SIZE, (row.mark,), DETAIL_SIZE, ACCENT, "end"))
         else:
@@ -281,7 +285,7 @@ def _content(page: _Page, row: Row) -> Iterator[_Part]:
         size, gap = (DIE, DIE_GAP) if len(dice) <= page.most_large else (SMALL, SMALL_GAP)
         items = [_die_item(die, size, gap, row.faded) for die in dice]
         if row.lead:
-            width = _width(row.lead, LEAD_SIZE, True)
+            width = text_width(row.lead, LEAD_SIZE, True)
             items.insert(0, _Item(width, size, gap, functools.partial(_draw_words, row.lead, LEAD_SIZE, size, INK, True)))
         yield _part(items)
     if row.bar:
@@ -310,7 +314,7 @@ def _group_items(group: Group, faded: bool) -> Iterator[_Item]:
     if group.label:
         colour = {Tone.PLAIN: SOFT, Tone.BRIGHT: INK, Tone.FADED: FAINT}[tone]
         draw = functools.partial(_draw_words, group.label, DETAIL_SIZE, SMALL, colour, tone is Tone.BRIGHT)
-        yield _Item(_width(group.label, DETAIL_SIZE, tone is Tone.BRIGHT), SMALL, 5, draw)
+        yield _Item(text_width(group.label, DETAIL_SIZE, tone is Tone.BRIGHT), SMALL, 5, draw)
     if group.strip:
         yield _Item(CELL * len(dice), CELL, 0, functools.partial(_draw_strip, dice, tone))
         return
@@ -417,6 +421,6 @@ def _draw_bar(bar: Bar, width: float, x: float, y: float) -> list[Shape]:
     at = x + bar.goal * scale
     shapes.append(Rect(at - 1, y - 3, 2, BAR + 6, 0, INK))
     text = f"{bar.goal:g}"
-    right = x + width - _width(text, LABEL_SIZE) / 2
+    right = x + width - text_width(text, LABEL_SIZE) / 2
     shapes.append(Text(min(at, right), y + BAR + 5 + LABEL_SIZE, (text,), LABEL_SIZE, SOFT, "middle"))
     return shapes

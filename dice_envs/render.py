@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -29,7 +30,18 @@ from dice_envs.extras import check_extra
 from dice_envs.game import Variant, shown
 from dice_envs.view import Die, Group, Picture, Row, Tone, as_die
 
-__all__ = ["RENDER_FPS", "RENDER_MODES", "ansi", "check_mode", "frame_size", "picture_height", "render", "rgb_array", "svg"]
+__all__ = [
+    "RENDER_FPS",
+    "RENDER_MODES",
+    "ansi",
+    "check_mode",
+    "frame_size",
+    "picture_height",
+    "render",
+    "rgb_array",
+    "shapes_svg",
+    "svg",
+]
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
 RENDER_FPS = 2  # frames a second in a video: a person reads each of them
@@ -137,14 +149,28 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
     drawing = layout(picture, width=NARROW_WIDTH if narrow else WIDTH)
     height, width, scale = _fitted(drawing, size)
     words = [" ".join(filter(None, [_told(row), _row_numbers(row)])) for row in picture.rows]
+    box, pixels = (width / scale, height / scale), (str(width), str(height))
+    return shapes_svg(drawing.shapes, box, picture.title, ". ".join([*words, *picture.notes]), pixels)
+
+
+def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, description: str, size: tuple[str, str]) -> str:
+    """Shapes as a complete `<svg>` element.
+
+    Args:
+        shapes: in the order in which they are drawn.
+        box: width and height that hold them.
+        title, description: what screen readers say.
+        size: width and height of the element, in pixels or with a unit ("210mm").
+    """
+    width, height = size
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={_quoted(picture.title)} width="{width}" '
-        f'height="{height}" viewBox="0 0 {_short(width / scale)} {_short(height / scale)}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={_quoted(title)} width="{width}" '
+        f'height="{height}" viewBox="0 0 {_short(box[0])} {_short(box[1])}" '
         'font-family="Helvetica, Arial, sans-serif">',
-        f"<title>{_escaped(picture.title)}</title>",
-        f"<desc>{_escaped('. '.join([*words, *picture.notes]))}</desc>",
+        f"<title>{_escaped(title)}</title>",
+        f"<desc>{_escaped(description)}</desc>",
         f'<rect width="100%" height="100%" fill="{PAPER}"/>',
-        *map(_element, drawing.shapes),
+        *map(_element, shapes),
         "</svg>",
     ]
     return "\n".join(lines)

@@ -23,7 +23,7 @@ from rich.text import Text
 import experiments.reproduce
 import experiments.solve
 from agents import for_game
-from dice_envs import layout, load, measure, names
+from dice_envs import configure, layout, load, measure, names
 from dice_envs.game import check_choice, check_range, single_seat
 from experiments.arena import (
     Result,
@@ -83,6 +83,7 @@ from experiments.recipes import RECIPES, compare, recipes_of
 from experiments.recipes import show as show_recipes
 from experiments.report import command_line, reproduce_all, with_page
 from experiments.response import measure_response
+from experiments.sheet import write_sheet
 from experiments.sitting import Sitting
 from experiments.soak import MOST_MOVES, broken
 from experiments.soak import show as show_soak
@@ -649,6 +650,24 @@ def soak(
     )
     if broken(rows, memory):
         raise typer.Exit(1)
+
+
+@app.command()
+@guarded
+def sheet(
+    game: GameArgument,
+    file: Annotated[Path, typer.Argument(help="Where it is written, as .svg or .html.")],
+    option: OptionOption = None,
+    paper: Annotated[str, typer.Option(help="a4 or letter.")] = "a4",
+) -> None:
+    """Write a score sheet to print, one page: a game with real dice. The Shakes has one.
+
+    It follows from the options: who plays, what the treatments are called, how many patients come, and the rules in short.
+
+    Example: sheet shakes sheet.html -o treatments=rules -o maesters=Ada,Ben,Cleo -o open_efficacies=true
+    """
+    write_sheet(file, configure(game, **game_options(option)), paper)
+    console.whole_line(f"wrote {file}")
 
 
 @reproduce_app.command("all")

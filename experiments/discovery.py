@@ -1,5 +1,5 @@
-"""How the commands find what each game adds: a module or package named like it in `solve`, `reproduce`, `bench` and
-`logs`; and the variant and the agents that a command plays.
+"""How the commands find what each game adds: a module or package named like it in `solve`, `reproduce`, `bench`,
+`logs` and `sheets`; and the variant and the agents that a command plays.
 """
 
 from __future__ import annotations

@@ -1,0 +1,53 @@
+"""Writes a score sheet to print, for the games that have one in `experiments.sheets`."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from pathlib import Path
+
+import experiments.sheets
+from dice_envs import Variant
+from dice_envs.game import check_choice, shown
+from dice_envs.render import shapes_svg
+from experiments.discovery import modules
+from experiments.output import check_writable, write_text
+from experiments.sheets import Paper
+
+__all__ = ["PAPERS", "write_sheet"]
+
+PAPERS: Mapping[str, Paper] = {
+    "a4": Paper(595.28, 841.89, ("210mm", "297mm")),
+    "letter": Paper(612, 792, ("8.5in", "11in")),
+}
+KINDS = (".svg", ".html")
+
+
+def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
+    """Write the variant's score sheet, one page, as SVG or as a page for the browser that prints on one sheet.
+
+    Args:
+        path: of the file; its ending, .svg or .html, says which.
+        variant: the game with its options.
+        paper: one of PAPERS.
+
+    Raises:
+        ValueError: the game has no score sheet, the ending is another one, or there is no such paper.
+        OSError: the file cannot be written.
+    """
+    check_choice("paper", paper, tuple(PAPERS))
+    if path.suffix.lower() not in KINDS:
+        raise ValueError(f"a score sheet is written as .svg or .html, not {shown(path.name)}")
+    makers = modules(experiments.sheets)
+    if variant.game.name not in makers:
+        raise ValueError(f"{variant.game.name} has no score sheet; those that have: {', '.join(makers)}")
+    check_writable(path)
+    size = PAPERS[paper]
+    width, height = size.css
+    sheet = makers[variant.game.name].sheet(variant, size)
+    text = shapes_svg(sheet.shapes, (size.width, size.height), sheet.title, sheet.description, size.css)
+    if path.suffix.lower() == ".html":
+        style = f"@page {{ size: {width} {height}; margin: 0 }} body {{ margin: 0 }} svg {{ display: block }}"
+        head = f'<meta charset="utf-8"><title>{html.escape(sheet.title)}</title><style>{style}</style>'
+        text = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>\n{text}\n</body></html>'
+    write_text(path, text + "\n")
