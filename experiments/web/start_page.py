@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,8 @@ from experiments.sitting import PERSON, Sitting, parse_saved
 from experiments.web.forms import Field, fields_of, options_of, whole
 from experiments.web.gate import make_agent
 from experiments.web.parts import begin, button, heading, told, words
-from experiments.web.tables import Table, Tables, prepare
+from experiments.web.tables import Table, Tables
+from experiments.web.work import Unwanted
 
 __all__ = ["MOST_BYTES", "StartPage", "first_link", "link_page"]
 
@@ -37,6 +37,7 @@ class StartPage:
 
     def __init__(self, tables: Tables, game: str, query: str = "") -> None:
         self.tables = tables
+        self.client = ui.context.client
         self.game: Game = load(game)
         self.values: dict[str, Any] = {field.name: field.default for field in fields_of(self.game)}
         self.seats: list[list[str]] = []  # an agent's name or PERSON, and its parameters
@@ -183,24 +184,23 @@ class StartPage:
     async def _load(self, event: events.UploadEventArguments) -> None:
         content = await event.file.read()
 
-        await self._go(lambda: Sitting.load(parse_saved(content, most=MOST_BYTES), make_agent), loaded=True)
+        await self._go(lambda: Sitting.load(parse_saved(content, most=MOST_BYTES), make_agent), saved=True)
 
     async def _refuse(self) -> None:
         raise ValueError(f"a saved game is one .json file of at most {MOST_BYTES:,} bytes")
 
-    async def _go(self, make: Callable[[], Sitting], loaded: bool = False) -> None:
+    async def _go(self, make: Callable[[], Sitting], saved: bool = False) -> None:
         self.error.content = ""
         try:
-            self.tables.admit()
             self.wait.visible = True
-            sitting = await asyncio.to_thread(lambda: prepare(make()))  # agents may have much to read or to solve
-            table = self.tables.add(sitting)
+            table = await self.tables.make(make, lambda: not self.client.is_deleted, owner=self.client, saved=saved)
+        except Unwanted:
+            return
         except (ValueError, OSError, ImportError) as problem:
             self.error.content = html.escape(str(problem))
             raise ValueError(str(problem)) from None
         finally:
             self.wait.visible = False
-        table.loaded = loaded
         ui.navigate.to(first_link(self.tables, table))
 
 

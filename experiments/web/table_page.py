@@ -190,6 +190,8 @@ class TablePage:
             words(says, "", "span")
             if self.table.thinking and self.at is None:
                 ui.spinner(size="1.2em")
+        if self.table.waiting and self.at is None:
+            words("The server is busy: agents of other tables think. This one's turn will come.")
         if self.table.problem:
             words(self.table.problem, "bad")
         if sitting.over and self.at is None:
@@ -294,7 +296,7 @@ class TablePage:
         self.refresh()
         try:
             advice = await self.place.hint(odds)
-            if (moves, games) == (len(self.place.sitting), self.games):
+            if advice is not None and (moves, games) == (len(self.place.sitting), self.games):
                 self.advice, self.advised_at = advice, moves
         finally:
             self.asking = False

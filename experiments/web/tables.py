@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import json
 import math
 import secrets
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from dice_envs.game import Picture
 from experiments.advice import Advice, Review, give_hint, give_odds, review
 from experiments.output import seed_or_fresh
 from experiments.sitting import PERSON, Entry, Position, Sitting
+from experiments.web.work import Busy, Job, Unwanted, Work
 
 __all__ = ["FORGET_AFTER", "MOST_TABLES", "PAUSE", "Kind", "Place", "Table", "Tables", "prepare"]
 
@@ -23,6 +25,7 @@ PAUSE = 0.9  # seconds before an agent's move, so that people can follow
 MOST_TABLES = 200
 MOST_STARTS, STARTS_WITHIN = 30, 60.0  # tables that may be made from the page in so many seconds
 FORGET_AFTER = 12 * 3600.0  # seconds without a visit
+SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks, or waits for its turn to
 
 Kind = Literal["seat", "together", "watch", "maker"]
 
@@ -37,31 +40,33 @@ def prepare(sitting: Sitting) -> Sitting:
 class Table:
     """One table: a game, and those who follow it.
 
-    Agents move by themselves in a task of the running event loop, once `wake` was called.
+    Agents move by themselves in a task of the running event loop, once `wake` was called, as long as somebody follows.
+    Agents are asked and games are reviewed for those who follow only: what nobody waits for any more is not begun, and a
+    review stops.
 
     Args:
         sitting: the game.
         pause: seconds before each move of an agent.
+        work: the threads in which agents are asked; its own if none is given.
 
     Attributes:
         sitting: the game, another one after `again`.
         pause: as given; may be changed.
         playing: whether agents move; if not, `step` moves them.
-        thinking: whether an agent is being asked right now.
         problem: what has stopped the game; empty if nothing has.
         games: how many games were begun here.
         review: what the moves have cost, once somebody has asked after the game.
         reviewing: of how many moves that has been found out, and how many there are; None while nobody waits for it.
         loaded: whether the first of them was a saved one.
         looking: where people share a device, whose view is uncovered; None at first.
-        listeners: called after every change.
+        listeners: called after every change; one for everybody who is connected.
     """
 
-    def __init__(self, sitting: Sitting, pause: float = PAUSE) -> None:
+    def __init__(self, sitting: Sitting, pause: float = PAUSE, work: Work | None = None) -> None:
         self.sitting = sitting
         self.pause = pause
+        self.work = Work(1) if work is None else work
         self.playing = True
-        self.thinking = False
         self.problem = ""
         self.games = 1
         self.loaded = False
@@ -70,6 +75,18 @@ class Table:
         self.looking: int | None = None
         self.listeners: list[Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
+        self._move: Job[int] | None = None  # of the agent that is asked
+        self._judging: object | None = None  # stands for the review that is wanted
+
+    @property
+    def thinking(self) -> bool:
+        """Whether an agent is being asked, or waits to be."""
+        return self._move is not None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the agent to move waits for its turn, because those of other tables think."""
+        return self._move is not None and not self._move.begun
 
     @property
     def agent_to_move(self) -> bool:
@@ -83,69 +100,128 @@ class Table:
 
     def wake(self) -> None:
         """See to it that agents move, if it is their turn."""
-        if self._task is None and self.playing and self.agent_to_move and not self.problem:
+        if self._task is None and self._moves_on:
             self._task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def _moves_on(self) -> bool:
+        return self.playing and self.agent_to_move and not self.problem and bool(self.listeners)
 
     async def _run(self) -> None:
         try:
-            while self.playing and self.agent_to_move and not self.problem:
+            while self._moves_on:
                 await asyncio.sleep(self.pause)
-                if self.playing and self.agent_to_move:
-                    await self.step()
+                if self._moves_on:
+                    with contextlib.suppress(Busy):  # then it tries again
+                        await self.step()
         finally:
             self._task = None
 
     async def step(self) -> None:
-        """Let the agent to move play, in a thread of its own. Nothing happens while another one is being asked."""
+        """Let the agent to move play, once a thread is free. Nothing happens while another one is being asked.
+
+        Raises:
+            Busy: too many agents wait.
+        """
         if self.thinking or self.problem or not self.agent_to_move:
             return
         sitting = self.sitting
-        self.thinking = True
+        move = self.work.moves.begin(sitting.step, lambda: sitting is self.sitting and bool(self.listeners))
+        self._move = move
         try:
-            await asyncio.to_thread(sitting.step)
+            await self._shown(move)
+        except Unwanted:
+            pass
         except Exception as problem:  # of an agent, which may be anybody's code
             if sitting is self.sitting:
                 told = f": {problem}" if len(sitting.people) < 2 else ""  # it might tell some what only others may know
                 self.problem = f"{sitting.seats[sitting.mover]} has failed{told}"
         finally:
-            self.thinking = False
+            if self._move is move:
+                self._move = None
             self.changed()
 
+    async def _shown(self, move: Job[int]) -> None:
+        """Wait for a move. If it takes long, those who follow are told, and once more when its turn has come."""
+        result = asyncio.ensure_future(move.result())
+        told: bool | None = None
+        while not (await asyncio.wait([result], timeout=SHOWN_AFTER))[0]:
+            if told != move.begun:
+                told = move.begun
+                self.changed()
+        result.result()
+
+    def hold(self) -> bool:
+        """Ask no agent that only waits for its turn. Returns whether none is being asked now."""
+        if self._move is not None and not self._move.drop():
+            return False
+        self._move = None
+        return True
+
     async def again(self, seed: int | None = None) -> None:
-        """A new game with the same options and players; a fresh seed if none is given."""
+        """A new game with the same options and players; a fresh seed if none is given. Busy while another one is made."""
         old = self.sitting
-        sitting = await asyncio.to_thread(Sitting, old.variant, seed_or_fresh(seed), old.seats)
+
+        def deal() -> Sitting:
+            return Sitting(old.variant, seed_or_fresh(seed), old.seats)
+
+        try:
+            sitting = await self.work.deals.begin(deal, lambda: old is self.sitting, owner=self).result()
+        except Unwanted:
+            return
         if old is not self.sitting:  # somebody was faster
             return
         self.sitting = sitting
         self.games += 1
+        self._move = None  # one of the old game
         self.problem = ""
         self.looking = None
-        self.review = self.reviewing = None
+        self.drop_review()
         self.changed()
         self.wake()
 
+    def drop_review(self) -> None:
+        """Forget what the moves have cost: the game is another one now."""
+        self.review = self.reviewing = self._judging = None
+
     async def judge(self) -> None:
-        """Find out what every move has cost, in a thread of its own. ValueError while the game goes on."""
-        if self.review is not None or self.reviewing is not None:
+        """Find out what every move has cost, in a thread. It stops when the game changes or nobody follows any more.
+
+        Raises:
+            ValueError: the game goes on.
+            Busy: too many reviews wait.
+        """
+        if self.review is not None or self._judging is not None:
             return
-        sitting, loop = self.sitting, asyncio.get_running_loop()
+        sitting, loop, mine = self.sitting, asyncio.get_running_loop(), object()
+        if not sitting.over:
+            raise ValueError("a game is reviewed when it is over")
+
+        def wanted() -> bool:
+            return self._judging is mine and bool(self.listeners)
 
         def tell(moves: int, of: int) -> None:
-            if sitting is self.sitting:
+            if self._judging is mine:
                 self.reviewing = moves, of
                 self.changed()
 
-        tell(0, len(sitting))
+        def done(moves: int, of: int) -> None:
+            if not wanted():
+                raise Unwanted
+            loop.call_soon_threadsafe(tell, moves, of)
+
+        self._judging = mine
         try:
-            found = await asyncio.to_thread(
-                review, sitting, agents=True, done=lambda moves, of: loop.call_soon_threadsafe(tell, moves, of)
-            )
-            if sitting is self.sitting:
+            job = self.work.reviews.begin(lambda: review(sitting, agents=True, done=done), wanted)
+            tell(0, len(sitting))
+            found = await job.result()
+            if self._judging is mine:
                 self.review = found
+        except Unwanted:
+            pass
         finally:
-            if sitting is self.sitting:
-                self.reviewing = None
+            if self._judging is mine:
+                self._judging = self.reviewing = None
                 self.changed()
 
 
@@ -213,8 +289,9 @@ class Place:
     @property
     def may_undo(self) -> bool:
         """Whether a move can be taken back: only where the other seats are agents, and none of them is being asked."""
-        sitting, person = self.sitting, self._only_person()
-        return person is not None and not self.table.thinking and any(entry.seat == person for entry in sitting.history(person))
+        sitting, person, table = self.sitting, self._only_person(), self.table
+        asked = table.thinking and not table.waiting
+        return person is not None and not asked and any(entry.seat == person for entry in sitting.history(person))
 
     @property
     def may_save(self) -> bool:
@@ -265,24 +342,35 @@ class Place:
 
     def undo(self) -> None:
         """Take the last move of the person here back. ValueError where that is not allowed."""
-        if not self.may_undo:
+        if not self.may_undo or not self.table.hold():
             raise ValueError("nothing can be taken back")
         self.table.problem = ""
-        self.table.review = self.table.reviewing = None
+        self.table.drop_review()
         self.sitting.undo(self._only_person())
         self.table.changed()
         self.table.wake()
 
-    async def hint(self, odds: bool = False) -> Advice:
+    async def hint(self, odds: bool = False) -> Advice | None:
         """What each choice of the person here is worth, or its odds. It may take a while and is found in a thread.
+
+        Returns None if the game has gone on, or everybody has gone, before it was begun.
 
         Raises:
             ValueError: it is not this person's turn.
+            Busy: too many hints wait, or one of this table does.
         """
         if not self.to_move:
             raise ValueError("it is not your turn")
-        sitting = self.sitting
-        return await asyncio.to_thread(give_odds if odds else give_hint, sitting.variant, sitting.state, len(sitting))
+        table, sitting, moves = self.table, self.sitting, len(self.sitting)
+        state, find = sitting.state, give_odds if odds else give_hint
+
+        def wanted() -> bool:
+            return sitting is table.sitting and len(sitting) == moves and bool(table.listeners)
+
+        try:
+            return await table.work.hints.begin(lambda: find(sitting.variant, state, moves), wanted, owner=table).result()
+        except Unwanted:
+            return None
 
     def saved(self) -> str:
         """The game as JSON. ValueError where it may not be known."""
@@ -309,6 +397,7 @@ class Tables:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.pause, self.most, self.forget_after, self.clock = pause, most, forget_after, clock
+        self.work = Work(most)
         self._places: dict[str, Place] = {}
         self._visited: dict[Table, float] = {}
         self._starts: collections.deque[float] = collections.deque(maxlen=MOST_STARTS)
@@ -317,21 +406,46 @@ class Tables:
         return len(self._visited)
 
     def admit(self) -> None:
-        """Count an attempt to make a table from the page. ValueError if there have been too many."""
+        """Count an attempt to make a table from the page. Busy if there have been too many."""
         now = self.clock()
         if len(self._starts) == MOST_STARTS and now - self._starts[0] < STARTS_WITHIN:
             wait = math.ceil(STARTS_WITHIN - (now - self._starts[0]))
-            raise ValueError(f"the server is busy: {MOST_STARTS} tables a minute can be made; try again in {wait} seconds")
+            raise Busy(f"the server is busy: {MOST_STARTS} tables a minute can be made; try again in {wait} seconds")
         self._starts.append(now)
+
+    async def make(
+        self, make: Callable[[], Sitting], wanted: Callable[[], bool] = lambda: True, owner: Any = None, saved: bool = False
+    ) -> Table:
+        """A table for a game that is made in a thread: its agents may have much to read or to solve.
+
+        Args:
+            make: makes the game.
+            wanted: whether somebody still waits for the table.
+            owner: who has asked for it; each may ask for one at a time.
+            saved: whether it is a saved game, whose moves are played again.
+
+        Raises:
+            ValueError: whatever is wrong with the game.
+            Busy: too many games are being made.
+            Unwanted: nobody waits any more.
+        """
+        self.admit()
+        workers = self.work.uploads if saved else self.work.deals
+        sitting = await workers.begin(lambda: prepare(make()), wanted, owner).result()
+        if not wanted():
+            raise Unwanted
+        table = self.add(sitting)
+        table.loaded = saved
+        return table
 
     def add(self, sitting: Sitting) -> Table:
         """A table for the game, with a secret for each of its links.
 
         Raises:
-            ValueError: there are `most` tables already, and somebody is connected to each.
+            Busy: there are `most` tables already, and somebody is connected to each.
         """
         self._make_room()
-        table = Table(sitting, self.pause)
+        table = Table(sitting, self.pause, self.work)
         self._visited[table] = self.clock()
         places = [Place(table, "seat", seat) for seat in sitting.people] or [Place(table, "watch")]
         if len(sitting.people) > 1:
@@ -345,7 +459,7 @@ class Tables:
         while len(self._visited) >= self.most:
             left = [table for table in self._visited if not table.listeners]
             if not left:
-                raise ValueError(f"the server is busy: people are at all of its {self.most} tables; try again later")
+                raise Busy(f"the server is busy: people are at all of its {self.most} tables; try again later")
             self._remove(min(left, key=self._visited.__getitem__))
 
     def find(self, secret: str, kind: Kind) -> Place | None:

@@ -192,6 +192,7 @@ def test_an_agent_that_fails_stops_its_table_alone():
     async def follow():
         tables = Tables(pause=0.0)
         table = tables.add(liars("random", Broken()))
+        table.listeners.append(lambda: None)
         table.wake()
         for _ in range(1000):
             if table.problem:
