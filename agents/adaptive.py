@@ -25,7 +25,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import STREAM
-from dice_envs.exact.liars_dice import check_measurable
+from dice_envs.exact.liars_dice import check_in_passing, check_measurable
 from dice_envs.exact.liars_dice_responses import NOWHERE, Responses, respond_to, responses_to
 from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, Solution, check_two_players
 from dice_envs.game import Variant, check_range
@@ -461,6 +461,11 @@ class Adaptive(OfOneGame):
         if options.raise_rule != "quantity":
             raise ValueError(f"raise_rule must be 'quantity' for adaptive play, not {options.raise_rule!r}")
         check_measurable(variant, "adaptive play")
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for a game that takes more than about a minute to solve."""
+        self.check_variant(variant)
+        check_in_passing(variant, self.precision)
 
     def _prepared(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """The memories with all that has been seen since, and for each game an action, or NOWHERE for optimal play."""

@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from dice_envs.agent import Agent, KernelAgent, Turn, check_plays, draw_actions, resolve
+from dice_envs.agent import Agent, KernelAgent, Turn, check_in_passing, check_plays, draw_actions, resolve
 from dice_envs.agent_kernel import AgentKernel
 from dice_envs.exact.fatestones import nash_strategies, replies
 from dice_envs.game import Variant, shown
@@ -19,6 +19,8 @@ from .base import Deterministic, OfOneGame
 __all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash", "Strongest"]
 
 MOST_NESTED = 8  # levels of best responses to best responses
+MOST_NESTED_IN_PASSING = 2  # one more takes several times as long, with five dice in hand eight seconds for a move
+ASKED = 500  # positions, about, in which an opponent is asked for one move: as many with five dice in hand
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +67,18 @@ class BestResponse(OfOneGame, Deterministic):
         """Raise ValueError for another game, or what the opponent does not play."""
         super().check_variant(variant)
         check_plays(self._agent, variant)
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for an opponent that takes too long, or too many best responses to one another."""
+        if str(self.opponent).count("best_response") > MOST_NESTED_IN_PASSING:
+            raise ValueError(
+                f"opponent must be a best response to a best response at most {MOST_NESTED_IN_PASSING} times over "
+                f"where people wait for a move, not {shown(self.opponent)}"
+            )
+        try:
+            check_in_passing(self._agent, variant, asked * ASKED)
+        except ValueError as problem:
+            raise ValueError(f"opponent, which is asked in about {asked * ASKED:,} positions: {problem}") from None
 
     def gains(self, turn: Turn) -> np.ndarray:
         """Expected wins minus losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""

@@ -43,7 +43,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.dice import below, choose_weighted, mix, next_u64, uniform
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Variant, check_choice, check_range
+from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Variant, check_choice, check_range, shown
 from dice_envs.kernel import kernel
 
 from .rollouts import RANDOM, rollout_of, rollouts
@@ -54,6 +54,10 @@ SELECTIONS = ("uct", "regret", "joint")
 UCT, REGRET, JOINT = range(3)
 MAX_SIMULATIONS = 10_000_000
 MOST_THREADS = 256
+# What is searched where people wait. A tree of so many simulations takes some hundred MiB at most.
+MOST_IN_PASSING = 100_000  # simulations
+MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, if games take as long as they can: a second or two
+MOST_GIB_IN_PASSING = 2
 MOST_KEPT = 1_000_000  # simulations with a tree that is kept: more would not fit into a NumPy record
 NO_NODE = -1  # in the hash table: a free place; for a position: it has no node, so the rollout policy chooses
 MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
@@ -859,6 +863,20 @@ class MCTS:
             raise ValueError(f"expect must be false for {variant.game.name}, which offers no exact expectation of a roll")
         rollout_of(variant.game, self.rollout)
         self._settings(variant.game, variant.facts)
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for a search of more than a second or two, or one that takes threads or keeps trees."""
+        fitting = MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)
+        most = max(1, min(MOST_IN_PASSING, fitting))
+        for name, value, allowed in (
+            ("simulations", self.simulations, most),
+            ("memory", self.memory, MOST_GIB_IN_PASSING),
+            ("threads", self.threads, 1),
+        ):
+            if value > allowed:
+                raise ValueError(f"{name} must be at most {allowed:,} where people wait for a move, not {shown(value)}")
+        if self.keep:
+            raise ValueError("keep must be false where people wait for a move: every move of a game would keep a tree")
 
     @property
     def remembers(self) -> np.dtype[Any] | None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dice_envs.agent import Turn
+from dice_envs.exact.liars_dice import check_in_passing
 from dice_envs.exact.liars_dice_solution import LEAST_PRECISION
 from dice_envs.game import Variant, check_range
 
@@ -41,6 +42,12 @@ class Nash:
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for a variant that is not solved."""
         self._player(variant).check_variant(variant)
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for a game of Liar's Dice that takes more than about a minute to solve."""
+        self.check_variant(variant)
+        if variant.game.name == "liars_dice":
+            check_in_passing(variant, self.precision)
 
     def _player(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash:
         check_game(self, variant)

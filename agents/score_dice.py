@@ -10,7 +10,7 @@ import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn, Uniform, draw_actions
 from dice_envs.agent_kernel import AgentKernel
-from dice_envs.exact.score_dice import response_to_highest
+from dice_envs.exact.score_dice import check_response, response_to_highest
 from dice_envs.exact.score_dice_equilibrium import Equilibrium
 from dice_envs.exact.score_dice_hands import NONE_TIED, Die, Tied, known_ranges
 from dice_envs.game import Variant, check_choice
@@ -92,6 +92,12 @@ class Response(OfOneGame, Deterministic):
 
     def __post_init__(self) -> None:
         check_choice("to", self.to, ("highest", "shuffled"))
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for pools whose response takes more than about half a minute to compute."""
+        self.check_variant(variant)
+        if self.to == "highest":
+            check_response(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""

@@ -26,6 +26,7 @@ from dice_envs.exact.shakes import (
     argument_chances,
     best_of,
     beta_chances,
+    check_in_passing,
     efficacy_chances,
     solve,
     success_chances,
@@ -344,6 +345,11 @@ class Bayes(TallyPolicy):
         super().check_variant(variant)
         if not variant.options.open_efficacies:
             self._solution(variant.options)
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for a game that takes more than some seconds to solve."""
+        super().check_variant(variant)
+        check_in_passing(variant)
 
     def _solution(self, options: Options) -> Solution:
         return solve(Problem.of(options), self.goal or options.pays)  # type: ignore[arg-type]

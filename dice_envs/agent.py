@@ -27,6 +27,7 @@ __all__ = [
     "Uniform",
     "ask",
     "ask_probabilities",
+    "check_in_passing",
     "check_plays",
     "draw_actions",
     "fault_of",
@@ -148,6 +149,10 @@ class Agent(Protocol):
     between such agents are played in one compiled loop, without `act`, and end exactly as with it: `act` must be
     `turn.choose(self.kernel(turn.variant))`. `KernelAgent` has it. It cannot have a memory.
 
+    `check_in_passing(variant, asked)` may raise ValueError where the agent takes more than people wait for or than one of many
+    agents may have: more than a second or two if it is asked `asked` times, more than a minute to solve the game first, more
+    than a GiB, several threads. It is asked of agents that others than the owner of the machine choose, as on the page.
+
     `for_variant(variant)` may give the agent that stands for it in a variant, where that depends on the variant; exact
     measures then ask that one.
     """
@@ -162,6 +167,19 @@ def check_plays(agent: Any, variant: Variant) -> None:
     check = getattr(agent, "check_variant", None)
     if check is not None:
         check(variant)
+
+
+def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
+    """Raise ValueError if the agent says that it takes more than people wait for; see `Agent`.
+
+    Args:
+        agent: the agent.
+        variant: the game; whether the agent plays it is for `check_plays`.
+        asked: positions in which it is asked for one move.
+    """
+    check = getattr(agent, "check_in_passing", None)
+    if check is not None:
+        check(variant, asked)
 
 
 def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:

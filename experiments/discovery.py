@@ -17,7 +17,7 @@ import agents
 from dice_envs.agent import Agent, check_plays
 from dice_envs.game import Variant, configure, shown
 
-__all__ = ["Cast", "add_commands", "cast", "make_players", "modules"]
+__all__ = ["Cast", "add_commands", "cast", "make_player", "make_players", "modules"]
 
 
 def modules(package: ModuleType) -> dict[str, ModuleType]:
@@ -66,7 +66,7 @@ def cast(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Cal
         ValueError: unknown names, policies of different variants, or an agent that does not play the variant.
     """
     plain = usual(game)
-    players = [_make(plain, spec) for spec in specs]
+    players = [make_player(plain, spec) for spec in specs]
     trained_on = [(spec, getattr(player, "variant", None)) for spec, player in zip(specs, players, strict=True)]
     trained = [(spec, own) for spec, own in trained_on if isinstance(own, Variant) and own.game is plain.game]
     policy, its_variant = trained[0] if trained else ("", plain)
@@ -99,14 +99,18 @@ def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
     Raises:
         ValueError: a spec names no agent, or one that does not play the variant.
     """
-    players = [_make(variant, spec) for spec in specs]
+    players = [make_player(variant, spec) for spec in specs]
     for player in players:
         check_plays(player, variant)
     return players
 
 
-def _make(variant: Variant, spec: str) -> Agent:
-    """The agent that a spec names; an unknown name is answered with those that play the game."""
+def make_player(variant: Variant, spec: str) -> Agent:
+    """The agent that a spec names, whether it plays the variant or not.
+
+    Raises:
+        ValueError: a spec names no agent; an unknown name is answered with those that play the game.
+    """
     name = spec.partition(":")[0]
     if name not in agents.factories():
         hint = "; game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE" if "=" in name else ""

@@ -433,13 +433,22 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 
     The solution is the one that `solve liars_dice` has kept; without one the game is solved first.
     """
-    if in_passing and not solved_already(variant, PRECISION):
-        check_two_players(variant.options)
-        if size := _too_much(variant):
-            raise ValueError(
-                f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} is solved by finding {size}"
-            )
+    if in_passing:
+        check_in_passing(variant)
     return solution_of(variant, PRECISION).action_values(state)
+
+
+def check_in_passing(variant: Variant, precision: float = PRECISION) -> None:
+    """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
+    if solved_already(variant, precision):
+        return
+    check_two_players(variant.options)
+    if precision < PRECISION:
+        raise ValueError(f"precision must be at least {PRECISION} where people wait for the solution, not {precision}")
+    if size := _too_much(variant):
+        raise ValueError(
+            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} is solved by finding {size}"
+        )
 
 
 @functools.lru_cache(maxsize=64)

@@ -383,7 +383,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         ValueError: the best response to sorted play takes too long to compute; or the sample is too small.
     """
     options = variant.options
-    _check_response(options)
+    check_response(options)
     if effort.sample == 1:
         raise ValueError("sample must be at least 2 games, not 1: a single game has no error")
     optimum = sum(response_to_highest(options, seat).game_value() for seat in range(2)) / 2
@@ -412,7 +412,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     ]
 
 
-def _check_response(options: Options) -> None:
+def check_response(options: Options) -> None:
     """Raise ValueError if the best response to sorted play would take too long."""
     situations = max(count_situations(options, seat) for seat in range(2))
     if situations > MOST_SITUATIONS:

@@ -479,7 +479,7 @@ def open_values(
     return success * recovered + (1 - success) * died
 
 
-def _check_in_passing(variant: Variant) -> None:
+def check_in_passing(variant: Variant) -> None:
     """Raise ValueError for a game that takes more than some seconds to solve."""
     about = _about(Problem.of(variant.options))
     if about > MOST_IN_PASSING and not variant.options.open_efficacies:
@@ -552,7 +552,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     options = variant.options
     n = options.num_players
     if in_passing:
-        _check_in_passing(variant)
+        check_in_passing(variant)
     problem, tally = Problem.of(options), (state["treated"][None, :n], state["saved"][None, :n])
     if options.open_efficacies:
         (values,) = open_values(problem, options.pays, state["efficacy"][None, :n], *tally)
@@ -1079,7 +1079,7 @@ def optima(variant: Variant) -> dict[str, float]:
     Raises:
         ValueError: the variation is competitive, or the game is too large to be solved in passing.
     """
-    _check_in_passing(variant)
+    check_in_passing(variant)
     return _best(variant)
 
 

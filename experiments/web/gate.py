@@ -16,9 +16,9 @@ from typing import Any
 
 import agents
 from agents.ppo import POLICIES
-from dice_envs.agent import Agent
+from dice_envs.agent import Agent, check_in_passing, check_plays
 from dice_envs.game import Variant
-from experiments.discovery import make_players
+from experiments.discovery import make_player
 
 __all__ = ["Gate", "check_value", "drop_malformed_events", "is_loopback", "make_agent", "names_of_machine", "runs"]
 
@@ -228,12 +228,16 @@ def make_agent(variant: Variant, spec: str) -> Agent:
     """The agent of a spec that has come from a page, or with a saved game from there.
 
     Raises:
-        ValueError: there is no such agent, or it does not play the variant. One message for all files, whether they are
+        ValueError: there is no such agent, it does not play the variant, or it takes more time, memory or threads than people
+            at other tables can spare. One message for all files, whether they are
             there or not, so that nobody learns which are.
     """
     named = spec.partition(":")[0] in agents.factories() and _names_file(spec)
     try:
-        return make_players(variant, [spec])[0]
+        player = make_player(variant, spec)
+        check_in_passing(player, variant)  # first: to see whether they play it, some solve the game
+        check_plays(player, variant)
+        return player
     except (ValueError, OSError):
         if named:
             raise ValueError(NOT_FOUND) from None

@@ -9,6 +9,7 @@ import urllib.request
 
 import pytest
 
+from agents import for_game
 from agents.ppo import POLICIES
 from dice_envs import configure, load, names
 from experiments.sitting import PERSON, Sitting
@@ -265,6 +266,58 @@ def test_a_page_names_policies_below_runs_only_and_learns_nothing_of_other_files
         assert refused(stones, f"best_response:opponent=best_response:ppo:{path}") == NOT_FOUND
     assert "unknown agent" in refused(stones, "/etc/passwd")
     assert "plays liars_dice only" in refused(stones, "numbers")
+
+
+LONG = {"thirties": {"num_players": 6, "rounds": 1000}, "shakes": {"num_players": 6, "num_patients": 200}}
+TOO_MUCH = [  # game, options, spec, what the error names
+    ("fatestones", {}, "mcts:10000000", "simulations must be at most 50,000 where people wait for a move, not 10000000"),
+    ("liars_dice", {}, "mcts:100001", "simulations must be at most 100,000"),
+    ("liars_dice", {}, "mcts:10,memory=2.5", "memory must be at most 2 where people wait for a move, not 2.5"),
+    ("liars_dice", {}, "mcts:10,threads=2", "threads must be at most 1"),
+    ("liars_dice", {}, "mcts:10,keep=true", "keep must be false"),
+    ("thirties", LONG["thirties"], "mcts:1000", "simulations must be at most"),
+    ("fatestones", {}, "best_response:mcts:1000", "opponent, which is asked in about 500 positions: simulations must be at most 100"),
+    ("fatestones", {}, "best_response:opponent=best_response:mcts", "about 250,000 positions: simulations must be at most 1 "),
+    ("fatestones", {"hand_size": 5}, "best_response:" * 4 + "random", "at most 2 times over"),
+    ("liars_dice", {}, "nash:precision=1e-5", "precision must be at least 0.001"),
+    ("liars_dice", {}, "adaptive:precision=1e-5", "precision must be at least 0.001"),
+    ("liars_dice", {"num_dice": 6}, "nash", "in passing up to"),
+    ("shakes", LONG["shakes"], "bayes", "in passing up to"),
+    ("score_dice", {"pool_a": (6,) * 8, "pool_b": (6,) * 8}, "score_response", "are too large"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("game", "options", "spec", "names_it"), TOO_MUCH, ids=[case[2][:30] for case in TOO_MUCH])
+def test_agents_that_take_too_long_are_refused_before_they_are_asked(game, options, spec, names_it):
+    variant = configure(game, **options)
+    assert names_it in refused(variant, spec)
+    seats = [PERSON, *[spec] * (variant.facts.num_seats - 1)]
+    saved = Sitting(variant, 1, [PERSON] * len(seats)).save()
+    with pytest.raises(ValueError, match="^seats: ") as problem:
+        Sitting.load({**saved, "seats": seats}, make_agent)
+    assert names_it in str(problem.value)
+
+
+@pytest.mark.parametrize("game", names())
+def test_agents_as_they_are_usually_are_let_in(game):
+    """None needs a parameter to be allowed on the page; and the longest games have a search."""
+    variants = [configure(game), *([configure(game, **LONG[game])] if game in LONG else [])]
+    for variant in variants:
+        make_agent(variant, "mcts")
+    for name, factory in for_game(game).items():
+        if game == "score_dice" and name == "score_nash":
+            continue  # the usual pools are too large for it
+        assert name in ("ppo", "dogmatic") or make_agent(variants[0], name), factory
+
+
+def test_an_agent_that_cannot_be_played_is_refused_as_everywhere():
+    assert "needs variation" in refused(configure("shakes", variation="competitive"), "bayes")
+    assert "plays liars_dice only" in refused(configure("thirties"), "adaptive")
+    assert "plays shakes only" in refused(configure("thirties"), "bayes")
+
+
+def test_the_owner_of_the_server_is_not_limited():
+    Sitting(configure("fatestones"), 1, [PERSON, "mcts:10000000"])
 
 
 def test_a_saved_game_from_a_page_names_no_other_files_either(folder):
