@@ -2,6 +2,10 @@
 
 import asyncio
 import contextlib
+import os
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -9,6 +13,8 @@ import pytest
 from dice_envs import configure
 from experiments.sitting import PERSON, Sitting
 from experiments.web.tables import Tables
+from tests.conftest import ROOT
+from tests.web.browser import wait_for
 from tests.web.test_tables import liars, places, play_to_the_end
 
 SOON = 60  # seconds, on a machine that is busy and compiles kernels meanwhile; what is kept waiting waits for ever
@@ -288,3 +294,41 @@ def test_a_review_stops_between_moves(end):
         assert not tables.work.reviews._running
 
     asyncio.run(follow())
+
+
+# --- a server ---------------------------------------------------------------------------------------------------------
+
+THINKS_FOR_EVER = """
+import threading
+from dice_envs import configure
+from experiments.guard import ends_at_once
+from experiments.sitting import Sitting
+from experiments.web.server import serve
+
+class Stuck:
+    def act(self, turn):
+        print("asked", flush=True)
+        threading.Event().wait()
+
+with ends_at_once():
+    serve([Sitting(configure("fatestones"), 1, ["random", Stuck()])], show=False, pause=0.0)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_server_whose_agent_thinks():
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NICEGUI"))}
+    command = [sys.executable, "-c", THINKS_FOR_EVER]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    ) as server:
+        try:
+            links = [line.split()[-1] for line in iter(server.stdout.readline, "Ctrl-C ends it\n")]
+            wait_for(links[0])
+            assert server.stdout.readline() == "asked\n"
+            server.send_signal(signal.SIGINT)
+            _, told = server.communicate(timeout=300)
+        finally:
+            server.kill()
+    assert server.returncode in (-signal.SIGINT, 130, 1), told
+    assert "pending" not in told
