@@ -149,9 +149,9 @@ class Agent(Protocol):
     between such agents are played in one compiled loop, without `act`, and end exactly as with it: `act` must be
     `turn.choose(self.kernel(turn.variant))`. `KernelAgent` has it. It cannot have a memory.
 
-    `check_in_passing(variant, asked)` may raise ValueError where the agent takes more than people wait for or than one of many
-    agents may have: more than a second or two if it is asked `asked` times, more than a minute to solve the game first, more
-    than a GiB, several threads. It is asked of agents that others than the owner of the machine choose, as on the page.
+    `check_in_passing(variant, asked)` may raise ValueError where the agent takes too much for a server that many play
+    on: more than a second or two to be asked in `asked` positions, more than about a minute to solve the game first, several
+    threads, or memory for each move. The page calls it for the agents that its visitors name.
 
     `for_variant(variant)` may give the agent that stands for it in a variant, where that depends on the variant; exact
     measures then ask that one.

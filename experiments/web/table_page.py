@@ -53,7 +53,7 @@ class TablePage:
         self.everything = False  # whether to show what was hidden, once that is allowed
         self.games = self.table.games
         self.advice: Advice | None = None  # the last one that was asked for, and at which move
-        self.advised_at = -1
+        self.advised_at = (-1, -1)
         self.asking = False
         sitting = place.sitting
         if self.table.loaded and sitting.over and self.table.games == 1:
@@ -291,13 +291,13 @@ class TablePage:
 
     async def _ask(self, odds: bool) -> None:
         self.tables.visit(self.table)
-        moves, games = len(self.place.sitting), self.games
+        now = self.table.now
         self.asking = True
         self.refresh()
         try:
             advice = await self.place.hint(odds)
-            if advice is not None and (moves, games) == (len(self.place.sitting), self.games):
-                self.advice, self.advised_at = advice, moves
+            if advice is not None and self.table.now == now:
+                self.advice, self.advised_at = advice, now
         finally:
             self.asking = False
             self.refresh()
@@ -308,7 +308,7 @@ class TablePage:
 
     def _advice(self) -> None:
         place, reviewing = self.place, self.table.reviewing
-        advice = self.advice if place.to_move and self.advised_at == len(place.sitting) else None
+        advice = self.advice if place.to_move and self.advised_at == self.table.now else None
         self.advice_card.visible = True
         if self.asking:
             self._wait("Looking at each choice; the first time a game may have to be solved")

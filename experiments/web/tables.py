@@ -74,9 +74,15 @@ class Table:
         self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
         self.listeners: list[Callable[[], None]] = []
+        self._courses = 0  # how often the game was begun anew, or a move taken back
         self._task: asyncio.Task[None] | None = None
         self._move: Job[int] | None = None  # of the agent that is asked
         self._judging: object | None = None  # stands for the review that is wanted
+
+    @property
+    def now(self) -> tuple[int, int]:
+        """Stands for the present position: another one, too, after as many moves, has another value."""
+        return self._courses, len(self.sitting)
 
     @property
     def thinking(self) -> bool:
@@ -176,12 +182,13 @@ class Table:
         self._move = None  # one of the old game
         self.problem = ""
         self.looking = None
-        self.drop_review()
+        self.change_course()
         self.changed()
         self.wake()
 
-    def drop_review(self) -> None:
-        """Forget what the moves have cost: the game is another one now."""
+    def change_course(self) -> None:
+        """Forget what the moves have cost, and what waits to be found out: the game is another one now."""
+        self._courses += 1
         self.review = self.reviewing = self._judging = None
 
     async def judge(self) -> None:
@@ -345,7 +352,7 @@ class Place:
         if not self.may_undo or not self.table.hold():
             raise ValueError("nothing can be taken back")
         self.table.problem = ""
-        self.table.drop_review()
+        self.table.change_course()
         self.sitting.undo(self._only_person())
         self.table.changed()
         self.table.wake()
@@ -361,14 +368,14 @@ class Place:
         """
         if not self.to_move:
             raise ValueError("it is not your turn")
-        table, sitting, moves = self.table, self.sitting, len(self.sitting)
-        state, find = sitting.state, give_odds if odds else give_hint
+        table, now, state = self.table, self.table.now, self.sitting.state
+        find, variant, moves = give_odds if odds else give_hint, self.sitting.variant, len(self.sitting)
 
         def wanted() -> bool:
-            return sitting is table.sitting and len(sitting) == moves and bool(table.listeners)
+            return table.now == now and bool(table.listeners)
 
         try:
-            return await table.work.hints.begin(lambda: find(sitting.variant, state, moves), wanted, owner=table).result()
+            return await table.work.hints.begin(lambda: find(variant, state, moves), wanted, owner=table).result()
         except Unwanted:
             return None
 

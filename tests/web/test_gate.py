@@ -276,7 +276,7 @@ TOO_MUCH = [  # game, options, spec, what the error names
     ("liars_dice", {}, "mcts:10,threads=2", "threads must be at most 1"),
     ("liars_dice", {}, "mcts:10,keep=true", "keep must be false"),
     ("thirties", LONG["thirties"], "mcts:1000", "simulations must be at most"),
-    ("fatestones", {}, "best_response:mcts:1000", "opponent, which is asked in about 500 positions: simulations must be at most 100"),
+    ("fatestones", {}, "best_response:mcts:1000", "in about 500 positions: simulations must be at most 100 "),
     ("fatestones", {}, "best_response:opponent=best_response:mcts", "about 250,000 positions: simulations must be at most 1 "),
     ("fatestones", {"hand_size": 5}, "best_response:" * 4 + "random", "at most 2 times over"),
     ("liars_dice", {}, "nash:precision=1e-5", "precision must be at least 0.001"),

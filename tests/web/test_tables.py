@@ -170,7 +170,8 @@ def test_agents_play_by_themselves_and_moves_are_taken_back():
             if place.to_move or table.sitting.over:
                 break
             await asyncio.sleep(0.01)
-        assert changes == list(range(1, len(table.sitting) + 1))
+        told = list(dict.fromkeys(changes))  # of an agent that takes long, twice
+        assert told == list(range(1, len(table.sitting) + 1))
         assert place.may_undo
         place.undo()
         assert len(table.sitting) == 0

@@ -266,6 +266,24 @@ def test_hints_that_wait_are_not_begun_once_the_game_has_gone_on(monkeypatch):
     asyncio.run(follow())
 
 
+def test_a_position_is_not_the_one_of_before_a_move_was_taken_back():
+    tables = Tables(pause=0.0)
+    table = tables.add(liars(PERSON, "random"))
+
+    async def follow():
+        place = places(tables, table)["seat", 0]
+        seen = [table.now]
+        for action in (0, 1):
+            place.play(action, 0)
+            seen.append(table.now)
+            place.undo()
+            seen.append(table.now)
+        await table.again()
+        assert len({*seen, table.now}) == 6
+
+    asyncio.run(follow())
+
+
 @pytest.mark.parametrize("end", ["gone", "undone", "again"])
 def test_a_review_stops_between_moves(end):
     async def follow():
