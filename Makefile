@@ -43,14 +43,14 @@ example: $(EXAMPLE_VENV)/.installed
 # Every agent in every game and option is played under bounds checks, by `make test-bounds`. The tests of a file share kernels
 # and solutions, so that they are best left to one process.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web" --ignore=tests/test_every_agent.py
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web" --ignore=tests/agents/test_every_agent.py
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "slow and not web"
 
-# The page in a browser, which tests/web/install-browser installs where there is none.
+# The page in a browser, which tests/experiments/web/install-browser installs where there is none.
 test-web: $(STAMP)
-	$(BIN)/python -m pytest -m web tests/web
+	$(BIN)/python -m pytest -m web tests/experiments/web
 
 # Kills, garbage and crowds, in larger numbers: so many kills of each command, so many times the usual number of examples.
 KILLS ?= 50
@@ -60,19 +60,19 @@ test-survival: $(STAMP)
 
 # With bounds checks kernels raise when they index outside an array. All fast tests but those of the tools around them, with
 # kernels that are optimised less and sooner compiled.
-TOOLS = cli kernel project train
+TOOLS = experiments/test_cli core/test_kernel test_project learn/test_train
 test-bounds: $(STAMP)
-	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not web" $(TOOLS:%=--ignore=tests/test_%.py)
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not web" $(TOOLS:%=--ignore=tests/%.py)
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto tests/test_fuzz.py
 
 # Kernels as plain Python, with fewer games and simulations (`scaled` in tests/conftest.py).
-INTERPRETED = conformance every_agent mcts golden
+INTERPRETED = games/test_conformance agents/test_every_agent agents/test_mcts games/test_golden
 test-interpreted: $(STAMP)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow" $(INTERPRETED:%=tests/test_%.py)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow" $(INTERPRETED:%=tests/%.py)
 
 # RLlib pins another Gymnasium, so it has an environment of its own. Its examples are in `experiments`, which asks for more.
 test-rllib: $(VENV)-rllib/.installed
-	PYTHONPATH=. $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.libraries tests/test_rllib.py
+	PYTHONPATH=. $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/envs/test_rllib.py
 
 $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(PYTHON) -m venv $(VENV)-rllib
@@ -81,7 +81,7 @@ $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 
 # Tianshou brings much that nothing else here needs (pandas, h5py, virtualenv), so it has an environment of its own, too.
 test-tianshou: $(VENV)-tianshou/.installed
-	PYTHONPATH=. $(VENV)-tianshou/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.libraries tests/test_tianshou.py
+	PYTHONPATH=. $(VENV)-tianshou/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/envs/test_tianshou.py
 
 $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 	$(PYTHON) -m venv $(VENV)-tianshou
@@ -89,10 +89,10 @@ $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 	touch $@
 
 # What other people's code sees of the package, with the oldest versions that pyproject.toml allows and with the newest ones.
-INTERFACES = conformance extras frames illegal_action seat
+INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat
 INSTALL_INTERFACES = install --quiet --editable ".[experiments]" pytest pytest-xdist hypothesis
 test-lowest: $(VENV)-lowest/.installed
-	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/test_%.py)
+	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
 
 $(VENV)-lowest/.installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(VENV)-lowest
@@ -104,7 +104,7 @@ test-newest:
 	test -x $(VENV)-newest/bin/python || $(PYTHON) -m venv $(VENV)-newest
 	grep "^torch==" constraints.txt > $(VENV)-newest/torch.txt
 	$(VENV)-newest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
-	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/test_%.py)
+	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
 
 # Writes docs/results: published figures beside ours, for the games' pages. Takes half an hour.
 RESULTS = thirties score_dice shakes liars_dice fatestones
@@ -121,7 +121,7 @@ result-%: $(STAMP)
 
 # Writes docs/libraries.md from what a run of CI has taken down.
 libraries: $(STAMP)
-	$(BIN)/python -m tests.libraries write .libraries
+	$(BIN)/python -m tests.support.libraries write .libraries
 
 # The pages of docs, with warnings as errors; every run fetches or follows nothing. `docs-links` follows links to other sites.
 docs: $(STAMP)
@@ -138,14 +138,18 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# mypy knows packages by their folders alone, so it gets one that looks like the wheel: `dice_envs` with the two others inside.
 types: $(STAMP)
+	rm -rf build/types
+	mkdir -p build/types/dice_envs
+	ln -s $(CURDIR)/dice_envs/* $(CURDIR)/agents $(CURDIR)/experiments build/types/dice_envs
 	$(BIN)/mypy
 
 golden: $(STAMP)
-	$(BIN)/python -m tests.golden
+	$(BIN)/python -m tests.support.golden
 
 stubs: $(STAMP)
-	$(BIN)/python -m tests.stubs
+	$(BIN)/python -m tests.support.stubs
 
 clean:
 	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache

@@ -2,21 +2,22 @@
 
 Every module here may offer agents in a dictionary `AGENTS`: name → frozen dataclass with an `act` method (see
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
-prints. An agent of one game names it as `plays` (see `agents.base.OfOneGame`), one of a few games a tuple of
+prints. An agent of one game names it as `plays` (see `dice_envs.agents.base.OfOneGame`), one of a few games a tuple of
 them; all others play any game.
 One that does not play every variant refuses the others in `check_variant`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
+import inspect
 import pkgutil
 from typing import Any
 
 from dice_envs.agent import Agent
-from dice_envs.game import load, parse_options, shown
+from dice_envs.core.game import load, parse_options, shown
+from dice_envs.core.own import FORMS, load_own, split_own
 
 __all__ = ["factories", "for_game", "games_of", "make", "parse"]
 
@@ -52,9 +53,12 @@ def games_of(player: Any) -> tuple[str, ...]:
 def make(spec: str) -> Agent:
     """An agent from its spec: `NAME`, `NAME:VALUE` (its first parameter), or `NAME:KEY=VALUE,KEY=VALUE`.
 
-    A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too. Values are
-    written as in `dice_envs.game.parse_options`; a parameter that is text keeps its value as written, whatever it looks like.
-    A comma always separates two parameters, so no value can be a list, and no path can contain a comma.
+    NAME is one of `factories`, or names a class of one's own: `FILE.py:CLASS` or `PACKAGE.MODULE:CLASS`, whose parameters
+    follow a colon too.
+
+    A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too. Values are written
+    as in `dice_envs.core.game.parse_options`, but a text parameter keeps its value as written. A comma always separates
+    two parameters, so no value can be a list, and no path can contain a comma.
 
     Raises:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
@@ -63,30 +67,46 @@ def make(spec: str) -> Agent:
     try:
         agent: Agent = factory(**parameters)
     except TypeError as problem:
-        name, fields = spec.partition(":")[0], ", ".join(_fields(factory))
+        name, fields = _split(spec)[0], ", ".join(_parameters(factory))
         raise ValueError(f"{shown(spec)}: {problem}; {name} takes: {fields or 'no parameters'}") from None
+    if not isinstance(agent, Agent):
+        raise ValueError(f"{shown(spec)} is no agent: it has no method act")
     return agent
 
 
 def parse(spec: str) -> tuple[Any, dict[str, Any]]:
     """The class and the parameters that a spec names; none is tried. ValueError as `make`, for unknown names."""
-    name, _, rest = spec.partition(":")
-    if name not in factories():
-        raise ValueError(f"unknown agent {shown(name)}; known: {', '.join(factories())}")
-    factory = factories()[name]
-    fields = _fields(factory)
+    name, rest = _split(spec)
+    own = split_own(name)
+    if own is None and name not in factories():
+        raise ValueError(f"unknown agent {shown(name)}; known: {', '.join(factories())}, or one of your own as {FORMS}")
+    factory = factories()[name] if own is None else load_own(*own[:2], "agent")
+    parameters = _parameters(factory)
     pairs = [part for part in rest.split(",") if part]
     if pairs and "=" not in pairs[0]:
-        if not fields:
+        if not parameters:
             raise ValueError(f"{name} takes no parameters, not {shown(rest)}")
-        pairs[0] = f"{fields[0]}={pairs[0]}"
-    texts = [field.name for field in dataclasses.fields(factory) if field.type in ("str", str)]
-    parameters = parse_options(pairs, texts)
-    for key in parameters:
-        if key not in fields:
-            raise ValueError(f"{name} has no parameter {shown(key)}; it has: {', '.join(fields) or 'none'}")
-    return factory, parameters
+        pairs[0] = f"{next(iter(parameters))}={pairs[0]}"
+    given = parse_options(pairs, [key for key, annotation in parameters.items() if annotation in ("str", str)])
+    for key in given:
+        if key not in parameters:
+            raise ValueError(f"{name} has no parameter {shown(key)}; it has: {', '.join(parameters) or 'none'}")
+    return factory, given
 
 
-def _fields(factory: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(factory) if field.init and not field.name.startswith("_")]
+def _split(spec: str) -> tuple[str, str]:
+    """The name of a spec and its parameters."""
+    own = split_own(spec)
+    if own is not None:
+        return f"{own[0]}:{own[1]}", own[2]
+    name, _, rest = spec.partition(":")
+    return name, rest
+
+
+def _parameters(factory: Any) -> dict[str, Any]:
+    """What a class takes: name → annotation."""
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):
+        raise ValueError(f"{shown(getattr(factory, '__name__', factory))} is no class of agents") from None
+    return {name: each.annotation for name, each in signature.parameters.items() if not name.startswith("_")}

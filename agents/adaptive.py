@@ -24,13 +24,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
-from dice_envs.dice import STREAM
-from dice_envs.exact.liars_dice import check_in_passing, check_measurable
-from dice_envs.exact.liars_dice_responses import NOWHERE, Responses, respond_to, responses_to
-from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, Solution, check_two_players
-from dice_envs.game import Variant, check_range
+from dice_envs.core.dice import STREAM
+from dice_envs.core.game import Variant, check_range
+from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.measures import check_in_passing, check_measurable
+from dice_envs.exact.liars_dice.responses import NOWHERE, Responses, respond_to, responses_to
+from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, check_two_players
 from dice_envs.games.liars_dice import MAX_DICE, MAX_FACES, NO_BID
-from dice_envs.kernel import kernel
 
 from .base import OfOneGame
 from .liars_dice import Nash, Reader, chance_blind, honesty

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dice_envs.agent import Turn
-from dice_envs.game import Variant
+from dice_envs.core.game import Variant
 
 __all__ = ["Deterministic", "OfOneGame", "check_game"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.agent import Turn
-from dice_envs.game import Variant, configure
+from dice_envs.core.game import Variant, configure
 
 from .base import OfOneGame
 from .ppo import POLICIES, NetworkPolicy, shipped
@@ -46,7 +46,7 @@ class Champion(OfOneGame):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What its file says of itself (see `agents.about`)."""
+        """What its file says of itself (see `dice_envs.agents.about`)."""
         return dict(self.policy.about or {})
 
     @property

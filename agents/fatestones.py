@@ -8,11 +8,11 @@ import itertools
 import numpy as np
 
 from dice_envs.agent import Agent, KernelAgent, Turn, check_in_passing, check_plays, draw_actions, resolve
-from dice_envs.agent_kernel import AgentKernel
+from dice_envs.agent.kernel import AgentKernel
+from dice_envs.core.game import Variant, shown
+from dice_envs.core.kernel import kernel
 from dice_envs.exact.fatestones import nash_strategies, replies
-from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import MAX_HAND, duel
-from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 

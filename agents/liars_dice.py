@@ -10,15 +10,11 @@ from typing import Literal
 import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn, draw_actions
-from dice_envs.agent_kernel import AgentKernel
-from dice_envs.dice import below, uniform
-from dice_envs.exact.liars_dice_solution import (
-    LEAST_PRECISION,
-    Solution,
-    check_two_players,
-    solution_of,
-)
-from dice_envs.game import Variant, check_choice, check_range
+from dice_envs.agent.kernel import AgentKernel
+from dice_envs.core.dice import below, uniform
+from dice_envs.core.game import Variant, check_choice, check_range
+from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, check_two_players, solution_of
 from dice_envs.games.liars_dice import (
     MAX_DICE,
     MAX_FACES,
@@ -36,7 +32,6 @@ from dice_envs.games.liars_dice import (
     nth_raise,
     quantity_of,
 )
-from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 

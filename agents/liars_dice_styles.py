@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Turn, Uniform, ask_probabilities
+from dice_envs.core.kernel import kernel
 from dice_envs.games.liars_dice import NO_BID, is_legal, matching
-from dice_envs.kernel import kernel
 
 from .liars_dice import Numbers, Reader, chance_blind
 

@@ -42,9 +42,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
-from dice_envs.dice import below, choose_weighted, mix, next_u64, uniform
-from dice_envs.game import MAX_SEATS, OVER, Facts, Game, Variant, check_choice, check_range, shown
-from dice_envs.kernel import kernel
+from dice_envs.core.dice import below, choose_weighted, mix, next_u64, uniform
+from dice_envs.core.game import MAX_SEATS, OVER, Facts, Game, Variant, check_choice, check_range, shown
+from dice_envs.core.kernel import kernel
 
 from .rollouts import RANDOM, rollout_of, rollouts
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from dice_envs.agent import Turn
-from dice_envs.exact.liars_dice import check_in_passing
-from dice_envs.exact.liars_dice_solution import LEAST_PRECISION
-from dice_envs.game import Variant, check_range
+from dice_envs.core.game import Variant, check_range
+from dice_envs.exact.liars_dice.measures import check_in_passing
+from dice_envs.exact.liars_dice.solution import LEAST_PRECISION
 
 from . import fatestones, liars_dice
 from .base import check_game

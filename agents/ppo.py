@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dice_envs.agent import Turn
-from dice_envs.dice import uniform
-from dice_envs.game import Facts, Variant, check_range, configure, shown
-from dice_envs.kernel import kernel
-from dice_envs.view import Block, offsets
+from dice_envs.core.dice import uniform
+from dice_envs.core.game import Facts, Variant, check_range, configure, shown
+from dice_envs.core.kernel import kernel
+from dice_envs.core.view import Block, offsets
 
 from .about import check_about
 from .base import Deterministic
@@ -87,7 +87,7 @@ class NetworkPolicy:
         layers: (weights (out, in), biases (out,)) float32, first layer first.
         game, options: what it was trained on, without options that change words alone; it plays nothing else.
         variant: the same as a Variant.
-        about: how it was made and how good it is, see `agents.about.check_about`; empty if that is not known.
+        about: how it was made and how good it is, see `dice_envs.agents.about.check_about`; empty if that is not known.
         floor: actions that are less likely than so many times the likeliest one are never taken, 0 to 0.99. A policy that
             takes few actions is measured quickly, because fewer positions can be reached.
         memoryless: whether it looks at how a position stands and not at how it came about: the game names blocks of its
@@ -438,7 +438,7 @@ class Ppo:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the policy's file says of itself (see `agents.about`); nothing without a path."""
+        """What the policy's file says of itself (see `dice_envs.agents.about`); nothing without a path."""
         return dict(self._policy.about or {}) if self._policy else {}
 
     @property

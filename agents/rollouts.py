@@ -10,9 +10,9 @@ import importlib
 import pkgutil
 from typing import Any
 
-from dice_envs.dice import choose_from_mask
-from dice_envs.game import Game, shown
-from dice_envs.kernel import kernel
+from dice_envs.core.dice import choose_from_mask
+from dice_envs.core.game import Game, shown
+from dice_envs.core.kernel import kernel
 
 __all__ = ["RANDOM", "rollout_of", "rollouts"]
 

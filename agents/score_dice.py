@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn, Uniform, draw_actions
-from dice_envs.agent_kernel import AgentKernel
-from dice_envs.exact.score_dice import check_response, response_to_highest
-from dice_envs.exact.score_dice_equilibrium import Equilibrium
-from dice_envs.exact.score_dice_hands import NONE_TIED, Die, Tied, known_ranges
-from dice_envs.game import Variant, check_choice
+from dice_envs.agent.kernel import AgentKernel
+from dice_envs.core.game import Variant, check_choice
+from dice_envs.core.kernel import kernel
+from dice_envs.exact.score_dice.equilibrium import Equilibrium
+from dice_envs.exact.score_dice.hands import NONE_TIED, Die, Tied, known_ranges
+from dice_envs.exact.score_dice.measures import check_response, response_to_highest
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
-from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 

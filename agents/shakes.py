@@ -17,8 +17,10 @@ from typing import Literal
 import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn, draw_actions
-from dice_envs.agent_kernel import NO_OPTIONS, AgentKernel
-from dice_envs.dice import below, next_u64, uniform
+from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
+from dice_envs.core.dice import below, next_u64, uniform
+from dice_envs.core.game import Variant, check_choice, check_range
+from dice_envs.core.kernel import kernel
 from dice_envs.exact.shakes import (
     TIE,
     Problem,
@@ -31,9 +33,7 @@ from dice_envs.exact.shakes import (
     solve,
     success_chances,
 )
-from dice_envs.game import Variant, check_choice, check_range
 from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
-from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 

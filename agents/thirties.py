@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 import inspect
 import itertools
 import math
-import runpy
 from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn
-from dice_envs.agent_kernel import AgentKernel
+from dice_envs.agent.kernel import AgentKernel
+from dice_envs.core.game import Variant, shown
+from dice_envs.core.kernel import kernel
+from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
-from dice_envs.game import Variant, shown
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
-from dice_envs.kernel import kernel
 
 from .base import Deterministic, OfOneGame
 
@@ -99,17 +98,12 @@ def function_in(name: str, what: str) -> Callable[..., Any] | None:
     Raises:
         ValueError: it cannot be had; the message says of `what`.
     """
-    path, _, function = name.rpartition(":")
-    try:
-        if path.endswith(".py") and function.isidentifier():
-            return cast("Callable[..., Any]", runpy.run_path(path)[function])
-        if _is_dotted(name):
-            module, _, function = name.rpartition(".")
-            return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
-    except KeyError:
-        raise ValueError(f"{what} {shown(name)} cannot be had: {path} has no {function}") from None
-    except Exception as problem:  # whatever the user's code raises
-        raise ValueError(f"{what} {shown(name)} cannot be had: {problem}") from None
+    own = split_own(name)
+    if own is not None and not own[2]:
+        return cast("Callable[..., Any]", load_own(*own[:2], what))
+    if _is_dotted(name):
+        module, _, function = name.rpartition(".")
+        return cast("Callable[..., Any]", load_own(module, function, what))
     return None
 
 

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 import gymnasium
 import pettingzoo
 
-from dice_envs import aec
-from dice_envs.agent import Agent, AgentError, Turn, Uniform
-from dice_envs.batch import Batch, IllegalActionError
-from dice_envs.describe import Description, Reading, describe, layout
-from dice_envs.exact import Measurement, Measures, measure
-from dice_envs.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, state_dtype
-from dice_envs.seat import Pool, SeatEnv, SeatVectorEnv
+from dice_envs.agent import Agent, AgentError, Turn, Uniform, make_agent
+from dice_envs.checkout import join_folders
+from dice_envs.core.batch import Batch, IllegalActionError
+from dice_envs.core.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, register, state_dtype
+from dice_envs.envs import aec
+from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
+from dice_envs.envs.learner import Pool
+from dice_envs.exact import ActionValues, Measurement, Measures, action_values, measure
+from dice_envs.pictures.describe import Description, Reading, describe, layout
 from dice_envs.tasks import TASKS, Task
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TASKS",
+    "ActionValues",
     "Agent",
     "AgentError",
     "Batch",
@@ -47,12 +50,15 @@ __all__ = [
     "Turn",
     "Uniform",
     "Variant",
+    "action_values",
     "configure",
     "describe",
     "layout",
     "load",
+    "make_agent",
     "measure",
     "names",
+    "register",
     "state_dtype",
 ]
 
@@ -61,13 +67,15 @@ try:
 except metadata.PackageNotFoundError:  # run from a checkout that is not installed
     __version__ = "0+unknown"
 
+join_folders()
+
 
 def _register(name: str) -> None:
     game = load(name)
     gymnasium.register(
         id=f"dice_envs/{game.env_name}-v0",
-        entry_point="dice_envs.seat:SeatEnv",
-        vector_entry_point="dice_envs.seat:SeatVectorEnv",
+        entry_point="dice_envs.envs.gym:SeatEnv",
+        vector_entry_point="dice_envs.envs.gym:SeatVectorEnv",
         kwargs={"game": name},
         disable_env_checker=False,
     )

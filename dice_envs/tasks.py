@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from dice_envs.game import Variant, configure
+from dice_envs.core.game import Variant, configure
 
 __all__ = ["SHARE_OF_WINS", "TASKS", "Task"]
 

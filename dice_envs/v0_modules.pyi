@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pettingzoo import AECEnv
 
-from dice_envs.aec import DiceAECEnv, DiceParallelEnv
+from dice_envs.envs.aec import DiceAECEnv, DiceParallelEnv
 
 class fatestones_v0:
     @staticmethod

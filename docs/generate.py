@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 
-import agents
-from dice_envs import TASKS, Batch, Game, Variant, configure, load, names
-from dice_envs.game import OVER, single_seat
-from dice_envs.render import svg
-from experiments.page import markdown_table
-from experiments.presets import presets_of
-from experiments.rules import attributes, is_table, sections
+from dice_envs import TASKS, Batch, Game, Variant, agents, configure, load, names
+from dice_envs.core.game import OVER, single_seat
+from dice_envs.experiments.ui.page import markdown_table
+from dice_envs.learn.presets import presets_of
+from dice_envs.pictures.render import svg
+from dice_envs.table.rules import attributes, is_table, sections
 
 SEED = 1  # of the positions that are pictured
 MOVES = 6  # that are played before a picture is taken
@@ -109,7 +108,7 @@ def environments(game: Game, variant: Variant, alone: Variant) -> str:
     if variant.facts.simultaneous:
         rows.append(("PettingZoo parallel", f"`{game.name}_v0.parallel_env()`", variant))
     rows.append(("Gymnasium, single and vector", f'`gymnasium.make("dice_envs/{game.env_name}-v0")`, `make_vec`', alone))
-    rows.append(("Stable-Baselines3", f'`dice_envs.sb3.make_vec_env("{game.name}", 8)`', alone))
+    rows.append(("Stable-Baselines3", f'`dice_envs.envs.sb3.make_vec_env("{game.name}", 8)`', alone))
     cells = [(*row[:2], each.facts.num_seats, each.facts.num_actions, each.facts.observation_size) for *row, each in rows]
     made = table(("interface", "made by", "seats", "actions", "observation"), cells, ("seats", "actions", "observation"))
     facts = variant.facts

@@ -25,6 +25,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
     os.environ.update(thread_settings(os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1))
 
-from dice_envs.extras import check_extra  # noqa: E402 - NumPy comes with it
+from dice_envs.core.extras import check_extra  # noqa: E402 - NumPy comes with it
 
-check_extra("experiments", "experiments", "typer", "rich", "filelock")
+check_extra("experiments", "the command line", "typer", "rich", "filelock", "threadpoolctl")
+
+if os.environ["OPENBLAS_NUM_THREADS"] == "1":  # NumPy may have been loaded before that was set
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+
+    threadpool_limits(1, user_api="blas")

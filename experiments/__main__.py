@@ -20,12 +20,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-import experiments.reproduce
-import experiments.solve
-from agents import for_game
+import dice_envs.experiments.reproduce
+import dice_envs.experiments.solve
 from dice_envs import configure, layout, load, measure, names
-from dice_envs.game import check_choice, check_range, single_seat
-from experiments.arena import (
+from dice_envs.agent.casting import cast
+from dice_envs.agents import for_game
+from dice_envs.core.files import write_text
+from dice_envs.core.game import check_choice, check_range, single_seat
+from dice_envs.experiments.arena import (
     Result,
     add_optimal,
     check_match,
@@ -38,19 +40,32 @@ from experiments.arena import (
     show,
     tournament,
 )
-from experiments.bench import chosen_parts
-from experiments.discovery import add_commands, cast
-from experiments.distill import Settings, distill, hidden_sizes
-from experiments.guard import ends_at_once
-from experiments.leaderboard import INTRO as BOARD_INTRO
-from experiments.leaderboard import board, chosen, made_by, plan, source_of, unmeasured
-from experiments.leaderboard import markdown as as_markdown
-from experiments.leaderboard import plot as plot_board
-from experiments.leaderboard import sections as board_sections
-from experiments.leaderboard import show as show_board
-from experiments.measure import measuring
-from experiments.measure import show as show_measures
-from experiments.options import (
+from dice_envs.experiments.bench import chosen_parts
+from dice_envs.experiments.discovery import add_commands
+from dice_envs.experiments.distill import Settings, distill, hidden_sizes
+from dice_envs.experiments.jobs.guard import ends_at_once
+from dice_envs.experiments.jobs.workers import kept_beside, on_ray
+from dice_envs.experiments.leaderboard import INTRO as BOARD_INTRO
+from dice_envs.experiments.leaderboard import board, chosen, made_by, plan, source_of, unmeasured
+from dice_envs.experiments.leaderboard import markdown as as_markdown
+from dice_envs.experiments.leaderboard import plot as plot_board
+from dice_envs.experiments.leaderboard import sections as board_sections
+from dice_envs.experiments.leaderboard import show as show_board
+from dice_envs.experiments.play import load_game, open_game, play_game, set_up
+from dice_envs.experiments.policies import add_policy, list_policies
+from dice_envs.experiments.recipes import RECIPES, compare, recipes_of
+from dice_envs.experiments.recipes import show as show_recipes
+from dice_envs.experiments.report import command_line, reproduce_all, with_page
+from dice_envs.experiments.response import measure_response
+from dice_envs.experiments.sheet import write_sheet
+from dice_envs.experiments.soak import MOST_MOVES, broken
+from dice_envs.experiments.soak import show as show_soak
+from dice_envs.experiments.soak import soak as run_soak
+from dice_envs.experiments.sweep import MOST_RUNS, parse_settings, sweep
+from dice_envs.experiments.train import train as run_training
+from dice_envs.experiments.ui.measures import measuring
+from dice_envs.experiments.ui.measures import show as show_measures
+from dice_envs.experiments.ui.options import (
     AgentsArgument,
     GameArgument,
     GamesOption,
@@ -61,8 +76,9 @@ from experiments.options import (
     ResumeOption,
     SeedOption,
     game_options,
+    own_game,
 )
-from experiments.output import (
+from dice_envs.experiments.ui.output import (
     check_report,
     check_writable,
     console,
@@ -73,24 +89,10 @@ from experiments.output import (
     progress,
     seed_or_fresh,
     write_json,
-    write_text,
 )
-from experiments.page import About, versions, write_page
-from experiments.play import load_game, open_game, play_game, set_up
-from experiments.policies import add_policy, list_policies
-from experiments.presets import presets_of
-from experiments.recipes import RECIPES, compare, recipes_of
-from experiments.recipes import show as show_recipes
-from experiments.report import command_line, reproduce_all, with_page
-from experiments.response import measure_response
-from experiments.sheet import write_sheet
-from experiments.sitting import Sitting
-from experiments.soak import MOST_MOVES, broken
-from experiments.soak import show as show_soak
-from experiments.soak import soak as run_soak
-from experiments.sweep import MOST_RUNS, parse_settings, sweep
-from experiments.train import train as run_training
-from experiments.workers import kept_beside, on_ray
+from dice_envs.experiments.ui.page import About, versions, write_page
+from dice_envs.learn.presets import presets_of
+from dice_envs.table.sitting import Sitting
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -109,6 +111,8 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         with ends_at_once(), one_line_errors():
+            if isinstance(kwargs.get("game"), str):
+                kwargs["game"] = own_game(kwargs["game"])
             return command(*args, **kwargs)
 
     return run
@@ -248,7 +252,7 @@ def arena(
 
 
 def _serve(sittings: list[Sitting], host: str | None, port: int | None, browser: bool) -> None:
-    from experiments.web.server import HOST, serve  # of an extra of its own
+    from dice_envs.experiments.web.server import HOST, serve  # of an extra of its own
 
     serve(sittings, HOST if host is None else host, port, browser)
 
@@ -690,15 +694,21 @@ def all_sources(
     reproduce_all(games, seed, json, report, ray)
 
 
-add_commands(reproduce_app, experiments.reproduce, lambda main: guarded(with_page(main)))
-add_commands(solve_app, experiments.solve, guarded)
+add_commands(reproduce_app, dice_envs.experiments.reproduce, lambda main: guarded(with_page(main)))
+add_commands(solve_app, dice_envs.experiments.solve, guarded)
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(solve_app, name="solve")
 
-if __name__ == "__main__":
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+
+def main(name: str) -> None:
+    """Run the command line. `name`: how it was called, for its help."""
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by whoever started us
+            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
         # A result must not fail on a character that the terminal does not have.
-        getattr(sys, name).reconfigure(errors="backslashreplace")
-    app(prog_name="python -m experiments")
+        getattr(sys, stream).reconfigure(errors="backslashreplace")
+    app(prog_name=name)
+
+
+if __name__ == "__main__":
+    main("python -m experiments")

@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.table import Table
 
-import experiments.logs
+import dice_envs.experiments.logs
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, resolve
-from dice_envs.dice import new_streams
+from dice_envs.agent.compiled import play_games, team_of
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import MAX_SEATS, OVER, Variant, check_range, options_text, shown
 from dice_envs.exact import optima
-from dice_envs.exact.liars_dice import winning_probability
-from dice_envs.game import MAX_SEATS, OVER, Variant, check_range, options_text, shown
-from dice_envs.table import play_games, team_of
-from experiments.discovery import modules
-from experiments.names import joined, legend, letters, short
-from experiments.output import Z95, console, saved_plot
-from experiments.workers import HERE, Workers
+from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.experiments.discovery import modules
+from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.ui.names import joined, legend, letters, short
+from dice_envs.experiments.ui.output import Z95, console, saved_plot
 
 __all__ = [
     "MOST_GAMES",
@@ -454,12 +454,12 @@ def num_meetings(variant: Variant, agents: int) -> int:
 
 
 def log_writer(variant: Variant, agents: int) -> Any:
-    """What takes the games of one pair for a log in the game's own format (see `experiments.logs`).
+    """What takes the games of one pair for a log in the game's own format (see `dice_envs.experiments.logs`).
 
     Raises:
         ValueError: the game has no log format, or cannot hold games of these options or of more than two agents.
     """
-    formats = modules(experiments.logs)
+    formats = modules(dice_envs.experiments.logs)
     if variant.game.name not in formats:
         raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(formats)}")
     if agents != 2:

@@ -12,21 +12,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import agents
-from agents.about import measures_as_dicts
-from agents.base import Deterministic
-from agents.ppo import NetworkPolicy, block_inputs, history_inputs, in_half, save_policy
-from dice_envs import Batch, Measures, Turn, Variant, configure, measure
+from dice_envs import Batch, Measures, Turn, Variant, agents, configure, measure
 from dice_envs.agent import draw_actions
-from dice_envs.dice import new_streams
-from dice_envs.exact.liars_dice import check_measurable
-from dice_envs.exact.liars_dice_solution import LEAST_PRECISION, Solution, solve, throttled
-from dice_envs.game import check_range, shown
-from experiments.measure import measuring
-from experiments.measure import show as show_measures
-from experiments.options import game_options
-from experiments.output import atomic, check_writable, console, finish, print_mode, progress, seed_or_fresh, write_json
-from experiments.solve.liars_dice import line_of
+from dice_envs.agents.about import measures_as_dicts
+from dice_envs.agents.base import Deterministic
+from dice_envs.agents.ppo import NetworkPolicy, block_inputs, history_inputs, in_half, save_policy
+from dice_envs.core.dice import new_streams
+from dice_envs.core.files import atomic
+from dice_envs.core.game import check_range, shown
+from dice_envs.exact.liars_dice.measures import check_measurable
+from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, solve, throttled
+from dice_envs.experiments.solve.liars_dice import line_of
+from dice_envs.experiments.ui.measures import measuring
+from dice_envs.experiments.ui.measures import show as show_measures
+from dice_envs.experiments.ui.options import game_options
+from dice_envs.experiments.ui.output import (
+    check_writable,
+    console,
+    finish,
+    print_mode,
+    progress,
+    seed_or_fresh,
+    write_json,
+)
 
 __all__ = ["Learner", "Positions", "Settings", "best_floor", "distill", "hidden_sizes", "train"]
 
@@ -251,7 +259,7 @@ def distill(
     """Solve, train, measure and save; the arguments are those of the command `distill`.
 
     Returns:
-        What the policy's header says of it (see `agents.about.check_about`), with the solution's own exploitability.
+        What the policy's header says of it (see `dice_envs.agents.about.check_about`), with the solution's own exploitability.
 
     Raises:
         ValueError: a game that is not solved or cannot be measured, or wrong settings.

@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-import agents
-from dice_envs import TASKS, Task, Variant, measure, names
+from dice_envs import TASKS, Task, Variant, agents, measure, names
 from dice_envs.agent import Agent, ask, check_plays, resolve
-from dice_envs.dice import new_streams
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, check_range, check_seed, options_text, shown
 from dice_envs.exact import asked
-from dice_envs.game import OVER, check_range, check_seed, options_text, shown
-from experiments.arena import MOST_GAMES, play_table
-from experiments.names import LONGEST, short
-from experiments.output import console, saved_plot, wilson_half_width
-from experiments.page import Grid, Section, markdown_table, versions
-from experiments.workers import HERE, Workers
+from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.ui.names import LONGEST, short
+from dice_envs.experiments.ui.output import console, saved_plot, wilson_half_width
+from dice_envs.experiments.ui.page import Grid, Section, markdown_table, versions
 
 __all__ = [
     "INTRO",

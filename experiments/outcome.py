@@ -11,15 +11,15 @@ from typing import Any
 
 from rich.table import Table
 
-from agents import make
 from dice_envs import Agent, Measures, Variant, measure
-from dice_envs.game import option_texts
-from experiments.arena import Result, add_optimal, num_meetings, show, tournament
-from experiments.measure import measuring
-from experiments.measure import show as show_measures
-from experiments.names import short
-from experiments.output import Plot, console, logarithmic, progress, saved_plot
-from experiments.page import Grid, Section
+from dice_envs.agents import make
+from dice_envs.core.game import option_texts
+from dice_envs.experiments.arena import Result, add_optimal, num_meetings, show, tournament
+from dice_envs.experiments.ui.measures import measuring
+from dice_envs.experiments.ui.measures import show as show_measures
+from dice_envs.experiments.ui.names import short
+from dice_envs.experiments.ui.output import Plot, console, logarithmic, progress, saved_plot
+from dice_envs.experiments.ui.page import Grid, Section
 
 __all__ = [
     "TooManyPositions",

@@ -16,15 +16,21 @@ from rich.text import Text
 
 from dice_envs import Variant
 from dice_envs.agent import Agent
-from dice_envs.game import check_range, load, shown
-from dice_envs.render import ansi
-from experiments.advice import Advice, give_hint, give_odds, review
-from experiments.arena import log_writer
-from experiments.discovery import cast
-from experiments.options import game_options
-from experiments.output import check_writable, console, print_mode, progress, write_text
-from experiments.rules import rules_text
-from experiments.sitting import PERSON, Entry, Sitting
+from dice_envs.agent.casting import cast
+from dice_envs.core.files import write_text
+from dice_envs.core.game import check_range, load, shown
+from dice_envs.experiments.arena import log_writer
+from dice_envs.experiments.ui.options import game_options
+from dice_envs.experiments.ui.output import (
+    check_writable,
+    console,
+    print_mode,
+    progress,
+)
+from dice_envs.pictures.render import ansi
+from dice_envs.table.advice import Advice, give_hint, give_odds, review
+from dice_envs.table.rules import rules_text
+from dice_envs.table.sitting import PERSON, Entry, Sitting
 
 __all__ = ["Seated", "choose", "explain_mistake", "load_game", "number_choices", "open_game", "play_game", "set_up"]
 

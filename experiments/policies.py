@@ -9,12 +9,16 @@ from typing import Any
 
 from rich.table import Table
 
-from agents.about import check_about, measures_as_dicts
-from agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
 from dice_envs import measure
-from dice_envs.game import check_range, shown
-from experiments.measure import measuring
-from experiments.output import atomic, console, write_json
+from dice_envs.agents.about import check_about, measures_as_dicts
+from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
+from dice_envs.core.files import atomic
+from dice_envs.core.game import check_range, shown
+from dice_envs.experiments.ui.measures import measuring
+from dice_envs.experiments.ui.output import (
+    console,
+    write_json,
+)
 
 __all__ = ["add_policy", "list_policies"]
 
@@ -28,7 +32,7 @@ def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
     Args:
         folder: of a finished run of `train`.
         name: of the file, without its ending.
-        floor: of the policy instead of the run's (see `agents.ppo.NetworkPolicy`).
+        floor: of the policy instead of the run's (see `dice_envs.agents.ppo.NetworkPolicy`).
 
     Raises:
         ValueError: the folder holds no finished run, or the name is no name of a file.

@@ -9,12 +9,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import experiments.reproduce
-from dice_envs.game import check_range
-from experiments.arena import MOST_GAMES
-from experiments.discovery import modules
-from experiments.output import check_report, check_writable, console, finish, plots_noted, seed_or_fresh, write_json
-from experiments.page import About, Chapter, Section, sections_of, write_page
+import dice_envs.experiments.reproduce
+from dice_envs.core.game import check_range
+from dice_envs.experiments.arena import MOST_GAMES
+from dice_envs.experiments.discovery import modules
+from dice_envs.experiments.ui.output import (
+    check_report,
+    check_writable,
+    console,
+    finish,
+    plots_noted,
+    seed_or_fresh,
+    write_json,
+)
+from dice_envs.experiments.ui.page import About, Chapter, Section, sections_of, write_page
 
 __all__ = ["command_line", "reproduce_all", "with_page"]
 
@@ -87,7 +95,7 @@ def reproduce_all(
     seed = seed_or_fresh(seed)
     chapters: dict[str, Chapter] = {}
     sections: list[Section] = []
-    for name, module in modules(experiments.reproduce).items():
+    for name, module in modules(dice_envs.experiments.reproduce).items():
         console.print(f"\nreproduce {name.replace('_', '-')}")
         parameters = inspect.signature(module.main).parameters
         wanted = {"games": games, "seed": seed, "report": report, "ray": ray}

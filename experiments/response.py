@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from agents.ppo import Likeliest, NetworkPolicy
 from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
+from dice_envs.agents.ppo import Likeliest, NetworkPolicy
+from dice_envs.core.game import check_range
 from dice_envs.exact import Z95
-from dice_envs.game import check_range
-from experiments.arena import MOST_GAMES, play_table
-from experiments.learner import learner, policy_of
-from experiments.presets import MOST_SEED, Preset, presets_of
-from experiments.workers import HERE, Workers
+from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.learn.builder import learner, policy_of
+from dice_envs.learn.presets import MOST_SEED, Preset, presets_of
 
 __all__ = ["measure_response", "train_response"]
 

@@ -1,4 +1,4 @@
-"""Writes a score sheet to print, for the games that have one in `experiments.sheets`."""
+"""Writes a score sheet to print, for the games that have one in `dice_envs.experiments.sheets`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import html
 from collections.abc import Mapping
 from pathlib import Path
 
-import experiments.sheets
+import dice_envs.experiments.sheets
 from dice_envs import Variant
-from dice_envs.game import check_choice, shown
-from dice_envs.render import shapes_svg
-from experiments.discovery import modules
-from experiments.output import check_writable, write_text
-from experiments.sheets import Paper
+from dice_envs.core.game import check_choice, shown
+from dice_envs.experiments.discovery import modules
+from dice_envs.experiments.sheets import Paper
+from dice_envs.experiments.ui.output import check_writable, write_text
+from dice_envs.pictures.render import shapes_svg
 
 __all__ = ["PAPERS", "write_sheet"]
 
@@ -38,7 +38,7 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
     check_choice("paper", paper, tuple(PAPERS))
     if path.suffix.lower() not in KINDS:
         raise ValueError(f"a score sheet is written as .svg or .html, not {shown(path.name)}")
-    makers = modules(experiments.sheets)
+    makers = modules(dice_envs.experiments.sheets)
     if variant.game.name not in makers:
         raise ValueError(f"{variant.game.name} has no score sheet; those that have: {', '.join(makers)}")
     check_writable(path)

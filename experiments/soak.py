@@ -20,13 +20,14 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from dice_envs import aec
-from dice_envs.batch import Batch, IllegalAction, IllegalActionError, compile_check
-from dice_envs.dice import below, choose_from_mask, new_streams, next_u64
-from dice_envs.game import OVER, Game, Variant, load, shown
-from dice_envs.kernel import kernel
-from dice_envs.seat import SeatEnv, SeatVectorEnv
-from experiments.output import console
+from dice_envs.core.batch import Batch, IllegalAction, IllegalActionError
+from dice_envs.core.dice import below, choose_from_mask, new_streams, next_u64
+from dice_envs.core.game import OVER, Game, Variant, load, shown
+from dice_envs.core.kernel import kernel
+from dice_envs.core.loops import compile_check
+from dice_envs.envs import aec
+from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
+from dice_envs.experiments.ui.output import console
 
 __all__ = ["CALLERS", "MOST_MOVES", "Fault", "Row", "broken", "grown", "random_variant", "resident_bytes", "show", "soak"]
 
@@ -402,7 +403,7 @@ def _play_vector(variant: Variant, env: Any, moves: int, rng: np.random.Generato
 
 def play_sb3(variant: Variant, moves: int, rng: np.random.Generator) -> int:
     """Stable-Baselines3's vector environment."""
-    from dice_envs.sb3 import make_vec_env
+    from dice_envs.envs.sb3 import make_vec_env
 
     env = make_vec_env(variant, VECTOR_GAMES, seed=int(rng.integers(2**31)), illegal_action="lose")
 

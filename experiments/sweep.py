@@ -14,11 +14,19 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from dice_envs.game import check_range, shown
-from experiments.output import atomic, check_folder, check_writable, console, finish, progress, write_json
-from experiments.presets import MOST_SEED, Preset, presets_of
-from experiments.train import train
-from experiments.workers import Done, kept_beside, on_ray
+from dice_envs.core.files import atomic
+from dice_envs.core.game import check_range, shown
+from dice_envs.experiments.jobs.workers import Done, kept_beside, on_ray
+from dice_envs.experiments.train import train
+from dice_envs.experiments.ui.output import (
+    check_folder,
+    check_writable,
+    console,
+    finish,
+    progress,
+    write_json,
+)
+from dice_envs.learn.presets import MOST_SEED, Preset, presets_of
 
 __all__ = ["parse_settings", "sweep"]
 

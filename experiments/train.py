@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from agents.ppo import NetworkPolicy, save_policy
 from dice_envs import Pool, Variant, configure, measure
-from dice_envs.expected import with_expected_rewards
-from dice_envs.game import check_range, option_texts, options_text, shown, single_seat
-from experiments.arena import MOST_GAMES, save_plot
-from experiments.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
-from experiments.discovery import cast, make_players
-from experiments.guard import first_signal_waits, only_process, writer_errors_name
-from experiments.learner import learner, policy_of
-from experiments.options import game_options
-from experiments.outcome import (
+from dice_envs.agent.casting import cast, make_players
+from dice_envs.agents.ppo import NetworkPolicy, save_policy
+from dice_envs.core.expected import with_expected_rewards
+from dice_envs.core.files import atomic, remove_left_overs, write_text
+from dice_envs.core.game import check_range, option_texts, options_text, shown, single_seat
+from dice_envs.experiments.arena import MOST_GAMES, save_plot
+from dice_envs.experiments.jobs.guard import first_signal_waits, only_process, writer_errors_name
+from dice_envs.experiments.outcome import (
     TooManyPositions,
     add_edges,
     add_measures,
@@ -36,9 +34,9 @@ from experiments.outcome import (
     run_sections,
     up_to,
 )
-from experiments.output import (
+from dice_envs.experiments.ui.options import game_options
+from dice_envs.experiments.ui.output import (
     Stopped,
-    atomic,
     check_folder,
     check_report,
     check_writable,
@@ -47,13 +45,13 @@ from experiments.output import (
     plots_noted,
     print_mode,
     progress,
-    remove_left_overs,
     seed_or_fresh,
     write_json,
-    write_text,
 )
-from experiments.page import About, write_page
-from experiments.presets import MOST_SEED, PRESETS, Preset, presets_of
+from dice_envs.experiments.ui.page import About, write_page
+from dice_envs.learn.builder import learner, policy_of
+from dice_envs.learn.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
+from dice_envs.learn.presets import MOST_SEED, PRESETS, Preset, presets_of
 
 __all__ = ["PRESETS", "Preset", "train"]
 

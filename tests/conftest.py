@@ -12,7 +12,7 @@ import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.libraries import pytest_collection_modifyitems, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
+from tests.support.libraries import pytest_collection_modifyitems, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
 
 # A shell starts what runs in the background with SIGINT ignored, and processes pass that on to those that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Random streams and hashes let 64-bit numbers wrap around, and NumPy warns of that when kernels run as Python. Nothing
 # else may overflow.
-WRAPPING_MODULES = ("dice_envs.dice", "agents.mcts")
+WRAPPING_MODULES = ("dice_envs.core.dice", "dice_envs.agents.mcts")
 
 
 def pytest_configure(config):

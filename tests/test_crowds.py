@@ -8,10 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-import dice_envs.sb3
-from dice_envs import SeatEnv, SeatVectorEnv, aec, configure
-from dice_envs.game import names
-from experiments.arena import tournament
+import dice_envs.envs.sb3
+from dice_envs import SeatEnv, SeatVectorEnv, configure
+from dice_envs.core.game import names
+from dice_envs.envs import aec
+from dice_envs.experiments.arena import tournament
 from tests.conftest import COMPILES_SOON
 
 PROCESSES = 16
@@ -23,7 +24,7 @@ SEED = 1
 COLD = """
 import concurrent.futures, hashlib, json, multiprocessing
 from dice_envs import Batch, configure
-from dice_envs.dice import below, new_streams, roll
+from dice_envs.core.dice import below, new_streams, roll
 
 variant = configure("thirties", num_players=1)
 
@@ -70,7 +71,7 @@ def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
 
 COMPILE = """
 import resource
-from dice_envs.dice import new_streams, roll
+from dice_envs.core.dice import new_streams, roll
 if {limit}:
     resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 print(roll(new_streams({seed}, 1)[0], 6))
@@ -143,7 +144,7 @@ def in_a_vector(name, seed):
 
 
 def for_stable_baselines(name, seed):
-    env = dice_envs.sb3.make_vec_env(name, 4, seed=seed)
+    env = dice_envs.envs.sb3.make_vec_env(name, 4, seed=seed)
     rng, seen = np.random.default_rng(seed), [env.reset()]
     for _ in range(40):
         actions = [rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in env.action_masks()]

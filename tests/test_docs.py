@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dice_envs import TASKS, configure, load, names
-from experiments.presets import Preset
+from dice_envs.learn.presets import Preset
 from tests.conftest import ROOT
 
 DOCS = ROOT / "docs"
@@ -71,7 +71,7 @@ def test_rules_become_headings_lists_and_tables(generate, monkeypatch):
 def test_pages_name_what_is_there():
     from typer.main import get_command
 
-    from experiments.__main__ import app
+    from dice_envs.experiments.__main__ import app
 
     commands = get_command(app).commands
     for page in [ROOT / "README.md", *PAGES]:

@@ -6,12 +6,13 @@ import gymnasium
 import numpy as np
 import pytest
 
-import dice_envs.sb3
-from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Variant, aec, configure
+import dice_envs.envs.sb3
+from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Variant, configure
 from dice_envs.agent import Turn, Uniform, ask_probabilities
-from dice_envs.dice import new_streams
-from dice_envs.game import load, names
-from experiments.arena import play_table, tournament
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import load, names
+from dice_envs.envs import aec
+from dice_envs.experiments.arena import play_table, tournament
 
 SCRATCH = {"_kept", "_action", "_actions"}  # buffers that an interface overwrites before it reads them
 every_game = pytest.mark.parametrize("name", names())
@@ -142,7 +143,7 @@ def test_vector_env(name, mode):
 
 @every_game
 def test_sb3_env(name):
-    env = dice_envs.sb3.make_vec_env(name, 3, seed=1)
+    env = dice_envs.envs.sb3.make_vec_env(name, 3, seed=1)
     for call in (lambda: env.step(np.zeros(3, int)), env.action_masks):
         fails(gymnasium.error.ResetNeeded, call, env)
     env.reset()
@@ -236,12 +237,12 @@ def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(name, wr
     for make in (
         lambda: SeatEnv(name, opponents=opponent, seat=last, **options),
         lambda: SeatVectorEnv(name, 3, opponents=opponent, seat=last, **options),
-        lambda: dice_envs.sb3.make_vec_env(name, 3, opponents=opponent, seat=last, seed=1, **options),
+        lambda: dice_envs.envs.sb3.make_vec_env(name, 3, opponents=opponent, seat=last, seed=1, **options),
     ):
         env = make()
         found = 0
         for seed in range(20):  # with some of them the opponent moves first
-            if isinstance(env, dice_envs.sb3.SeatVecEnv):
+            if isinstance(env, dice_envs.envs.sb3.SeatVecEnv):
                 env.seed(seed)
                 reset = env.reset
             else:
@@ -263,7 +264,7 @@ def test_vector_interfaces_take_back_a_whole_step(name):
     for make in (
         lambda: SeatVectorEnv(name, 8, opponents=opponent, seat=0, **options),
         lambda: SeatVectorEnv(name, 8, opponents=opponent, seat=0, autoreset_mode="SameStep", **options),
-        lambda: dice_envs.sb3.make_vec_env(name, 8, opponents=opponent, seat=0, seed=1, **options),
+        lambda: dice_envs.envs.sb3.make_vec_env(name, 8, opponents=opponent, seat=0, seed=1, **options),
     ):
         opponent.wrong = None
         env = make()

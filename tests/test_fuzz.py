@@ -17,20 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import agents
-import dice_envs.sb3
-from agents.ppo import load_policy, shipped
-from dice_envs import Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Turn, aec, configure
-from dice_envs.dice import new_streams
-from dice_envs.exact.liars_dice_solution import solve
-from dice_envs.game import load, names, option_texts, parse_options
-from experiments import workers
-from experiments.logs.fatestones import read_log
-from experiments.options import game_options
-from experiments.play import choose
-from experiments.presets import PRESETS
-from experiments.sweep import parse_settings
-from experiments.workers import Workers, kept_beside
+import dice_envs.envs.sb3
+from dice_envs import Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Turn, agents, configure
+from dice_envs.agents.ppo import load_policy, shipped
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import load, names, option_texts, parse_options
+from dice_envs.envs import aec
+from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.experiments.jobs import workers
+from dice_envs.experiments.jobs.workers import Workers, kept_beside
+from dice_envs.experiments.logs.fatestones import read_log
+from dice_envs.experiments.play import choose
+from dice_envs.experiments.sweep import parse_settings
+from dice_envs.experiments.ui.options import game_options
+from dice_envs.learn.presets import PRESETS
 from tests.test_errors import remember
 
 pytestmark = pytest.mark.slow  # all games are compiled for it
@@ -196,8 +196,8 @@ arrays = st.one_of(
 
 @pytest.fixture(scope="module")
 def policy_file():
-    name = min(shipped(), key=lambda each: (agents.ppo.POLICIES / f"{each}.npz").stat().st_size)
-    return (agents.ppo.POLICIES / f"{name}.npz").read_bytes()
+    name = min(shipped(), key=lambda each: (dice_envs.agents.ppo.POLICIES / f"{each}.npz").stat().st_size)
+    return (dice_envs.agents.ppo.POLICIES / f"{name}.npz").read_bytes()
 
 
 @given(st.data())
@@ -376,7 +376,7 @@ def table(name):
 
 @functools.cache
 def sb3(name):
-    env = dice_envs.sb3.make_vec_env(name, 3, seed=1)
+    env = dice_envs.envs.sb3.make_vec_env(name, 3, seed=1)
     env.reset()
     return env
 

@@ -14,11 +14,11 @@ import time
 import numpy as np
 import pytest
 
-from experiments.checkpoint import read_checkpoint
-from tests import kills
-from tests.kills import BEFORE, FULL, MOMENT, REMOVING, WAYS, Death
-from tests.test_train import DRAWING
-from tests.test_train import ending as ending_of_training
+from dice_envs.learn.checkpoint import read_checkpoint
+from tests.learn.test_train import DRAWING
+from tests.learn.test_train import ending as ending_of_training
+from tests.support import kills
+from tests.support.kills import BEFORE, FULL, MOMENT, REMOVING, WAYS, Death
 
 KILLS = int(os.environ.get("KILLS", "4"))
 SEED = 1

@@ -31,7 +31,7 @@ def test_the_wheel_holds_one_package(wheel):
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"dice_envs"}
     assert {"dice_envs/py.typed", "dice_envs/v0_modules.pyi"} <= set(names)
-    for module in ("games/liars_dice", "exact/liars_dice", "agents/liars_dice"):
+    for module in ("games/liars_dice", "exact/liars_dice/measures", "agents/liars_dice", "experiments/arena"):
         assert f"dice_envs/{module}.py" in names
     policies = {f"dice_envs/agents/policies/{path.name}" for path in (ROOT / "agents" / "policies").glob("*.npz")}
     assert policies
@@ -70,7 +70,11 @@ def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), str(wheel)]
     subprocess.run(command, check=True, capture_output=True)
     hide = f"import sys; sys.path[:] = [{str(folder)!r}] + [p for p in sys.path if p not in ('', {str(ROOT)!r})]\n"
-    code = hide + INSTALLED.format(folder=str(folder)) + "assert not [m for m in sys.modules if m.split('.')[0] == 'agents']"
+    code = (
+        hide
+        + INSTALLED.format(folder=str(folder))
+        + "assert not [m for m in sys.modules if m.split('.')[0] in ('agents', 'experiments')]"
+    )
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | COMPILES_SOON
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
@@ -159,16 +163,17 @@ def test_the_lowest_versions_are_those_of_pyproject():
     assert lowest == {**declared, **pinned}
 
 
-PACKAGES = ("dice_envs", "agents", "experiments", "tests")
+FOLDERS = ("dice_envs", "agents", "experiments", "tests")
 
 
 def project_modules():
     """Every module of the project: its name → its path."""
     found = {}
-    for package in PACKAGES:
-        for path in (ROOT / package).rglob("*.py"):
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
             parts = path.relative_to(ROOT).with_suffix("").parts
-            found[".".join(parts[:-1] if path.name == "__init__.py" else parts)] = path
+            name = ".".join(parts[:-1] if path.name == "__init__.py" else parts)
+            found[name if folder in ("dice_envs", "tests") else f"dice_envs.{name}"] = path
     return found
 
 
@@ -189,35 +194,45 @@ def imports_of(module, path):
     yield from walk(ast.parse(path.read_text()))
 
 
+# Each may import those of the rows above it, and within its own row only itself.
+ORDER = (
+    ("core",),
+    ("games", "pictures", "agent", "tasks"),
+    ("exact",),
+    ("envs",),
+    ("agents",),
+    ("learn", "table"),
+    ("experiments",),
+)
+
+
 def test_packages_depend_one_way():
-    allowed = ("dice", "game", "kernel", "state", "view")
+    row = {package: number for number, packages in enumerate(ORDER) for package in packages}
     for module, path in project_modules().items():
-        for imported, _ in imports_of(module, path):
-            package = imported.split(".")[0]
-            if module.startswith("dice_envs"):
-                assert package not in ("agents", "experiments", "tests"), f"{module} imports {imported}"
-            if module.startswith("agents"):
-                assert package not in ("experiments", "tests"), f"{module} imports {imported}"
-            if module.startswith("dice_envs.games") and package == "dice_envs":
-                assert imported.removeprefix("dice_envs.") in allowed, f"{module} imports {imported}"
+        own = module.split(".")[1:2] if module.startswith("dice_envs.") else []
+        if not own or own[0] not in row:
+            continue
+        for imported, name in imports_of(module, path):
+            assert not imported.startswith("tests"), f"{module} imports {imported}"
+            other = (imported.split(".")[1:2] or [name])[0] if imported.startswith("dice_envs") else None
+            if other not in row or other == own[0]:
+                continue
+            assert row[other] < row[own[0]], f"{module} imports {imported}"
 
 
 def test_private_names_stay_in_their_module():
     for module, path in project_modules().items():
         for imported, name in imports_of(module, path):
             private = [part for part in (*imported.split("."), name or "") if re.match("_[^_]", part)]
-            assert not private or imported.split(".")[0] not in PACKAGES, f"{module} imports {private[0]} from {imported}"
+            assert not private or imported.split(".")[0] not in FOLDERS, f"{module} imports {private[0]} from {imported}"
 
 
 def test_imports_go_round_in_no_circle():
-    """But for `Variant.kernels`, which asks for the loops over states when it is first used, and a Picture being shown."""
     modules = project_modules()
     graph = {module: set() for module in modules}
     for module, path in modules.items():
         for imported, name in imports_of(module, path):
             graph[module].add(f"{imported}.{name}" if f"{imported}.{name}" in modules else imported)
-    graph["dice_envs.game"].remove("dice_envs.batch")
-    graph["dice_envs.view"].remove("dice_envs.render")
     try:
         list(graphlib.TopologicalSorter(graph).static_order())
     except graphlib.CycleError as problem:
@@ -225,9 +240,8 @@ def test_imports_go_round_in_no_circle():
 
 
 def test_import_leaves_heavy_libraries_alone(run_python):
-    code = (
-        "import sys, dice_envs; print([m for m in ('torch', 'stable_baselines3', 'matplotlib', 'agents') if m in sys.modules])"
-    )
+    heavy = ("torch", "stable_baselines3", "matplotlib", "dice_envs.agents")
+    code = f"import sys, dice_envs; print([module for module in {heavy} if module in sys.modules])"
     assert run_python(code) == "[]\n"
 
 
@@ -235,7 +249,7 @@ def test_readme_and_contributing_speak_of_what_is_there():
     """Every command in a `sh` block of the README is one the command line knows."""
     from typer.main import get_command
 
-    from experiments.__main__ import app
+    from dice_envs.experiments.__main__ import app
 
     known = set(get_command(app).commands)
     text = (ROOT / "README.md").read_text()
@@ -264,18 +278,22 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
     (tmp_path / "copy" / "dice_envs" / "games" / "pig.py").write_text(source)
     shutil.copy(ROOT / "pyproject.toml", tmp_path / "copy")
     run_python(
-        "import gymnasium, dice_envs\nfrom dice_envs import pig_v0\nimport dice_envs.sb3\n"
+        "import gymnasium, dice_envs\nfrom dice_envs import pig_v0\nimport dice_envs.envs.sb3\n"
         "gymnasium.make('dice_envs/Pig-v0').reset(seed=1)\n"
         "gymnasium.make_vec('dice_envs/Pig-v0', num_envs=3).reset(seed=1)\n"
-        "dice_envs.sb3.make_vec_env('pig', 2).reset()\n"
-        "from experiments.arena import tournament\n"
+        "dice_envs.envs.sb3.make_vec_env('pig', 2).reset()\n"
+        "from dice_envs.experiments.arena import tournament\n"
         "print(tournament(dice_envs.configure('pig'), ['random', 'random'], 50, 1).win_rate)",
         tmp_path / "copy",
         **COMPILES_SOON,
     )
     # In the browser, where there is one, by clicks.
     files = [
-        f"tests/{name}.py" for name in ("test_conformance", "test_every_agent", "test_frames", "test_mcts", "web/test_page")
+        "tests/games/test_conformance.py",
+        "tests/agents/test_every_agent.py",
+        "tests/agents/test_mcts.py",
+        "tests/envs/test_frames.py",
+        "tests/experiments/web/test_page.py",
     ]
     command = [sys.executable, "-m", "pytest", "-q", "-x", *files, "-k", "pig and not torchrl and not videos"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "copy"), **COMPILES_SOON}

@@ -31,7 +31,7 @@ from dice_envs.agent import (
     name_of,
     resolve,
 )
-from dice_envs.game import OVER, Game, Variant, check_range, check_seed, single_seat
+from dice_envs.core.game import OVER, Game, Variant, check_range, check_seed, single_seat
 
 __all__ = [
     "Z95",

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Turn, Uniform, ask_probabilities
-from dice_envs.batch import Batch
-from dice_envs.dice import new_streams
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant
+from dice_envs.core.kernel import kernel
 from dice_envs.exact import Z95, ActionValues, Effort, Measurement
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
-from dice_envs.game import Variant
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
-from dice_envs.kernel import kernel
 
 __all__ = [
     "MOST_DRAWS",

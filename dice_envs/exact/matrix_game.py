@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dice_envs.kernel import kernel
+from dice_envs.core.kernel import kernel
 
 __all__ = ["MAX_ACTIONS", "MatrixSolution", "solve", "solve_kernel"]
 

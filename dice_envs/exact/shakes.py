@@ -24,12 +24,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
-from dice_envs.dice import new_streams
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, Variant, check_range
+from dice_envs.core.kernel import kernel
 from dice_envs.exact import MOST_SAMPLE, Z95, ActionValues, Effort, Measurement
 from dice_envs.exact.kept import kept
-from dice_envs.game import OVER, Variant, check_range
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
-from dice_envs.kernel import kernel
 
 __all__ = [
     "TIE",

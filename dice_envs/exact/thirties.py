@@ -22,9 +22,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from dice_envs.agent import Agent, Turn, ask, ask_probabilities
-from dice_envs.dice import new_streams
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant, check_choice, shown
 from dice_envs.exact import ActionValues, Effort, Measurement
-from dice_envs.game import Variant, check_choice, shown
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 
 __all__ = [

@@ -32,11 +32,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import below, below_except
-from dice_envs.game import Facts, Game, check_choice, check_list, check_range, is_list, shown
-from dice_envs.kernel import kernel
-from dice_envs.state import OVER, clear_rewards, end_game, start_game, state_dtype
-from dice_envs.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_name
+from dice_envs.core.dice import below, below_except
+from dice_envs.core.game import Facts, Game, check_choice, check_list, check_range, is_list, shown
+from dice_envs.core.kernel import kernel
+from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
+from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_name
 
 MAX_HAND = 5
 NUM_FACES = 6

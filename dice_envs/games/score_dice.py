@@ -33,11 +33,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import below
-from dice_envs.game import Facts, Game, check_choice, check_faces, check_list, check_range, is_list, shown
-from dice_envs.kernel import kernel
-from dice_envs.state import OVER, clear_rewards, end_game, start_game, state_dtype
-from dice_envs.view import Block, Die, Group, Picture, Row, Tone, offsets
+from dice_envs.core.dice import below
+from dice_envs.core.game import Facts, Game, check_choice, check_faces, check_list, check_range, is_list, shown
+from dice_envs.core.kernel import kernel
+from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
+from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets
 
 MAX_DICE = 24  # of one pool
 MAX_SIDES = 100

@@ -46,11 +46,20 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import below, faces_of, roll, roll_counts, uniform
-from dice_envs.game import Facts, Game, check_choice, check_list, check_names, check_range, shown, words
-from dice_envs.kernel import kernel
-from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
+from dice_envs.core.dice import below, faces_of, roll, roll_counts, uniform
+from dice_envs.core.game import Facts, Game, check_choice, check_list, check_names, check_range, shown, words
+from dice_envs.core.kernel import kernel
+from dice_envs.core.state import (
+    MAX_SEATS,
+    OVER,
+    clear_rewards,
+    end_game,
+    next_seat,
+    relative_seat,
+    start_game,
+    state_dtype,
+)
+from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
 
 FACES = 6
 EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players

@@ -37,11 +37,20 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.dice import below, counts_of, faces_of, roll_counts
-from dice_envs.game import Facts, Game, check_choice, check_faces, check_range, shown
-from dice_envs.kernel import kernel
-from dice_envs.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
+from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
+from dice_envs.core.game import Facts, Game, check_choice, check_faces, check_range, shown
+from dice_envs.core.kernel import kernel
+from dice_envs.core.state import (
+    MAX_SEATS,
+    OVER,
+    clear_rewards,
+    end_game,
+    next_seat,
+    relative_seat,
+    start_game,
+    state_dtype,
+)
+from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
 
 MAX_DICE = 8
 MAX_FACES = 8

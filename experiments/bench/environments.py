@@ -15,10 +15,10 @@ import gymnasium
 import numpy as np
 
 from dice_envs import Batch, Variant, configure, liars_dice_v0
-from dice_envs.dice import STREAM, below, choose_from_mask, new_streams
-from dice_envs.game import OVER
-from dice_envs.kernel import kernel
-from experiments.bench import BenchRow, Part, best_rate
+from dice_envs.core.dice import STREAM, below, choose_from_mask, new_streams
+from dice_envs.core.game import OVER
+from dice_envs.core.kernel import kernel
+from dice_envs.experiments.bench import BenchRow, Part, best_rate
 
 __all__ = ["PARTS"]
 

@@ -7,20 +7,19 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import agents
-from dice_envs import configure
+from dice_envs import agents, configure
 from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
-from dice_envs.exact.liars_dice import exploitability
-from dice_envs.exact.liars_dice_round import RoundSolver
-from dice_envs.exact.liars_dice_solution import solve as solve_liars_dice
-from dice_envs.exact.liars_dice_tree import Tree
-from dice_envs.exact.liars_dice_walk import Listed, Round, respond
+from dice_envs.exact.liars_dice.measures import exploitability
+from dice_envs.exact.liars_dice.round import RoundSolver
+from dice_envs.exact.liars_dice.solution import solve as solve_liars_dice
+from dice_envs.exact.liars_dice.tree import Tree
+from dice_envs.exact.liars_dice.walk import Listed, Round, respond
 from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
 from dice_envs.exact.thirties import Rules
 from dice_envs.exact.thirties import solve as solve_thirties
+from dice_envs.experiments.bench import BenchRow, Part, best_rate, best_seconds
+from dice_envs.experiments.reproduce.thirties import all_rows
 from dice_envs.games.thirties import GOALS
-from experiments.bench import BenchRow, Part, best_rate, best_seconds
-from experiments.reproduce.thirties import all_rows
 
 __all__ = ["PARTS"]
 

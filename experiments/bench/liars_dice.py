@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-import agents
-from dice_envs import configure
-from experiments.arena import play_table
-from experiments.bench import BenchRow, Part, best_seconds
+from dice_envs import agents, configure
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.bench import BenchRow, Part, best_seconds
 
 __all__ = ["PARTS"]
 

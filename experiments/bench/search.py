@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.mcts import MCTS
 from dice_envs import Batch, Turn, Uniform, configure
-from dice_envs.dice import new_streams
-from experiments.arena import play_table
-from experiments.bench import BenchRow, Part, best_rate, best_seconds
+from dice_envs.agents.mcts import MCTS
+from dice_envs.core.dice import new_streams
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.bench import BenchRow, Part, best_rate, best_seconds
 
 __all__ = ["PARTS"]
 

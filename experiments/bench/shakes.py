@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-import agents
-from dice_envs import Batch, configure
-from experiments.arena import play_table
-from experiments.bench import BenchRow, Part, best_rate
+from dice_envs import Batch, agents, configure
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.bench import BenchRow, Part, best_rate
 
 __all__ = ["PARTS"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dice_envs.exact.thirties import Rules, solve, throws
-from experiments.bench import BenchRow, Part, best_seconds
+from dice_envs.experiments.bench import BenchRow, Part, best_seconds
 
 __all__ = ["PARTS"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import gymnasium
 
 from dice_envs import configure
-from experiments.bench import BenchRow, Part
-from experiments.presets import PRESETS
-from experiments.train import Run
+from dice_envs.experiments.bench import BenchRow, Part
+from dice_envs.experiments.train import Run
+from dice_envs.learn.presets import PRESETS
 
 __all__ = ["PARTS"]
 

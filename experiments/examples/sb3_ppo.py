@@ -29,9 +29,9 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import DQN, PPO
 
 import dice_envs
-import dice_envs.sb3
-from dice_envs.batch import IllegalAction
-from dice_envs.game import check_range
+import dice_envs.envs.sb3
+from dice_envs.core.batch import IllegalAction
+from dice_envs.core.game import check_range
 
 GAME = "thirties"
 NUM_ENVS = 64
@@ -48,7 +48,7 @@ def make(algorithm: str, seed: int) -> Any:
     the game with the least possible return, they learn what is legal as they learn all else.
     """
     illegal_action: IllegalAction = "raise" if algorithm == "maskable_ppo" else "lose"
-    env = dice_envs.sb3.make_vec_env(GAME, NUM_ENVS, seed=seed, illegal_action=illegal_action)
+    env = dice_envs.envs.sb3.make_vec_env(GAME, NUM_ENVS, seed=seed, illegal_action=illegal_action)
     # gamma=1: a game ends by itself after a few moves, and only its end is rewarded.
     common: dict[str, Any] = {"gamma": 1.0, "policy_kwargs": NETWORK, "seed": seed, "device": "cpu"}
     if algorithm == "dqn":
@@ -93,7 +93,7 @@ def action_values(model: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 def played(values: Callable[[np.ndarray], np.ndarray], seed: int) -> tuple[float, float, float]:
     """Games without masks: the mean return, the half-width of its 95 % interval, and the share that an illegal action ended."""
-    env = dice_envs.sb3.make_vec_env(GAME, EVALUATED, seed=seed, illegal_action="lose")
+    env = dice_envs.envs.sb3.make_vec_env(GAME, EVALUATED, seed=seed, illegal_action="lose")
     observations: Any = env.reset()
     returns, illegal = np.full(EVALUATED, np.nan), 0
     while np.isnan(returns).any():

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dice_envs.core.game import Variant, shown
 from dice_envs.exact.fatestones import edges, ratio
-from dice_envs.game import Variant, shown
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
 
 __all__ = ["Log", "Writer", "read_log"]

@@ -12,17 +12,16 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-import agents
-from agents.shakes import TallyPolicy
-from dice_envs import configure
+from dice_envs import agents, configure
 from dice_envs.agent import ask
-from dice_envs.dice import new_streams
+from dice_envs.agents.shakes import TallyPolicy
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant, check_range
 from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, kept_die
-from dice_envs.game import Variant, check_range
-from dice_envs.games.shakes import EFFICACIES, Options
-from experiments.arena import MOST_GAMES, play_table
-from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from experiments.output import (
+from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ray
+from dice_envs.experiments.ui.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
+from dice_envs.experiments.ui.output import (
     Z95,
     Finding,
     check_report,
@@ -38,8 +37,8 @@ from experiments.output import (
     wilson_half_width,
     write_json,
 )
-from experiments.page import Chapter
-from experiments.workers import HERE, Workers, kept_beside, on_ray
+from dice_envs.experiments.ui.page import Chapter
+from dice_envs.games.shakes import EFFICACIES, Options
 
 RULES = "A. Downey, The Shakes, rules (2020)"
 NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"

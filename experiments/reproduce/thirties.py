@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agents.thirties import beginner, fives_and_sixes, heuristic, sixes
+from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixes
 from dice_envs.exact.thirties import (
     Analysis,
     Dice,
@@ -23,9 +23,8 @@ from dice_envs.exact.thirties import (
     second_stage,
     solve,
 )
-from dice_envs.games.thirties import GOALS
-from experiments.options import JsonOption, ReportOption
-from experiments.output import (
+from dice_envs.experiments.ui.options import JsonOption, ReportOption
+from dice_envs.experiments.ui.output import (
     Finding,
     check_report,
     check_writable,
@@ -36,7 +35,8 @@ from experiments.output import (
     saved_plot,
     write_json,
 )
-from experiments.page import Chapter
+from dice_envs.experiments.ui.page import Chapter
+from dice_envs.games.thirties import GOALS
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)

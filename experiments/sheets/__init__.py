@@ -1,14 +1,14 @@
 """Score sheets to print: one module a game, named like it.
 
 `sheet(variant, paper)` is the page as a `Sheet`: what is drawn on it, in points, within `paper.width` x `paper.height`.
-`experiments.sheet` writes it into a file.
+`dice_envs.experiments.sheet` writes it into a file.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from dice_envs.drawing import Shape
+from dice_envs.pictures.drawing import Shape
 
 __all__ = ["Paper", "Sheet"]
 

@@ -6,7 +6,9 @@ import itertools
 from collections.abc import Iterator
 
 from dice_envs import Variant
-from dice_envs.drawing import (
+from dice_envs.experiments.sheets import Paper, Sheet
+from dice_envs.games.shakes import TREATMENTS, Options
+from dice_envs.pictures.drawing import (
     EDGE,
     GOLD,
     GOLD_EDGE,
@@ -21,8 +23,6 @@ from dice_envs.drawing import (
     text_width,
     wrapped,
 )
-from dice_envs.games.shakes import TREATMENTS, Options
-from experiments.sheets import Paper, Sheet
 
 __all__ = ["sheet"]
 

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from dice_envs import configure
+from dice_envs.core.game import check_range
 from dice_envs.exact.fatestones import (
     MOST_DRAWS,
     add_up,
@@ -23,11 +24,10 @@ from dice_envs.exact.fatestones import (
     solve_each,
     solve_part,
 )
-from dice_envs.game import check_range
+from dice_envs.experiments.jobs.workers import kept_beside, on_ray
+from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption, ResumeOption, SeedOption, game_options
+from dice_envs.experiments.ui.output import check_writable, console, progress, seed_or_fresh, write_json
 from dice_envs.games.fatestones import CODES, FACES
-from experiments.options import JsonOption, OptionOption, RayOption, ResumeOption, SeedOption, game_options
-from experiments.output import check_writable, console, progress, seed_or_fresh, write_json
-from experiments.workers import kept_beside, on_ray
 
 DRAWS_IN_PART = 20_000
 MOST_IN_CIRCLES = 100  # different dice among which circles are looked for

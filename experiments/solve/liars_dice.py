@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice_solution import (
+from dice_envs.exact.liars_dice.solution import (
     Dice,
     OutOfTimeError,
     Progress,
@@ -22,9 +22,17 @@ from dice_envs.exact.liars_dice_solution import (
     solve,
     throttled,
 )
-from experiments.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
-from experiments.output import check_report, check_writable, console, finish, print_mode, saved_plot, write_json
-from experiments.workers import on_ray
+from dice_envs.experiments.jobs.workers import on_ray
+from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
+from dice_envs.experiments.ui.output import (
+    check_report,
+    check_writable,
+    console,
+    finish,
+    print_mode,
+    saved_plot,
+    write_json,
+)
 
 SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
 

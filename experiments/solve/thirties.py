@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from agents import make
-from agents.thirties import function_in, named
 from dice_envs import Variant, configure
+from dice_envs.agents import make
+from dice_envs.agents.thirties import function_in, named
 from dice_envs.exact.thirties import (
     Analysis,
     Dice,
@@ -29,9 +29,9 @@ from dice_envs.exact.thirties import (
     strategy_of,
     throws,
 )
+from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
+from dice_envs.experiments.ui.output import check_writable, console, write_json
 from dice_envs.games.thirties import GOALS
-from experiments.options import JsonOption, OptionOption, game_options
-from experiments.output import check_writable, console, write_json
 
 
 def main(

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import agents
-from agents.ppo import POLICIES
+from dice_envs import agents
 from dice_envs.agent import Agent, check_in_passing, check_plays
-from dice_envs.game import Variant
-from experiments.discovery import make_player
+from dice_envs.agent.casting import make_player
+from dice_envs.agents.ppo import POLICIES
+from dice_envs.core.game import Variant
+from dice_envs.core.own import split_own
 
 __all__ = ["Gate", "check_value", "drop_malformed_events", "is_loopback", "make_agent", "names_of_machine", "runs"]
 
@@ -228,10 +229,12 @@ def make_agent(variant: Variant, spec: str) -> Agent:
     """The agent of a spec that has come from a page, or with a saved game from there.
 
     Raises:
-        ValueError: there is no such agent, it does not play the variant, or it takes more time, memory or threads than people
-            at other tables can spare. One message for all files, whether they are
-            there or not, so that nobody learns which are.
+        ValueError: there is no such agent, it does not play the variant, it names code, or it takes more time, memory or
+            threads than people at other tables can spare. One message for all files, whether they are there or not, so that
+            nobody learns which are.
     """
+    if split_own(spec) is not None:
+        raise ValueError(NOT_FOUND)
     named = spec.partition(":")[0] in agents.factories() and _names_file(spec)
     try:
         player = make_player(variant, spec)

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from dice_envs.game import Variant
+from dice_envs.core.game import Variant
 
 __all__ = ["Grid", "arrange"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from nicegui import Client, ui
 
-from dice_envs.drawing import ACCENT
-from experiments.web.style import CSS
+from dice_envs.experiments.web.style import CSS
+from dice_envs.pictures.drawing import ACCENT
 
 __all__ = ["begin", "button", "heading", "told", "words"]
 

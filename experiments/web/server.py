@@ -13,20 +13,20 @@ import webbrowser
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from dice_envs.extras import needs
-from dice_envs.game import check_range, names, shown
-from experiments.output import console
-from experiments.sitting import Sitting
+from dice_envs.core.extras import needs
+from dice_envs.core.game import check_range, names, shown
+from dice_envs.experiments.ui.output import console
+from dice_envs.table.sitting import Sitting
 
 with needs("web", "the page"):
     from fastapi import Depends, HTTPException, Request
     from fastapi.responses import HTMLResponse
     from nicegui import app, ui
 
-from experiments.web.gate import Gate, drop_malformed_events, is_loopback, names_of_machine
-from experiments.web.start_page import MOST_BYTES, StartPage, first_link, link_page
-from experiments.web.table_page import TablePage
-from experiments.web.tables import PAUSE, Kind, Place, Tables, prepare
+from dice_envs.experiments.web.gate import Gate, drop_malformed_events, is_loopback, names_of_machine
+from dice_envs.experiments.web.start_page import MOST_BYTES, StartPage, first_link, link_page
+from dice_envs.experiments.web.table_page import TablePage
+from dice_envs.experiments.web.tables import PAUSE, Kind, Place, Tables, prepare
 
 __all__ = ["HOST", "serve"]
 

@@ -8,17 +8,16 @@ from typing import Any
 
 from nicegui import events, ui
 
-import agents
-from dice_envs import load, names
+from dice_envs import agents, load, names
 from dice_envs.agent import check_plays
-from dice_envs.game import Game, Variant
-from experiments.output import seed_or_fresh
-from experiments.sitting import PERSON, Sitting, parse_saved
-from experiments.web.forms import Field, fields_of, options_of, whole
-from experiments.web.gate import make_agent
-from experiments.web.parts import begin, button, heading, told, words
-from experiments.web.tables import Table, Tables
-from experiments.web.work import Unwanted
+from dice_envs.core.game import Game, Variant
+from dice_envs.experiments.ui.output import seed_or_fresh
+from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
+from dice_envs.experiments.web.gate import make_agent
+from dice_envs.experiments.web.parts import begin, button, heading, told, words
+from dice_envs.experiments.web.tables import Table, Tables
+from dice_envs.experiments.web.work import Unwanted
+from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
 __all__ = ["MOST_BYTES", "StartPage", "first_link", "link_page"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dice_envs import drawing
-from dice_envs.drawing import PIPS
+from dice_envs.pictures import drawing
+from dice_envs.pictures.drawing import PIPS
 
 __all__ = ["CSS", "die", "icon"]
 

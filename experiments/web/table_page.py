@@ -11,15 +11,15 @@ from collections.abc import Callable
 import numpy as np
 from nicegui import events, ui
 
-from dice_envs.game import options_text
-from dice_envs.render import svg
-from experiments.advice import Advice, Judged, Review
-from experiments.rules import sections
-from experiments.sitting import PERSON, Entry
-from experiments.web.moves import Grid, arrange
-from experiments.web.parts import begin, button, heading, told, words
-from experiments.web.style import die, icon
-from experiments.web.tables import Place, Tables
+from dice_envs.core.game import options_text
+from dice_envs.experiments.web.moves import Grid, arrange
+from dice_envs.experiments.web.parts import begin, button, heading, told, words
+from dice_envs.experiments.web.style import die, icon
+from dice_envs.experiments.web.tables import Place, Tables
+from dice_envs.pictures.render import svg
+from dice_envs.table.advice import Advice, Judged, Review
+from dice_envs.table.rules import sections
+from dice_envs.table.sitting import PERSON, Entry
 
 __all__ = ["TablePage"]
 

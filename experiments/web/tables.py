@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from dice_envs.game import Picture
-from experiments.advice import Advice, Review, give_hint, give_odds, review
-from experiments.output import seed_or_fresh
-from experiments.sitting import PERSON, Entry, Position, Sitting
-from experiments.web.work import Busy, Job, Unwanted, Work
+from dice_envs.core.game import Picture
+from dice_envs.experiments.ui.output import seed_or_fresh
+from dice_envs.experiments.web.work import Busy, Job, Unwanted, Work
+from dice_envs.table.advice import Advice, Review, give_hint, give_odds, review
+from dice_envs.table.sitting import PERSON, Entry, Position, Sitting
 
 __all__ = ["FORGET_AFTER", "MOST_TABLES", "PAUSE", "Kind", "Place", "Table", "Tables", "prepare"]
 

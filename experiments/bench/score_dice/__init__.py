@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dice_envs.exact.score_dice_distribution import score_distribution
-from experiments.bench import BenchRow, Part, best_seconds
-from experiments.reproduce.score_dice.tables import TABLES
+from dice_envs.exact.score_dice.distribution import score_distribution
+from dice_envs.experiments.bench import BenchRow, Part, best_seconds
+from dice_envs.experiments.reproduce.score_dice.tables import TABLES
 
 __all__ = ["PARTS"]
 
@@ -39,7 +39,7 @@ def _distributions(quick: bool) -> Iterator[BenchRow]:
 def _icepool() -> Any:
     """The tables by icepool, where it is installed (it comes with the extra `test`)."""
     try:
-        from experiments.bench.score_dice import icepool_tables
+        from dice_envs.experiments.bench.score_dice import icepool_tables
     except ImportError:
         return None
     return icepool_tables

@@ -10,24 +10,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-import agents
-from dice_envs import Agent, configure
-from dice_envs.exact.fatestones import (
-    MOST_DRAWS,
-    circles,
-    draw_hands,
-    evaluate,
-    first_choices,
-    margins,
-    solve_draws,
-)
-from dice_envs.exact.liars_dice import exploitability
-from dice_envs.game import Variant, check_range
-from dice_envs.games.fatestones import CODES, FACES
-from experiments.arena import MOST_GAMES, play_table
-from experiments.logs.fatestones import Log, Writer, read_log
-from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from experiments.output import (
+from dice_envs import Agent, agents, configure
+from dice_envs.core.game import Variant, check_range
+from dice_envs.exact.fatestones import MOST_DRAWS, circles, draw_hands, evaluate, first_choices, margins, solve_draws
+from dice_envs.exact.liars_dice.measures import exploitability
+from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.jobs.workers import Done, Workers, kept_beside, on_ray
+from dice_envs.experiments.logs.fatestones import Log, Writer, read_log
+from dice_envs.experiments.reproduce.fatestones.search import ProjectSearch
+from dice_envs.experiments.ui.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
+from dice_envs.experiments.ui.output import (
     Z95,
     Finding,
     check_report,
@@ -41,9 +33,8 @@ from experiments.output import (
     seed_or_fresh,
     write_json,
 )
-from experiments.page import Chapter
-from experiments.reproduce.fatestones.search import ProjectSearch
-from experiments.workers import Done, Workers, kept_beside, on_ray
+from dice_envs.experiments.ui.page import Chapter
+from dice_envs.games.fatestones import CODES, FACES
 
 SOURCE = "FateStones README, Results"
 # The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.

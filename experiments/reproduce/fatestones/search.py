@@ -25,13 +25,13 @@ import math
 
 import numpy as np
 
-from agents.base import Deterministic, OfOneGame
 from dice_envs.agent import KernelAgent
-from dice_envs.agent_kernel import AgentKernel
-from dice_envs.dice import below
-from dice_envs.game import Variant, check_range
+from dice_envs.agent.kernel import AgentKernel
+from dice_envs.agents.base import Deterministic, OfOneGame
+from dice_envs.core.dice import below
+from dice_envs.core.game import Variant, check_range
+from dice_envs.core.kernel import kernel
 from dice_envs.games.fatestones import COUNTS, NUM_FACES
-from dice_envs.kernel import kernel
 
 __all__ = ["ProjectSearch"]
 

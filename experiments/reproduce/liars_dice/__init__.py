@@ -7,24 +7,32 @@ from typing import Annotated, Any
 
 import typer
 
-from dice_envs.exact.liars_dice_solution import LEAST_PRECISION
-from dice_envs.game import check_range
-from experiments.arena import MOST_GAMES
-from experiments.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from experiments.output import check_report, check_writable, console, finish, print_rows, seed_or_fresh, write_json
-from experiments.page import Chapter
-from experiments.reproduce.liars_dice.answer import findings, work_out
-from experiments.reproduce.liars_dice.plots import draw_answer
-from experiments.reproduce.liars_dice.simulations import (
+from dice_envs.core.game import check_range
+from dice_envs.exact.liars_dice.solution import LEAST_PRECISION
+from dice_envs.experiments.arena import MOST_GAMES
+from dice_envs.experiments.jobs.workers import kept_beside, on_ray
+from dice_envs.experiments.reproduce.liars_dice.answer import findings, work_out
+from dice_envs.experiments.reproduce.liars_dice.plots import draw_answer
+from dice_envs.experiments.reproduce.liars_dice.simulations import (
     EXPLANATION,
     draw_posterior,
     draw_simulations,
     posterior_rows,
     simulate,
 )
-from experiments.reproduce.liars_dice.tables import show
-from experiments.reproduce.liars_dice.worked_examples import worked_examples
-from experiments.workers import kept_beside, on_ray
+from dice_envs.experiments.reproduce.liars_dice.tables import show
+from dice_envs.experiments.reproduce.liars_dice.worked_examples import worked_examples
+from dice_envs.experiments.ui.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
+from dice_envs.experiments.ui.output import (
+    check_report,
+    check_writable,
+    console,
+    finish,
+    print_rows,
+    seed_or_fresh,
+    write_json,
+)
+from dice_envs.experiments.ui.page import Chapter
 
 MOST_DICE = 5  # each: more take hours to solve
 

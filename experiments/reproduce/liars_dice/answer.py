@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-import agents
-from dice_envs import configure
-from dice_envs.exact.liars_dice_habits import (
+from dice_envs import agents, configure
+from dice_envs.exact.liars_dice.solution import Dice, Solution, solve, throttled
+from dice_envs.experiments.reproduce.liars_dice.habits import (
     FACES_NAMED,
     MOST,
     NAMERS,
@@ -21,10 +21,9 @@ from dice_envs.exact.liars_dice_habits import (
     round_shares,
     values_of_all_rounds,
 )
-from dice_envs.exact.liars_dice_parts import PARTS, Played, mean_loss, wins_against, wins_games
-from dice_envs.exact.liars_dice_solution import Dice, Solution, solve, throttled
-from experiments.output import Finding, console
-from experiments.solve.liars_dice import SAY_EVERY, line_of
+from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, Played, mean_loss, wins_against, wins_games
+from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
+from dice_envs.experiments.ui.output import Finding, console
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")

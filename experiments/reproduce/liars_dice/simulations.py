@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-import agents
-from dice_envs import configure
-from experiments.arena import play_table
-from experiments.output import Finding, progress, saved_plot, wilson_half_width
-from experiments.workers import HERE, Workers
+from dice_envs import agents, configure
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.ui.output import Finding, progress, saved_plot, wilson_half_width
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000

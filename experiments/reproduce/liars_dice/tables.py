@@ -7,10 +7,19 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from dice_envs.exact.liars_dice_habits import FACES_NAMED, FEWER, MOST, NAMERS, NONE
-from dice_envs.exact.liars_dice_parts import wins_games
-from experiments.output import console
-from experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, BORROWED, STAGES, Answer, as_bluff, dice_in_words, shares_of
+from dice_envs.experiments.reproduce.liars_dice.answer import (
+    ALONE,
+    BLUFFS,
+    BORROWED,
+    STAGES,
+    Answer,
+    as_bluff,
+    dice_in_words,
+    shares_of,
+)
+from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED, FEWER, MOST, NAMERS, NONE
+from dice_envs.experiments.reproduce.liars_dice.parts import wins_games
+from dice_envs.experiments.ui.output import console
 
 SEEN = 5e-4  # a share below this is not shown
 

@@ -6,12 +6,12 @@ from math import comb
 
 import numpy as np
 
-from agents.liars_dice import Numbers, chance_most
 from dice_envs import Batch, configure
 from dice_envs.agent import Turn
-from dice_envs.dice import new_streams
+from dice_envs.agents.liars_dice import Numbers, chance_most
+from dice_envs.core.dice import new_streams
+from dice_envs.experiments.ui.output import Finding
 from dice_envs.games.liars_dice import chance_at_least
-from experiments.output import Finding
 
 AGENT = "Oehm 2018, section 'The agent'"
 RULES = "Oehm 2018, sections 'The rules' and 'Play the game'"

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.score_dice import Highest, Shuffled
 from dice_envs import configure
-from dice_envs.exact.score_dice_distribution import Distribution, Pairing, score_distribution
-from experiments.arena import play_table
-from experiments.solve.score_dice.distribution import Pool, cells, pool_name
+from dice_envs.agents.score_dice import Highest, Shuffled
+from dice_envs.exact.score_dice.distribution import Distribution, Pairing, score_distribution
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.solve.score_dice.distribution import Pool, cells, pool_name
 
 __all__ = ["HEADER", "TABLES", "PaperTable", "played_scores", "sampled", "table_line"]
 

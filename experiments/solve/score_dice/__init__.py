@@ -9,12 +9,20 @@ import typer
 from rich.table import Table
 
 from dice_envs import configure
-from dice_envs.exact.score_dice import ResponseToHighest
-from dice_envs.exact.score_dice_distribution import PAIRINGS, score_distribution
-from dice_envs.game import check_choice
-from experiments.options import JsonOption, OptionOption, ReportOption, game_options
-from experiments.output import check_report, check_writable, console, finish, progress, saved_plot, write_json
-from experiments.solve.score_dice.distribution import plot_histogram, pool_name
+from dice_envs.core.game import check_choice
+from dice_envs.exact.score_dice.distribution import PAIRINGS, score_distribution
+from dice_envs.exact.score_dice.measures import ResponseToHighest
+from dice_envs.experiments.solve.score_dice.distribution import plot_histogram, pool_name
+from dice_envs.experiments.ui.options import JsonOption, OptionOption, ReportOption, game_options
+from dice_envs.experiments.ui.output import (
+    check_report,
+    check_writable,
+    console,
+    finish,
+    progress,
+    saved_plot,
+    write_json,
+)
 
 
 def main(

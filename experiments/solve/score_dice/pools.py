@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dice_envs.exact.score_dice_distribution import Distribution, Pairing, score_distribution
-from experiments.solve.score_dice.distribution import Pool
+from dice_envs.exact.score_dice.distribution import Distribution, Pairing, score_distribution
+from dice_envs.experiments.solve.score_dice.distribution import Pool
 
 __all__ = ["STANDARD_DICE", "Match", "check_targets", "nearest_pools", "pools_of"]
 

@@ -1,0 +1,364 @@
+"""What an agent sees and returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+from types import ModuleType
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from dice_envs.agent.kernel import AgentKernel, Chooser, compile_choices, random_choice
+from dice_envs.core.batch import IllegalActionError, as_actions, explain_illegal
+from dice_envs.core.dice import choose_weighted
+from dice_envs.core.game import Game, Variant, shown
+from dice_envs.core.kernel import kernel
+
+__all__ = [
+    "Agent",
+    "AgentError",
+    "KernelAgent",
+    "Turn",
+    "Uniform",
+    "ask",
+    "ask_probabilities",
+    "check_in_passing",
+    "check_plays",
+    "draw_actions",
+    "fault_of",
+    "fresh_memory",
+    "make_agent",
+    "name_of",
+    "players",
+    "resolve",
+]
+
+_ROUNDING = 1e-4  # tolerance for the sum of probabilities, as for float32 networks; they are then rescaled to sum to 1
+
+
+class AgentError(ValueError):
+    """An agent returned invalid actions or probabilities. No game has changed.
+
+    The message names the agent, the game, the seat and the action.
+    """
+
+
+class Turn:
+    """n games in which a seat is to move, as the agent that moves there may see them.
+
+    Properties are computed when first read and are valid during `act` only. Reading them changes no game.
+
+    Attributes:
+        variant: the game with its options; `game`, `params` and `facts` are its parts.
+        seats: (n,) int64, the seat that is to move in each game.
+        streams: (n,) `dice_envs.core.dice.STREAM`, the agent's own random stream for each game. Agents draw from
+            it in place, so their choices depend on each game's seed and not on which games share a batch.
+        memory: (n,) of the data type that the agent `remembers`: what it has written in this match so far, all zero when
+            a match begins. It writes in place. None for an agent that declares no memory.
+    """
+
+    def __init__(
+        self,
+        variant: Variant,
+        states: np.ndarray,
+        index: np.ndarray,
+        streams: np.ndarray,
+        memory: np.ndarray | None = None,
+    ) -> None:
+        self.variant = variant
+        self._true_states = states
+        self._index = index
+        self.seats = states["seat"][index].astype(np.int64)
+        self.streams = streams
+        self.memory = memory
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def game(self) -> Game:
+        return self.variant.game
+
+    @property
+    def params(self) -> Any:
+        return self.variant.params
+
+    @functools.cached_property
+    def observations(self) -> np.ndarray:
+        """(n, observation_size) float32."""
+        out = np.empty((len(self), self.variant.facts.observation_size), np.float32)
+        self.variant.kernels.observe(self.params, self._true_states, self._index, self.seats, out)
+        return out
+
+    @functools.cached_property
+    def legal(self) -> np.ndarray:
+        """(n, num_actions) int8, 1 where the action is legal; at least one is."""
+        masks = np.empty((len(self), self.variant.facts.num_actions), np.int8)
+        self.variant.kernels.legal(self.params, self._true_states, self._index, masks)
+        return masks
+
+    @functools.cached_property
+    def states(self) -> np.ndarray:
+        """(n,) sampled states: all that the mover cannot see, future dice included, is drawn again."""
+        out = np.empty(len(self), self.game.state)
+        self.variant.kernels.reroll(self.params, self._true_states, self._index, self.seats, self.streams, out)
+        return out
+
+    @functools.cached_property
+    def rng(self) -> np.random.Generator:
+        """A generator seeded from the agent's own streams, for agents that draw with NumPy."""
+        seeds = self.streams["rng"].copy()
+        self.streams["rng"] += np.uint64(0x9E3779B97F4A7C15)
+        return np.random.default_rng(seeds)
+
+    def choose(self, offered: AgentKernel) -> np.ndarray:
+        """What a kernel chooses, (n,) int64. It draws from `streams` in place."""
+        choose_all = compile_choices(self.game, Chooser(offered.choose, bool(offered.reads_hidden)))
+        sample, actions = np.empty(1, self.game.state), np.empty(len(self), np.int64)
+        options = np.atleast_1d(offered.options)
+        choose_all(self.params, options, self._true_states, self._index, self.streams, sample, actions)
+        return actions
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A player.
+
+    It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy, and
+    `check_variant(variant)`, which raises ValueError for a variant that the agent does not play.
+
+    `memoryless = True` declares that its probabilities depend on how a position stands (in Liar's Dice: on the last bid, the
+    dice left and its own dice), and not on how it came about. Exact measures then ask it less often.
+
+    `observes_only = True` declares that its probabilities depend on the observations and the legal actions alone. Exact
+    measures then compare what two seats observe, in place of asking the agent in both.
+
+    `looks_back = False` declares that what past rounds of a game have shown makes no difference to it. Where nothing is
+    declared, exact measures look for a difference and say what they found.
+
+    `remembers`, a NumPy data type, declares that it has a memory. `Turn.memory` then holds one record for each game: what it
+    wrote at earlier turns of this match. A match is any number of games that the same players play one after another.
+    Its records are kept from game to game, so it knows only what its own turns have shown it. `probabilities` reads the
+    records and changes nothing; `act` updates them. Exact measures ask the agent as it plays when a match begins.
+
+    `kernel(variant)` may give the `dice_envs.agent.kernel.AgentKernel` by which the agent chooses in a variant, or None. Games
+    between such agents are played in one compiled loop, without `act`, and end exactly as with it: `act` must be
+    `turn.choose(self.kernel(turn.variant))`. `KernelAgent` has it. It cannot have a memory.
+
+    `check_in_passing(variant, asked)` may raise ValueError where the agent takes too much for a server that many play
+    on: more than a second or two to be asked in `asked` positions, more than about a minute to solve the game first, several
+    threads, or memory for each move. The page calls it for the agents that its visitors name.
+
+    `for_variant(variant)` may give the agent that stands for it in a variant, where that depends on the variant; exact
+    measures then ask that one.
+    """
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game of the turn, (n,) int64."""
+        ...
+
+
+def check_plays(agent: Any, variant: Variant) -> None:
+    """Raise ValueError if the agent says that it does not play the variant. To be called before any game is played."""
+    check = getattr(agent, "check_variant", None)
+    if check is not None:
+        check(variant)
+
+
+def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
+    """Raise ValueError if the agent says that it takes more than people wait for; see `Agent`.
+
+    Args:
+        agent: the agent.
+        variant: the game; whether the agent plays it is for `check_plays`.
+        asked: positions in which it is asked for one move.
+    """
+    check = getattr(agent, "check_in_passing", None)
+    if check is not None:
+        check(variant, asked)
+
+
+def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
+    """What the agent remembers when a match begins: zeros of the data type that it declares; None if it declares none.
+
+    Raises:
+        AgentError: what it declares is no data type of a fixed size.
+    """
+    declared = getattr(agent, "remembers", None)
+    if declared is None:
+        return None
+    try:
+        kind = np.dtype(declared)
+    except TypeError:
+        raise AgentError(f"{name_of(agent)}: remembers must be a NumPy data type, not {shown(declared)}") from None
+    if kind.hasobject or kind.itemsize == 0:
+        raise AgentError(f"{name_of(agent)}: remembers must be a data type of a fixed size without objects, not {kind}")
+    return np.zeros(shape, kind)
+
+
+def ask(
+    agent: Agent,
+    variant: Variant,
+    states: np.ndarray,
+    index: np.ndarray,
+    streams: np.ndarray,
+    memory: np.ndarray | None = None,
+) -> np.ndarray:
+    """The agent's action for each game of `index`, (m,) int64, all of them legal.
+
+    Args:
+        agent: who is asked.
+        variant: the game.
+        states: the games.
+        index: (m,) int64, those in which the agent is to move.
+        streams: one for each game of `states`; modified in place.
+        memory: as `fresh_memory` makes it, one record for each game of `states`; modified in place. None: the agent plays
+            as when a match begins, and what it writes is lost.
+
+    Raises:
+        AgentError: an action is malformed or not legal; nothing has changed.
+    """
+    own = streams[index]
+    remembered = fresh_memory(agent, len(index)) if memory is None else memory[index]
+    answer = agent.act(Turn(variant, states, index, own, remembered))
+    try:
+        actions = as_actions(answer, len(index))
+    except IllegalActionError as problem:
+        raise AgentError(f"{name_of(agent)} in {variant.game.name}: {problem}") from None
+    row = variant.kernels.first_illegal(variant.params, states, index, actions)
+    if row >= 0:
+        raise fault_of(agent, variant, states[index[row]], int(index[row]), int(actions[row]))
+    streams[index] = own
+    if memory is not None:
+        memory[index] = remembered
+    return actions
+
+
+def fault_of(agent: Agent, variant: Variant, state: Any, game: int, action: int) -> AgentError:
+    """The error that says which agent has chosen an illegal action at a state, the one of that number."""
+    reason = explain_illegal(variant, state, action)
+    return AgentError(f"{name_of(agent)} in {variant.game.name}, seat {state['seat']} of game {game}: {reason}")
+
+
+def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
+    """The agent's stochastic policy in each game of the turn, (n, num_actions) float64.
+
+    Raises:
+        AgentError: the agent states no probabilities, or they are not a distribution over the legal actions.
+    """
+    if not hasattr(agent, "probabilities"):
+        raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing")
+    if turn.memory is None:
+        turn.memory = fresh_memory(agent, len(turn))
+    who = f"{name_of(agent)} in {turn.game.name}"
+    answer = agent.probabilities(turn)
+    expected = (len(turn), turn.variant.facts.num_actions)
+    try:
+        given = np.asarray(answer)
+        chances = np.asarray(np.real(given), np.float64)
+    except (TypeError, ValueError):
+        raise AgentError(f"{who}: probabilities must be numbers of shape {expected}, not {shown(answer)}") from None
+    if np.iscomplexobj(given):
+        raise AgentError(f"{who}: probabilities must be real numbers, not complex ones")
+    if chances.shape != expected:
+        raise AgentError(f"{who}: probabilities must have shape {expected}, not {chances.shape}")
+    legal = np.empty(expected, np.int8)  # computed again: the agent may have written into `turn.legal`
+    turn.variant.kernels.legal(turn.params, turn._true_states, turn._index, legal)
+    wrong = ~np.isfinite(chances) | (chances < 0) | ((legal == 0) & (chances != 0))
+    if wrong.any():
+        row, action = np.argwhere(wrong)[0]
+        words = turn.variant.describe_action(int(action))
+        raise AgentError(
+            f"{who}, seat {turn.seats[row]}: the probability of action {action} ({words}) is {chances[row, action]}"
+        )
+    sums = chances.sum(axis=1, keepdims=True)
+    off = np.abs(sums[:, 0] - 1)
+    if len(turn) and off.max() > _ROUNDING:
+        row = int(off.argmax())
+        raise AgentError(f"{who}, seat {turn.seats[row]}: probabilities must sum to 1, not {chances[row].sum()}")
+    return chances / sums
+
+
+def name_of(agent: Any) -> str:
+    """The name of an agent's class, with its parameters if it is a dataclass."""
+    return repr(agent) if dataclasses.is_dataclass(agent) else type(agent).__name__
+
+
+@kernel
+def _draw_rows(streams, policies, out):
+    for i in range(len(out)):
+        out[i] = choose_weighted(streams[i], policies[i], policies.shape[1])
+
+
+def draw_actions(streams: np.ndarray, policies: np.ndarray) -> np.ndarray:
+    """An action from each policy (n, num_actions), (n,) int64. `streams` (n,) is modified in place."""
+    out = np.empty(len(policies), np.int64)
+    _draw_rows(streams, policies, out)
+    return out
+
+
+class KernelAgent:
+    """An agent that chooses by a kernel: what is left to write is that and `kernel(variant)`."""
+
+    def kernel(self, variant: Variant) -> AgentKernel | None:
+        """How it chooses in the variant; None where it has another `act` for that."""
+        raise NotImplementedError
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        check_plays(self, turn.variant)
+        offered = self.kernel(turn.variant)
+        if offered is None:
+            raise NotImplementedError(f"{name_of(self)} chooses by no kernel in {turn.variant}, and by nothing else")
+        return turn.choose(offered)
+
+
+class Uniform(KernelAgent):
+    """Plays a uniformly random legal action. Named `random` on the command line."""
+
+    memoryless = True
+
+    def kernel(self, variant: Variant) -> AgentKernel | None:
+        return AgentKernel(random_choice(variant.game), reads_hidden=False)
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        legal = turn.legal.astype(np.float64)
+        return legal / legal.sum(axis=1, keepdims=True)
+
+
+def players() -> ModuleType:
+    """The package of agents. The library knows agents only by name; this is the one place that imports them."""
+    return importlib.import_module("dice_envs.agents")
+
+
+def make_agent(spec: str) -> Agent:
+    """An agent from its spec.
+
+    Args:
+        spec: NAME, NAME:VALUE or NAME:KEY=VALUE,KEY=VALUE, such as "numbers:bluff=0.25". NAME is one that
+            `python -m experiments agents` lists, or a class of your own: "my_players.py:Bold" or "my_package.module:Bold",
+            whose code is run. So make no agent from a spec of somebody whom you do not trust.
+
+    Raises:
+        ValueError: an unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
+    """
+    agent: Agent = players().make(spec)
+    return agent
+
+
+def resolve(agent: str | Agent) -> Agent:
+    """An agent from an agent or its spec (see `make_agent`).
+
+    Raises:
+        ValueError: the spec names no known agent.
+        TypeError: neither a spec nor an object with `act`.
+    """
+    if agent == "random":  # the default of every environment: no need to load all agents for it
+        return Uniform()
+    if isinstance(agent, str):
+        return make_agent(agent)
+    if not isinstance(agent, Agent):
+        raise TypeError(f"an agent is a spec or an object with an act method, not {shown(agent)}")
+    return agent

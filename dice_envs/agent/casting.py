@@ -1,0 +1,97 @@
+"""Who plays what: the variant that a command names, and the agents that its specs name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dice_envs.agent import Agent, check_plays, players, resolve
+from dice_envs.core.game import Variant, configure, shown
+from dice_envs.core.own import FORMS, split_own
+
+__all__ = ["Cast", "cast", "make_player", "make_players"]
+
+
+class Cast(NamedTuple):
+    """What a command plays, and who plays it.
+
+    Attributes:
+        variant: the game with its options.
+        players: the agents, all of which play the variant.
+        policy: the spec of the trained policy whose options were taken where they are not the command's usual ones;
+            else empty.
+    """
+
+    variant: Variant
+    players: list[Agent]
+    policy: str
+
+
+def cast(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Callable[..., Variant] = configure) -> Cast:
+    """The variant that the options name and the agents that the specs name.
+
+    A trained policy plays only what it was trained on, so if there is one, options that are not given are its own.
+
+    Args:
+        game: its name.
+        options: those that were given.
+        specs: of the agents.
+        usual: makes the variant where there is no policy, `configure` or `single_seat`.
+
+    Raises:
+        ValueError: unknown names, policies of different variants, or an agent that does not play the variant.
+    """
+    plain = usual(game)
+    players = [make_player(plain, spec) for spec in specs]
+    trained_on = [(spec, getattr(player, "variant", None)) for spec, player in zip(specs, players, strict=True)]
+    trained = [(spec, own) for spec, own in trained_on if isinstance(own, Variant) and own.game is plain.game]
+    policy, its_variant = trained[0] if trained else ("", plain)
+    if not trained:
+        variant = usual(game, **options)
+    else:
+        for spec, another in trained[1:]:
+            first, second = its_variant.differences(another)
+            if first:
+                raise ValueError(
+                    f"{policy} was trained on {plain.game.name} with {first}, {spec} with {second}; they cannot meet"
+                )
+        variant = plain.game.configure(**{**its_variant.changed_options(), **options})
+        own, usually = (dataclasses.asdict(each.options) for each in (its_variant, plain))
+        if all(own[name] == usually[name] for name in own if name not in options):
+            policy = ""  # nothing was taken from it
+    for spec, player in zip(specs, players, strict=True):
+        try:
+            check_plays(player, variant)
+        except ValueError as problem:
+            if policy and spec != policy:
+                raise ValueError(f"{problem}; {policy} was trained on {its_variant} and plays nothing else") from None
+            raise
+    return Cast(variant, players, policy)
+
+
+def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
+    """The agents that the specs name.
+
+    Raises:
+        ValueError: a spec names no agent, or one that does not play the variant.
+    """
+    players = [make_player(variant, spec) for spec in specs]
+    for player in players:
+        check_plays(player, variant)
+    return players
+
+
+def make_player(variant: Variant, spec: str) -> Agent:
+    """The agent that a spec names, whether it plays the variant or not.
+
+    Raises:
+        ValueError: a spec names no agent; an unknown name is answered with those that play the game.
+    """
+    name = spec.partition(":")[0]
+    if name not in players().factories() and split_own(spec) is None:
+        options = "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE"
+        hint = options if "=" in name else f"one of your own is written {FORMS}"
+        known = ", ".join(players().for_game(variant.game.name))
+        raise ValueError(f"unknown agent {shown(name)}; agents for {variant.game.name} are: {known}; {hint}")
+    return resolve(spec)

@@ -1,0 +1,138 @@
+"""Agents' choices as kernels, so that games are played without going back to Python for each move."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.core.dice import choose_from_mask, mix
+from dice_envs.core.game import Game, shown
+from dice_envs.core.kernel import identity, is_kernel, kernel, makes_arrays
+
+__all__ = ["NO_OPTIONS", "AgentKernel", "Chooser", "compile_choices", "compile_chooser", "random_choice"]
+
+NO_OPTIONS = np.zeros((), [("none", np.int8)])  # the options of an agent that has none
+_ASIDE = np.uint64(0x51DEC0DE5EED0A6E)  # keeps the dice of sampled states apart from the agent's own stream
+
+
+class AgentKernel(NamedTuple):
+    """How an agent chooses, as a kernel. See `dice_envs.Agent` for who offers one.
+
+    Attributes:
+        choose: the kernel `(params, options, state, stream) → action`. `params` is the NamedTuple that the game's `params`
+            returns, `options` the record below, `state` the game in which the agent is to move, and `stream` the
+            agent's own random stream for that game, from which all that it draws must come. It changes nothing else.
+        options: () of a structured NumPy data type: numbers and arrays of a fixed shape that the kernel reads, say
+            `options["bluff"]`. Agents with other values share the machine code.
+        reads_hidden: True: `state` is a sample, in which all that the mover cannot see is drawn again. False is a promise
+            that the kernel reads no such thing, the state's `rng` included; it is then given the game itself, which is faster.
+    """
+
+    choose: Callable[..., int]
+    options: np.ndarray = NO_OPTIONS
+    reads_hidden: bool = True
+
+
+class Chooser(NamedTuple):
+    """What of an AgentKernel is compiled into a loop."""
+
+    choose: Callable[..., int]
+    reads_hidden: bool
+
+
+def _decorator(game: Game, choosers: Sequence[Chooser]) -> Any:
+    """The decorator for kernels that depend on a game and on agents' kernels; cached where all of these are."""
+    names = [identity(chooser.choose) for chooser in choosers]
+    tag = [f"{game.deal.__module__}.{game.name}"]
+    tag += [f"{name}:{chooser.reads_hidden}" for name, chooser in zip(names, choosers, strict=True)]
+    allocates = any(makes_arrays(chooser.choose) for chooser in choosers)
+    return functools.partial(kernel, tag=" ".join(tag), cache=None not in names, allocates=allocates)
+
+
+@functools.cache
+def compile_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[..., int], Any]:
+    """One kernel for several: `(number, row, params, options, state, stream, sample) → action`; and the decorator for
+    kernels that call it.
+
+    `number` says which of the choosers chooses and `row` with which of `options[number]`, an array of its options;
+    `sample` (1,) of the game's states is overwritten.
+
+    Raises:
+        TypeError: what chooses is no kernel.
+    """
+    for chooser in choosers:
+        if not is_kernel(chooser.choose):
+            raise TypeError(
+                f"an agent's kernel must be a function decorated with dice_envs.core.kernel.kernel, not {shown(chooser.choose)}"
+            )
+    decorate = _decorator(game, choosers)
+    reroll_hidden = game.reroll_hidden
+    choose, reads_hidden = choosers[0]
+
+    @decorate(merge=True)
+    def first(params, options, state, stream, sample):
+        if reads_hidden:
+            sample[0] = state
+            seen = sample[0]
+            seen["rng"] = mix(stream["rng"] ^ _ASIDE)
+            reroll_hidden(params, seen, np.int64(state["seat"]))
+            return choose(params, options, seen, stream)
+        return choose(params, options, state, stream)
+
+    if len(choosers) == 1:
+
+        @decorate(merge=True)
+        def only(number, row, params, options, state, stream, sample):
+            return first(params, options[0][row], state, stream, sample)
+
+        return only, decorate
+    rest, _ = compile_chooser(game, choosers[1:])
+
+    @decorate(merge=True)
+    def either(number, row, params, options, state, stream, sample):
+        if number == 0:
+            return first(params, options[0][row], state, stream, sample)
+        return rest(number - 1, row, params, options[1:], state, stream, sample)
+
+    return either, decorate
+
+
+@functools.cache
+def compile_choices(game: Game, chooser: Chooser) -> Callable[..., None]:
+    """The loop behind `Turn.choose`: `(params, options, states, index, streams, sample, out)`."""
+    one, decorate = compile_chooser(game, (chooser,))
+
+    @decorate
+    def choose_all(params, options, states, index, streams, sample, out):
+        for k in range(len(index)):
+            out[k] = one(0, 0, params, (options,), states[index[k]], streams[k], sample)
+
+    return choose_all
+
+
+@functools.cache
+def random_choice(game: Game) -> Callable[..., int]:
+    """The kernel that chooses a uniformly random legal action of a game."""
+    legal, random_action = game.legal, game.random_action
+    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
+
+    @compiled
+    def choose_from_legal(params, options, state, stream):
+        mask = np.zeros(params.num_actions, np.int8)
+        legal(params, state, mask)
+        return choose_from_mask(stream, mask)
+
+    @compiled(allocates=False)
+    def choose_directly(params, options, state, stream):
+        kept = state["rng"]  # the game's own stream goes on as if nothing had been drawn
+        state["rng"] = stream["rng"]
+        action = random_action(params, state)
+        stream["rng"] = state["rng"]
+        state["rng"] = kept
+        return action
+
+    chosen: Callable[..., int] = choose_from_legal if random_action is None else choose_directly
+    return chosen

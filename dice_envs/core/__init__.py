@@ -1,0 +1,1 @@
+"""The contract of a game, and the loops over its states."""

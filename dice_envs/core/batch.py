@@ -1,0 +1,204 @@
+"""Many games at once: the loops over states on which every environment is built.
+
+`dice_envs.agent.compiled` has those with agents in them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import MAX_SHOWN, OVER, Game, Variant, check_range, check_seed, configure, shown
+from dice_envs.core.loops import Kernels
+from dice_envs.core.state import clear_rewards, end_game
+
+__all__ = [
+    "Batch",
+    "IllegalAction",
+    "IllegalActionError",
+    "forfeit",
+    "warn_forfeit",
+]
+
+MOST_GAMES = 2**31  # in one batch
+
+
+class IllegalActionError(ValueError):
+    """An action that is malformed or not legal now. Nothing has changed."""
+
+
+# What an action that is not legal now does, in every environment. "raise": it raises IllegalActionError and changes nothing.
+# "lose": it ends the game with the least possible return, so that learners without masks can be used. What is not a whole
+# number raises in both.
+IllegalAction: TypeAlias = Literal["lose", "raise"]
+ILLEGAL_ACTIONS = ("lose", "raise")
+
+
+class Batch:
+    """n games of one kind, stepped together; every seat is driven by the caller.
+
+    Args:
+        game: name, Game or Variant.
+        num_games: how many.
+        seed: seeds all games (game i depends on the seed and on i alone); None for fresh entropy.
+        options: the game's options.
+
+    Where a method takes an `index`, it is (m,) int64, each game at most once; ValueError otherwise.
+    """
+
+    def __init__(self, game: str | Game | Variant, num_games: int, seed: int | None = None, **options: Any) -> None:
+        self.variant = configure(game, **options)
+        check_range("num_games", num_games, 1, MOST_GAMES)
+        check_seed(seed)
+        self.num_games = int(num_games)
+        self.states = np.zeros(num_games, self.variant.game.state)
+        self.states["rng"] = new_streams(seed, num_games)["rng"]
+        self._all = np.arange(num_games)
+        self.deal()
+
+    @property
+    def seats(self) -> np.ndarray:
+        """The seat to move in each game, (n,) int8; OVER (−1) where the game has ended."""
+        return self.states["seat"].copy()
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """What the last action earned each seat, (n, seats) float32."""
+        return self.states["rewards"][:, : self.variant.facts.num_seats].copy()
+
+    def deal(self, index: np.ndarray | None = None) -> None:
+        """Deal these games again (all, by default); their random streams continue."""
+        self.variant.kernels.deal(self.variant.params, self.states, self._checked(index))
+
+    def _checked(self, index: np.ndarray | None) -> np.ndarray:
+        if index is None:
+            return self._all
+        array = as_array("index", index)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise ValueError(f"index must be a list of games, not {array.dtype} of shape {array.shape}")
+        array = array.astype(np.int64) if array.size else np.zeros(0, np.int64)  # an empty list may be of any kind
+        if len(array) and not 0 <= array.min() <= array.max() < self.num_games:
+            raise ValueError(f"index must name games from 0 to {self.num_games - 1}, not {array.min()} to {array.max()}")
+        if len(np.unique(array)) < len(array):
+            raise ValueError("index must name each game once")
+        return array
+
+    def legal(self) -> np.ndarray:
+        """Legal actions, (n, actions) int8; all 0 where the game has ended."""
+        masks = np.empty((self.num_games, self.variant.facts.num_actions), np.int8)
+        self.variant.kernels.legal(self.variant.params, self.states, self._all, masks)
+        return masks
+
+    def observe(self, seats: np.ndarray | None = None) -> np.ndarray:
+        """What `seats` (n,) see (by default the seat to move, seat 0 where the game has ended), (n, size) float32.
+
+        Raises:
+            ValueError: `seats` are not n seats of the game.
+        """
+        facts = self.variant.facts
+        seats = np.maximum(self.states["seat"], 0) if seats is None else as_array("seats", seats)
+        if seats.shape != (self.num_games,) or seats.dtype.kind not in "iu":
+            raise ValueError(f"seats must be {self.num_games} integers, not {seats.dtype} of shape {seats.shape}")
+        if not 0 <= seats.min() <= seats.max() < facts.num_seats:
+            raise ValueError(f"seats must be 0 to {facts.num_seats - 1}, not {seats.min()} to {seats.max()}")
+        out = np.empty((self.num_games, facts.observation_size), np.float32)
+        self.variant.kernels.observe(self.variant.params, self.states, self._all, seats, out)
+        return out
+
+    def play(self, actions: np.ndarray, index: np.ndarray | None = None) -> None:
+        """Play one action in each game of `index` (all, by default).
+
+        Raises:
+            IllegalActionError: some action is malformed or not legal; no game has moved.
+        """
+        play_checked(self.variant, self.states, self._checked(index), actions)
+
+
+def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any, kernels: Kernels | None = None) -> None:
+    """Play one action in each game of `index`. `states` is modified in place. `kernels` are the variant's own if None.
+
+    Raises:
+        IllegalActionError: some action is malformed or not legal; no game has moved.
+    """
+    array = as_actions(actions, len(index))
+    row = (kernels or variant.kernels).checked_play(variant.params, states, index, array)
+    if row >= 0:
+        raise illegal_error(variant, states[index[row]], int(index[row]), int(array[row]))
+
+
+def illegal_error(variant: Variant, state: Any, game: int, action: int) -> IllegalActionError:
+    """The error that says why the action cannot be played at a state, in the game of that number."""
+    return IllegalActionError(f"game {game}: {explain_illegal(variant, state, action)}")
+
+
+def as_array(name: str, value: Any) -> np.ndarray:
+    """The value as an array. ValueError, which names it, if it is none: a list of lists that differ in length, say."""
+    try:
+        return np.asarray(value)
+    except Exception as problem:  # what it holds may turn itself into an array, or fail to
+        reason = " ".join(str(problem).split())[:MAX_SHOWN] or type(problem).__name__
+        raise ValueError(f"{name} must be an array, not {shown(value)}: {reason}") from None
+
+
+def as_actions(actions: Any, count: int) -> np.ndarray:
+    """The actions as (count,) int64. IllegalActionError if they are not `count` integers."""
+    try:
+        array = as_array("actions", actions)
+    except ValueError as problem:
+        raise IllegalActionError(str(problem)) from None
+    if array.shape != (count,) or array.dtype.kind not in "iu":
+        raise IllegalActionError(
+            f"actions must be {count} integers, one for each game, not {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(np.int64)
+
+
+def forfeit(variant: Variant, state: Any, seats: Sequence[int], returns: Sequence[float] | np.ndarray) -> None:
+    """End a game in which these seats have acted against the rules. `state` is modified in place.
+
+    They earn what leaves them with the least possible return; the other seats earn nothing more.
+
+    Args:
+        variant: the game.
+        state: one record.
+        seats: those who lose.
+        returns: what each seat of the game has earned so far.
+    """
+    clear_rewards(state)
+    for seat in seats:
+        state["rewards"][seat] = variant.facts.min_return - returns[seat]
+    end_game(state, variant.facts.num_seats)
+
+
+_warned = False
+
+
+def warn_forfeit() -> None:
+    """Warn that an illegal action has ended a game, once per process: a learner without masks ends many."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "an illegal action has ended a game with the least possible return, as illegal_action='lose' says; "
+            "info['action_mask'] tells what is legal, info['illegal_action'] what was wrong (this is said once)",
+            stacklevel=2,
+        )
+
+
+def explain_illegal(variant: Variant, state: Any, action: int) -> str:
+    """Why the action cannot be played, with examples of what can."""
+    if state["seat"] == OVER:
+        return "the game is over; reset it to play on"
+    count = variant.facts.num_actions
+    if not 0 <= action < count:
+        return f"action {shown(action)} does not exist; actions are 0 to {count - 1}"
+    mask = np.zeros(count, np.int8)
+    variant.game.legal(variant.params, state, mask)
+    legal = np.flatnonzero(mask)
+    examples = ", ".join(f"{a} ({variant.describe_action(int(a))})" for a in legal[:3])
+    more = f" and {len(legal) - 3} more" if len(legal) > 3 else ""
+    return f"action {action} ({variant.describe_action(action)}) is not legal now; legal: {examples}{more}"

@@ -1,0 +1,600 @@
+"""The contract every game fulfils, the discovery of games, and the checking of options.
+
+A game is one file in `dice_envs/games` whose last statement is `GAME = Game(...)`. Environments, agents,
+search, solvers and tournaments know games only through this contract.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import itertools
+import math
+import pkgutil
+import re
+import reprlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from dice_envs.core.loops import Kernels, compile_kernels
+from dice_envs.core.state import MAX_SEATS, OVER, state_dtype
+from dice_envs.core.view import Block, Picture, Row, seat_name
+
+__all__ = [
+    "MAX_SEATS",
+    "MAX_SHOWN",
+    "OVER",
+    "Block",
+    "Facts",
+    "Game",
+    "Picture",
+    "Row",
+    "UnknownOptionError",
+    "Variant",
+    "check_choice",
+    "check_faces",
+    "check_list",
+    "check_names",
+    "check_range",
+    "check_reset_options",
+    "check_seed",
+    "configure",
+    "is_list",
+    "load",
+    "names",
+    "option_texts",
+    "options_text",
+    "parse_options",
+    "register",
+    "shown",
+    "single_seat",
+    "state_dtype",
+    "words",
+]
+
+PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; it means nothing
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a game with given options promises; the conformance tests check it for every game."""
+
+    num_seats: int
+    num_actions: int  # actions are 0 … num_actions − 1
+    observation_size: int = 0  # length of one observation, float32 in [0, 1]; `Variant` sums it from the game's blocks
+    min_return: float  # least and greatest sum of one seat's rewards over a game
+    max_return: float
+    zero_sum: bool  # returns over all seats add up to 0; of two seats, what they are paid in every step
+    simultaneous: bool  # seats commit without seeing each other's choice: a parallel environment exists
+    max_steps: int  # the most actions in one game, all seats together
+    cooperative: bool = False  # all seats are paid the same, so they play as a team
+    winning_return: float | None = None  # of a team or of one seat alone: it has won with this return or more
+
+
+# --- the kernels of a game --------------------------------------------------------------------------------------
+# They work in place. In all of them `params` is the NamedTuple that the game's `params` returns, `state` one record of
+# its dtype `state`, and `seat` a seat, 0 … num_seats − 1.
+
+
+class Deal(Protocol):
+    """Start a game: sets every field of the state except `rng`, which the caller has seeded and which it draws from."""
+
+    def __call__(self, params: Any, state: Any, /) -> None: ...
+
+
+class Legal(Protocol):
+    """Set `mask[a] = 1` for each legal action `a` of the seat to move: `mask` is (num_actions,) int8 and comes zeroed."""
+
+    def __call__(self, params: Any, state: Any, mask: Any, /) -> None: ...
+
+
+class Play(Protocol):
+    """Play a legal action of the seat to move, and every roll that follows, up to the next decision or the end.
+
+    Sets `rewards` to what each seat earns in this step, `seat` to the next to move, and `out` for whom the game ends.
+    """
+
+    def __call__(self, params: Any, state: Any, action: int, /) -> None: ...
+
+
+class Observe(Protocol):
+    """Write what the seat sees into `out`, (observation_size,) float32 that comes zeroed, as `blocks` lays it out."""
+
+    def __call__(self, params: Any, state: Any, seat: int, out: Any, /) -> None: ...
+
+
+class RerollHidden(Protocol):
+    """Draw again all that is hidden from the seat, from its distribution given what the seat has seen. Change nothing else.
+
+    The caller has given the state a fresh random stream.
+    """
+
+    def __call__(self, params: Any, state: Any, seat: int, /) -> None: ...
+
+
+class RandomAction(Protocol):
+    """A uniformly random legal action of the seat to move, drawn from the state's own stream."""
+
+    def __call__(self, params: Any, state: Any, /) -> int: ...
+
+
+class IsLegal(Protocol):
+    """Whether the seat to move may play the action, 0 … num_actions − 1: what `legal` marks, told faster than by a mask."""
+
+    def __call__(self, params: Any, state: Any, action: int, /) -> bool: ...
+
+
+class Retract(Protocol):
+    """Undo the commitments that are not revealed yet: the first seat to commit moves again. Without any, do nothing."""
+
+    def __call__(self, params: Any, state: Any, /) -> None: ...
+
+
+class Expect(Protocol):
+    """Play a legal action, taking the expectation over the dice.
+
+    Writes each seat's expected reward into `rewards`, (num_seats,) float64 or the state's own field of that name, and
+    returns the probability that the game continues. The state becomes the non-terminal outcome.
+    """
+
+    def __call__(self, params: Any, state: Any, action: int, rewards: Any, /) -> float: ...
+
+
+class Arrange(Protocol):
+    """Change a state just dealt to the position that reset options describe. A plain function, not a kernel.
+
+    `options` are the game's options. `wanted` holds reset options: at least one of `Game.reset_options`, and no others.
+    ValueError if they are malformed; nothing has changed.
+    """
+
+    def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
+
+
+class UnknownOptionError(ValueError, TypeError):
+    """A game has no such option. A TypeError too, which Python raises for unknown keyword arguments.
+
+    Attributes:
+        option: its name.
+    """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Game:
+    """One game: its options, its state and its rules as kernels. See CONTRIBUTING for how to write one.
+
+    Each kernel is explained by its type.
+    """
+
+    name: str  # as in commands and module names: "liars_dice"
+    env_name: str  # as in Gymnasium ids: "LiarsDice" for "dice_envs/LiarsDice-v0"
+    title: str  # as people write it: "Liar's Dice"
+    options: type  # frozen dataclass; raises ValueError from __post_init__
+    state: np.dtype[Any]
+    params: Callable[[Any], Any]  # options → NamedTuple of numbers
+    facts: Callable[[Any], Facts]  # options → Facts, all but the observation's size
+    blocks: Callable[[Any], tuple[Block, ...]]  # options → the observation's layout, in order
+    deal: Deal
+    legal: Legal
+    play: Play
+    observe: Observe
+    reroll_hidden: RerollHidden
+    describe_action: Callable[[Any, int], str]  # (options, action) → words
+    picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
+    full_picture: Callable[[Any], Picture]  # options → a picture that needs as much room as any; images are of its size
+    random_action: RandomAction | None = None  # for games that can draw it faster than from a mask
+    is_legal: IsLegal | None = None  # for games that can tell it faster than from a mask
+    reset_options: tuple[str, ...] = ()  # names that `reset(options=...)` of every environment takes
+    arrange: Arrange | None = None  # deals the position that they describe
+    gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
+    # (options, state, action) → why an action that is not legal now is not, in one line; "" if there is nothing to say.
+    # It tells nothing that the seat to move may not know.
+    explain_illegal: Callable[[Any, Any, int], str] | None = None
+    seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: they have numbers
+    # Optional; `retract` and `expect` are used by search. To train without luck a game needs `expect` or `play_expected`,
+    # which is as `play` and draws as it does, but pays what `play` would pay in the mean, given at least what the seat to
+    # move knows.
+    retract: Retract | None = None
+    expect: Expect | None = None
+    play_expected: Play | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.reset_options) != (self.arrange is not None):
+            raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
+        object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, self.arrange))
+
+    @functools.cached_property
+    def word_options(self) -> tuple[str, ...]:
+        """The names of the options that change words alone (see `words`)."""
+        return tuple(field.name for field in dataclasses.fields(self.options) if field.metadata.get("words"))
+
+    def configure(self, /, **options: Any) -> Variant:
+        """This game with options fixed. Raises ValueError naming the option, its value and what is allowed."""
+        known = [field.name for field in dataclasses.fields(self.options)]
+        for name in options:
+            if name not in known:
+                message = f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}"
+                raise UnknownOptionError(message, name)
+        return Variant(self, self.options(**{name: _python_value(value) for name, value in options.items()}))
+
+
+def _arrange_named(
+    name: str, known: tuple[str, ...], arrange: Arrange | None, options: Any, state: Any, wanted: Mapping[str, Any]
+) -> None:
+    """Apply the reset options that the game has; ValueError for one that it does not have."""
+    for option in wanted:
+        if option not in known and option != PLACEHOLDER:
+            raise ValueError(f"{name} has no reset option {shown(option)}; it has: {', '.join(known) or 'none'}")
+    given = {option: value for option, value in wanted.items() if option in known}
+    if given and arrange is not None:
+        arrange(options, state, given)
+
+
+class Variant:
+    """A game with its options fixed: what environments and agents are built on.
+
+    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`, and `blocks`, the
+    observation's layout without absent blocks.
+    """
+
+    def __init__(self, game: Game, options: Any) -> None:
+        self.game = game
+        self.options = options
+        self.params = game.params(options)
+        self.blocks = tuple(block for block in game.blocks(options) if block.size)
+        self.facts = dataclasses.replace(game.facts(options), observation_size=sum(block.size for block in self.blocks))
+
+    @functools.cached_property
+    def kernels(self) -> Kernels:
+        """The game's compiled loops over many states."""
+        return compile_kernels(self.game)
+
+    def describe_action(self, action: int) -> str:
+        """The action in words."""
+        return self.game.describe_action(self.options, action)
+
+    def explain_illegal(self, state: Any, action: int) -> str:
+        """Why the rules do not allow the seat to move an action that exists but is not legal now; "" where the game does
+        not say."""
+        explain = self.game.explain_illegal
+        return explain(self.options, state, action) if explain else ""
+
+    def seat_name(self, seat: int, viewer: int | None = None) -> str:
+        """How people are told of a seat: "you", the name that the options give it, or "player 1"."""
+        given = self.game.seat_names(self.options) if self.game.seat_names else ()
+        return given[seat] if given and seat != viewer else seat_name(seat, viewer)
+
+    def picture(self, state: Any, viewer: int | None = None) -> Picture:
+        """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it."""
+        return self.game.picture(self.options, state, viewer)
+
+    def full_picture(self) -> Picture:
+        """A picture that needs as much room as any of this variant, at least."""
+        return self.game.full_picture(self.options)
+
+    def changed_options(self) -> dict[str, Any]:
+        """The options that differ from their defaults, as plain values."""
+        defaults = type(self.options)()
+        values = dataclasses.asdict(self.options)
+        return {name: value for name, value in values.items() if value != getattr(defaults, name)}
+
+    @functools.cached_property
+    def plain(self) -> Variant:
+        """The same rules with every option that changes words alone at its default (see `words`).
+
+        Policies and solutions belong to these.
+        """
+        usual = type(self.options)
+        options = dataclasses.replace(self.options, **{name: getattr(usual, name) for name in self.game.word_options})
+        return self if options == self.options else Variant(self.game, options)
+
+    def same_rules(self, other: Variant) -> bool:
+        """Whether both are one game by the same rules, whatever names they use."""
+        return self.game is other.game and self.plain.options == other.plain.options
+
+    def differences(self, other: Variant) -> tuple[str, str]:
+        """The rules in which two variants of one game differ, as each has them: `mode=physician`, `mode=maesters`.
+
+        Options that change words alone are left out.
+        """
+        ours, theirs = dataclasses.asdict(self.plain.options), dataclasses.asdict(other.plain.options)
+        differ = [name for name in ours if ours[name] != theirs[name]]
+        return options_text({name: ours[name] for name in differ}), options_text({name: theirs[name] for name in differ})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variant:
+        return self  # nothing in it changes
+
+    def __reduce__(self) -> Any:
+        return configure, (self.game.name,), {"options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(self.game, state["options"])  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"Variant({self.game.name}, {self.options})"
+
+    def __str__(self) -> str:
+        """The variant as messages show it: `liars_dice (num_dice=2)`, `shakes (mode=maesters)`.
+
+        Options at their defaults are left out, but for those that have another default for `gym.make`.
+        """
+        changed = self.changed_options()
+        named = [field.name for field in dataclasses.fields(self.options)]
+        told = {name: getattr(self.options, name) for name in named if name in changed or name in self.game.gym_options}
+        return f"{self.game.name} ({options_text(told) or 'default options'})"
+
+
+def names() -> list[str]:
+    """The games found in `dice_envs/games`, sorted."""
+    package = importlib.import_module("dice_envs.games")
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+
+
+def load(name: str) -> Game:
+    """The game of that name. Hyphens count as underscores. ValueError if there is none."""
+    if not isinstance(name, str):
+        raise TypeError(f"a game is a name, a Game or a Variant, not {shown(name)}")
+    return _load(name)
+
+
+@functools.cache
+def _load(name: str) -> Game:
+    wanted = name.replace("-", "_").lower()
+    if wanted in _registered:
+        return _registered[wanted]
+    if wanted not in names():
+        raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}")
+    game = importlib.import_module(f"dice_envs.games.{wanted}").GAME
+    if not isinstance(game, Game) or game.name != wanted:
+        raise TypeError(f"dice_envs/games/{wanted}.py must end with GAME = Game(name={wanted!r}, ...)")
+    return game
+
+
+_registered: dict[str, Game] = {}  # games of the user's own
+
+
+def register(game: Game) -> Game:
+    """Let a game of one's own be found by its name, by agents, policies and commands. Returns it.
+
+    Raises:
+        TypeError: it is no Game.
+        ValueError: another game has its name.
+    """
+    if not isinstance(game, Game):
+        raise TypeError(f"a game must be a dice_envs.Game, not {shown(game)}")
+    if game.name in names() or _registered.get(game.name, game) is not game:
+        raise ValueError(f"there is another game with the name {shown(game.name)}")
+    _registered[game.name] = game
+    return game
+
+
+def configure(game: str | Game | Variant, /, **options: Any) -> Variant:
+    """A game by name (or a Game of your own) with options; a Variant passes through when no option is given."""
+    if isinstance(game, Variant):
+        return game.game.configure(**{**game.changed_options(), **options}) if options else game
+    return (game if isinstance(game, Game) else load(game)).configure(**options)
+
+
+def single_seat(game: str | Game | Variant, /, **options: Any) -> Variant:
+    """As `configure`, but a game by name or Game stands for the variant that `gymnasium.make` gives (`Game.gym_options`)."""
+    if isinstance(game, Variant):
+        return configure(game, **options)
+    plain = configure(game).game
+    return plain.configure(**{**plain.gym_options, **options})
+
+
+# --- options that change words alone ----------------------------------------------------------------------------
+
+
+def words(default: Any = None) -> Any:
+    """An option that changes words and pictures and nothing that is played, say the players' names.
+
+    A field of an options dataclass: `names: tuple[str, ...] | None = words()`. Variants that differ in such options play by
+    the same rules, so a policy or a solution of one is one of the other (`Variant.same_rules`, `Variant.plain`).
+    """
+    return dataclasses.field(default=default, metadata={"words": True})
+
+
+# --- checking and parsing of options ----------------------------------------------------------------------------
+
+MAX_SHOWN = 100  # characters of a value that a message repeats
+MAX_ENTRIES = 24  # entries of a list that a message repeats
+LONGEST_NUMBER = 100  # characters; a longer number is read as a word, which no option allows
+
+
+class _Short(reprlib.Repr):
+    """reprlib's short representations; also represents whole numbers that are too long for Python to print."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.fillvalue = "…"
+        self.maxlevel = 4
+        self.maxlist = self.maxtuple = self.maxdict = MAX_ENTRIES
+        self.maxstring = self.maxother = self.maxlong = most
+
+    def repr_int(self, x: int, level: int) -> str:
+        digits = int(x.bit_length() * math.log10(2)) + 1
+        return repr(x) if digits <= self.maxlong else f"a number of about {digits:,} digits"
+
+
+def shown(value: Any, most: int = MAX_SHOWN) -> str:
+    """The value as messages repeat it: its repr in one line, cut to `most` characters, and its length. Never raises."""
+    try:
+        text = _Short(most).repr(value)
+    except Exception:  # the repr of a caller's own class may raise anything
+        text = f"<{type(value).__name__}>"
+    if len(text.splitlines()) > 1:  # of an array
+        text = " ".join(text.split())
+    if len(text) > most:
+        text = f"{text[: most - 1]}…"
+    if "…" in text and isinstance(value, (str, list, tuple)) and len(value) > MAX_ENTRIES:
+        text += f" ({len(value):,} {'characters' if isinstance(value, str) else 'entries'})"
+    return text
+
+
+def _python_value(value: Any) -> Any:
+    """NumPy numbers, alone or in a list, as Python numbers: NumPy's small integers would overflow in arithmetic."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) in (list, tuple):
+        return type(value)(entry.item() if isinstance(entry, np.generic) else entry for entry in value)
+    return value
+
+
+def check_range(name: str, value: Any, low: float, high: float, whole: bool = True) -> None:
+    """Raise ValueError unless `value` is a number (an int where `whole`) in low … high."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+        kind = "a whole number" if whole else "a number"
+        raise ValueError(f"{name} must be {kind} from {low} to {high}, not {shown(value)}")
+
+
+def is_list(value: Any) -> bool:
+    """Whether it is a list, a tuple or an array with entries to count."""
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def check_list(name: str, value: Any, count: int | None, entries: str) -> None:
+    """Raise ValueError unless `value` is a list of `count` entries (any number if None); `entries` says of what."""
+    if not is_list(value) or count not in (None, len(value)):
+        raise ValueError(f"{name} must be {'a list of' if count is None else count} {entries}, not {shown(value)}")
+
+
+def check_faces(name: str, value: Any, count: int | None, faces: int | Sequence[int]) -> None:
+    """Raise ValueError unless `value` lists the faces that `count` dice show (any number if None).
+
+    `faces` is how many faces every die has, or one number for each.
+    """
+    check_list(name, value, count, "face values")
+    for shows, most in zip(value, itertools.repeat(faces) if isinstance(faces, int) else faces):
+        check_range(name, shows, 1, most)
+
+
+def check_seed(seed: Any, name: str = "seed") -> None:
+    """Raise ValueError unless the seed is None or a non-negative whole number."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+        raise ValueError(f"{name} must be a non-negative whole number or None, not {shown(seed)}")
+
+
+def check_reset_options(options: Any) -> None:
+    """Raise ValueError unless reset options are None or a mapping. The game checks their content."""
+    if options is not None and not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dictionary or None, not {shown(options)}")
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
+    """Raise ValueError unless `value` is one of `allowed` (True is not 1 here)."""
+    if not any(type(value) is type(choice) and value == choice for choice in allowed):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {shown(value)}")
+
+
+_WORDS = {"none": None, "true": True, "false": False}
+_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_BRACKETS = re.compile(r"[][(){}]")
+
+
+def _single_value(text: str) -> Any:
+    """A number, true, false or none; anything else is a word and is returned as it is."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if len(text) <= LONGEST_NUMBER:
+        if _WHOLE_NUMBER.fullmatch(text):
+            return int(text)
+        if _NUMBER.fullmatch(text):
+            return float(text)
+    return text
+
+
+def _value_of(name: str, text: str) -> Any:
+    """A single value, or a tuple of them where the text is a list."""
+    bracketed = text[0] + text[-1] in ("[]", "()")
+    if not bracketed and "," not in text:
+        return _single_value(text)
+    entries = [entry.strip() for entry in (text[1:-1] if bracketed else text).split(",")]
+    if not entries[-1]:  # "5," is a list of one, "[]" an empty one
+        entries.pop()
+    if not all(entries) or any(map(_BRACKETS.search, entries)):
+        raise ValueError(
+            f"{name[:MAX_SHOWN]} must be a number, a word, true, false, none, or a list of these such as 5,4 or [5,4], "
+            f"not {shown(text)}"
+        )
+    return tuple(map(_single_value, entries))
+
+
+MOST_IN_NAME = 24  # characters
+_NOT_IN_NAMES = ",/=@()[]{}"  # signs that lists, game strings and the command line take for their own
+
+
+def check_names(name: str, value: Any, count: int, taken: Collection[str] = ()) -> None:
+    """Raise ValueError unless `value` lists `count` different names, each a short text in one line.
+
+    Every such list can be typed (`options_text`, `parse_options`). Names are shown on pages and in terminals, so whoever shows
+    them escapes them: `<`, `&` and quotes are allowed.
+
+    Args:
+        name: of the option.
+        value: what is checked.
+        count: how many names there must be.
+        taken: names that nobody may have, in small letters.
+    """
+    check_list(name, value, count, "names")
+    for each in value:
+        if not isinstance(each, str) or _single_value(each) is not each:
+            raise ValueError(f"{name} must be names, with letters and not numbers alone, not {shown(each)}")
+        if not 1 <= len(each) <= MOST_IN_NAME or not each.isprintable() or each != " ".join(each.split()):
+            raise ValueError(
+                f"{name} must be names of 1 to {MOST_IN_NAME} printable characters with single blanks, not {shown(each)}"
+            )
+        if any(sign in each for sign in _NOT_IN_NAMES):
+            raise ValueError(f"{name} must be names without any of {' '.join(_NOT_IN_NAMES)}, not {shown(each)}")
+        if each.casefold() in taken:
+            raise ValueError(f"{name} must be other names than {', '.join(sorted(taken))}, not {shown(each)}")
+    if len({each.casefold() for each in value}) < len(value):
+        raise ValueError(f"{name} must all be different, not {shown(value)}")
+
+
+def option_texts(options: Mapping[str, Any]) -> list[str]:
+    """Each option as it is typed, the inverse of `parse_options`: `["num_dice=5,4", "wild=none"]`. Long values are cut."""
+    return [f"{name}={_option_text(value)}" for name, value in options.items()]
+
+
+def options_text(options: Mapping[str, Any]) -> str:
+    """Options as messages show them, as they are typed: `num_dice=5,4 wild=none`. Long values are cut."""
+    return " ".join(option_texts(options))
+
+
+def _option_text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        text = ",".join(_option_text(entry) for entry in value[: MAX_ENTRIES + 1])
+        text += "," if len(value) == 1 else ""
+    else:
+        text = next((word for word, meaning in _WORDS.items() if meaning is value), str(value))
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
+def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
+    """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`.
+
+    A value is a whole number, a number (0.25, 1e-3), true, false or none in any case, a list such as 5,4 or [5,4] or
+    (5,4), or a word, which is anything else. Lists cannot be nested. Options named in `texts` keep their values as written,
+    say a path.
+
+    Raises:
+        ValueError: a pair is not KEY=VALUE, or its value is malformed.
+    """
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not name or not text:
+            raise ValueError(f"an option is written KEY=VALUE, not {shown(pair)}")
+        name = " ".join(name.split())  # in one line, for messages
+        key = name.replace("-", "_")
+        options[key] = text if key in texts else _value_of(name, text)
+    return options

@@ -1,0 +1,65 @@
+"""Code of the user's own, named on the command line: `FILE.py:NAME` or `PACKAGE.MODULE:NAME`."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dice_envs.core.game import shown
+
+__all__ = ["FORMS", "load_own", "split_own"]
+
+FORMS = "FILE.py:NAME or PACKAGE.MODULE:NAME"
+_FILE = r"(?:[A-Za-z]:)?[^:]+\.py"
+_MODULE = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
+_OWN = re.compile(rf"(?P<where>{_FILE}|{_MODULE}):(?P<name>[^\W\d]\w*)(?::(?P<rest>.*))?", re.DOTALL)
+
+
+def split_own(text: str) -> tuple[str, str, str] | None:
+    """Where, name and what follows the next colon, of a text in one of these forms; None for any other."""
+    found = _OWN.fullmatch(text)
+    return None if found is None else (found["where"], found["name"], found["rest"] or "")
+
+
+def load_own(where: str, name: str, what: str) -> Any:
+    """What a file or module of the user's own calls `name`. The file is run, once in a process.
+
+    Args:
+        where: path of a file that ends in .py, or dotted name of a module.
+        name: of a class, function or object there.
+        what: for the error: say "agent".
+
+    Raises:
+        ValueError: it cannot be had, whatever the user's code raises; the message names `what`, the text and the reason.
+    """
+    try:
+        module = _module_of_file(Path(where).resolve()) if where.endswith(".py") else importlib.import_module(where)
+        return getattr(module, name)
+    except AttributeError as problem:
+        reason = f"{where} has no {name}" if problem.name == name else str(problem)
+    except Exception as problem:
+        reason = str(problem) or type(problem).__name__
+    raise ValueError(f"{what} {shown(f'{where}:{name}')} cannot be had: {reason}")
+
+
+@functools.cache
+def _module_of_file(path: Path) -> ModuleType:
+    """The file as a module, under a name that no other file has: kernels are cached by it, and dataclasses look it up."""
+    name = f"own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ValueError("there is no such file")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -1,0 +1,142 @@
+"""What a seat sees of a game: the layout of its observation, and pictures for people."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+__all__ = [
+    "Bar",
+    "Block",
+    "Die",
+    "Group",
+    "Picture",
+    "Row",
+    "Tone",
+    "as_die",
+    "offsets",
+    "seat_labels",
+    "seat_name",
+    "write_pictures_by",
+]
+
+
+class Block(NamedTuple):
+    """Consecutive entries of an observation with one meaning; a game lists its blocks in order.
+
+    Entries lie in [0, 1]. An entry of 0 stands for the number `low`, an entry of 1 for `high`; or, where `half` is
+    given, the entry n / (n + half) stands for n. `labels` holds one sequence with a label for each entry, or several:
+    then every combination labels an entry, and the last sequence varies fastest.
+    """
+
+    name: str
+    size: int  # number of entries; 0 if the block is absent with these options
+    meaning: str
+    labels: tuple[Sequence[Any], ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    half: float | None = None
+    flags: bool = False  # every entry is 0 or 1, for no or yes
+    history: bool = False  # tells how the position came about, which the other blocks do not; see `Agent.memoryless`
+
+
+def offsets(blocks: Sequence[Block]) -> tuple[int, ...]:
+    """Where each block begins, in the order given: `observe` adds its indices to these. Absent blocks have one too."""
+    return tuple(itertools.accumulate((block.size for block in blocks[:-1]), initial=0))
+
+
+def seat_labels(num_seats: int) -> tuple[str, ...]:
+    """Labels for blocks with an entry for each seat, in turn order, the observer first."""
+    return "you", *(f"seat +{i}" for i in range(1, num_seats))
+
+
+class Tone(enum.Enum):
+    """How strongly a die is drawn."""
+
+    PLAIN = "plain"
+    BRIGHT = "bright"  # it counts, is kept, chosen or wins
+    FADED = "faded"  # it does not count, is taken away or loses
+
+
+class Die(NamedTuple):
+    """One die of a picture that is more than the face it shows."""
+
+    face: int | None  # None for a hidden die
+    tone: Tone = Tone.PLAIN
+    label: str = ""  # a few characters below it, say d20
+    number: bool = False  # a number stands for the pips, as on dice with many faces
+
+
+class Group(NamedTuple):
+    """Small dice that belong together: a bid (`3 ×` and a face), a hand that was shown, all faces of one die."""
+
+    label: str
+    dice: tuple[int | Die | None, ...] = ()
+    strip: bool = False  # the faces of one die, drawn as a bar of cells
+    tone: Tone = Tone.PLAIN  # of the group as a whole
+
+
+class Bar(NamedTuple):
+    """A number on its way to another: `value` of `most`, with a mark at `goal`."""
+
+    value: float
+    goal: float
+    most: float
+
+
+class Row(NamedTuple):
+    """One line of a picture: a caption and dice (a face value each, None for a hidden die), and what else there is to see.
+
+    Attributes: `caption` names the line. `dice` are drawn large, after the words `lead` ("3 ×"). `detail` is said about the
+    line, in small letters. `mark` says what its player is to do ("to move"), and marks the line. `faded`: the line no
+    longer matters. `outcomes` are dots, one for each good (True) or bad result. `groups` are small dice. `bar` shows
+    progress. `facing`: the line's dice stand opposite those of the next line, one by one.
+    """
+
+    caption: str
+    dice: tuple[int | Die | None, ...] = ()
+    lead: str = ""
+    detail: str = ""
+    mark: str = ""
+    faded: bool = False
+    outcomes: tuple[bool, ...] = ()
+    groups: tuple[Group, ...] = ()
+    bar: Bar | None = None
+    facing: bool = False
+
+
+class Picture(NamedTuple):
+    """What a viewer sees of a state: a title, rows of dice, and closing lines of text.
+
+    `print` shows it as text, a notebook as a drawing; `dice_envs.pictures.render` has functions for both.
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return _writers["text"](self)
+
+    def _repr_svg_(self) -> str:
+        return _writers["svg"](self)
+
+
+_writers: dict[str, Callable[[Picture], str]] = {}
+
+
+def write_pictures_by(text: Callable[[Picture], str], svg: Callable[[Picture], str]) -> None:
+    """Name the functions by which pictures show themselves. `dice_envs.pictures.render` does; it is built on pictures."""
+    _writers.update(text=text, svg=svg)
+
+
+def as_die(die: int | Die | None) -> Die:
+    """The die, where a row may give its face alone."""
+    return die if isinstance(die, Die) else Die(die)
+
+
+def seat_name(seat: int, viewer: int | None, kind: str = "player") -> str:
+    """How a picture names a seat to its viewer: "you", or say "player 1"."""
+    return "you" if seat == viewer else f"{kind} {seat}"

@@ -1,0 +1,1 @@
+"""Environments: PettingZoo, Gymnasium, Stable-Baselines3, OpenSpiel."""

@@ -1,0 +1,424 @@
+"""Any game as a PettingZoo environment: `raw_env`, `env`, and `parallel_env` for simultaneous games."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import operator
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from types import ModuleType
+from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.utils import wrappers
+
+from dice_envs.core.batch import (
+    ILLEGAL_ACTIONS,
+    IllegalAction,
+    IllegalActionError,
+    explain_illegal,
+    forfeit,
+    warn_forfeit,
+)
+from dice_envs.core.game import (
+    OVER,
+    Game,
+    Variant,
+    check_choice,
+    check_reset_options,
+    check_seed,
+    configure,
+    load,
+    shown,
+)
+from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
+
+__all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
+
+_SEED_BOUND = 2**63
+Observation: TypeAlias = Literal["dict", "box"]
+
+
+class _Table:
+    """One game in progress: what the two PettingZoo environments share.
+
+    A copy, and what comes out of a pickle, goes on where the game was.
+    """
+
+    _needs_simultaneous: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+        illegal_action: IllegalAction = "raise",
+        observation: Observation = "dict",
+        **options: Any,
+    ) -> None:
+        check_mode(render_mode)
+        check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        check_choice("observation", observation, ("dict", "box"))
+        if max_cycles is not None and (not isinstance(max_cycles, int) or max_cycles < 1):
+            raise ValueError(f"max_cycles must be a positive whole number or None, not {shown(max_cycles)}")
+        self.variant = configure(game, **options)
+        facts = self.variant.facts
+        if self._needs_simultaneous and not facts.simultaneous:
+            raise ValueError(f"{self.variant.game.name} is not simultaneous: use its env or raw_env")
+        self.render_mode = render_mode
+        self.max_cycles = max_cycles
+        self.illegal_action = illegal_action
+        self._boxed = observation == "box"
+        self.metadata = {
+            "name": f"{self.variant.game.name}_v0",
+            "render_modes": RENDER_MODES,
+            "render_fps": RENDER_FPS,
+            "is_parallelizable": facts.simultaneous,
+        }
+        self.possible_agents = [f"player_{seat}" for seat in range(facts.num_seats)]
+        self.agents: list[str] = []
+        self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        self.observation_spaces = {agent: self._observation_space() for agent in self.possible_agents}
+        self.action_spaces = {agent: spaces.Discrete(facts.num_actions) for agent in self.possible_agents}
+        shape = (facts.num_seats, facts.observation_size)
+        self.state_space = spaces.Box(0.0, 1.0, shape, np.float32)
+        self._states = np.zeros(1, self.variant.game.state)
+        self._returns = [0.0] * facts.num_seats  # what each seat has earned in this game
+        self._num_steps = 0
+        self._np_random: np.random.Generator | None = None
+        self._bind()
+
+    def _bind(self) -> None:
+        """Set what belongs to the state and to the variant, and is not copied with them."""
+        self._kernels = self.variant.kernels
+        self._params = self.variant.params
+        self._index = np.zeros(1, np.int64)
+        self._action = np.zeros(1, np.int64)
+        # Views into the state: reading them is much cheaper than reading fields of a record.
+        self._mover = self._states["seat"]
+        self._rewards = self._states["rewards"][0, : self.variant.facts.num_seats]
+        self._out = self._states["out"][0, : self.variant.facts.num_seats]
+
+    def __getstate__(self) -> dict[str, Any]:
+        bound = ("_kernels", "_params", "_index", "_action", "_mover", "_rewards", "_out")
+        return {name: value for name, value in vars(self).items() if name not in bound}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind()
+
+    def _observation_space(self) -> spaces.Space[Any]:
+        facts = self.variant.facts
+        seen = spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32)
+        mask = spaces.Box(0, 1, (facts.num_actions,), np.int8)
+        return seen if self._boxed else spaces.Dict({"observation": seen, "action_mask": mask})
+
+    def _observed(self, observation: np.ndarray, mask: np.ndarray) -> Any:
+        return observation if self._boxed else {"observation": observation, "action_mask": mask}
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        return self.action_spaces[agent]
+
+    def state(self) -> np.ndarray:
+        """All seats' observations, (seats, observation_size) float32: for centralised training."""
+        return np.stack([self._view(seat)[0] for seat in range(self.variant.facts.num_seats)])
+
+    def render(self) -> str | np.ndarray | None:
+        """Draw the game with all dice visible: as text for `ansi`, an image for `rgb_array`, printed for `human`."""
+        if self.render_mode is None:
+            warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
+            return None
+        return render(self.variant, self._states[0], None, self.render_mode)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows: the game as the seat to move sees it, or all of it when it is over."""
+        mover = int(self._mover[0])
+        if not self.agents and mover != OVER:
+            return None
+        return svg(self.variant.picture(self._states[0], None if mover == OVER else mover))
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _deal(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        check_seed(seed)
+        check_reset_options(options)
+        rng = self._np_random
+        if seed is not None or rng is None:
+            rng, _ = seeding.np_random(seed)
+        elif options:  # they may be invalid, and an error must leave the stream unchanged
+            rng = copy.deepcopy(rng)
+        fresh = self._states.copy()
+        fresh["rng"] = np.uint64(rng.integers(_SEED_BOUND))
+        self._kernels.deal(self._params, fresh, self._index)
+        if options and self.variant.game.arrange is not None:
+            self.variant.game.arrange(self.variant.options, fresh[0], options)
+        self._np_random = rng
+        self._states[:] = fresh
+        self._returns = [0.0] * len(self._returns)
+        self._num_steps = 0
+
+    def _view(self, seat: int) -> tuple[np.ndarray, np.ndarray]:
+        """The seat's observation and action mask as new arrays; the mask is all 0 unless the seat is to move."""
+        observation = np.empty((1, self.variant.facts.observation_size), np.float32)
+        mask = np.empty((1, self.variant.facts.num_actions), np.int8)
+        self._action[0] = seat
+        self._kernels.view(self._params, self._states, self._index, self._action, observation, mask)
+        return observation[0], mask[0]
+
+    def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
+        """Play the action. Returns why it is not legal, or "" if it has been played.
+
+        Raises:
+            IllegalActionError: it is malformed; or it is not legal, and `illegal_action` is "raise".
+        """
+        try:
+            number = operator.index(action)
+        except TypeError:
+            raise IllegalActionError(f"the action of {agent} must be an integer, not {shown(action)}") from None
+        self._action[0] = number if abs(number) < _SEED_BOUND else -1
+        if self._kernels.checked_play(self._params, states, self._index, self._action) < 0:
+            return ""
+        reason = f"{agent}: {explain_illegal(self.variant, states[0], number)}"
+        if self.illegal_action == "raise":
+            raise IllegalActionError(reason)
+        return reason
+
+    def _forfeit(self, agents: Collection[str]) -> None:
+        warn_forfeit()
+        forfeit(self.variant, self._states[0], [self._seat_of[agent] for agent in agents], self._returns)
+
+
+class DiceAECEnv(_Table, AECEnv[str, Any, int]):
+    """A game in which seats act one at a time. In a simultaneous game too, but there no seat sees another's choice.
+
+    `infos[agent]["action_mask"]`, (actions,) int8, tells what is legal; it is 0 for agents not to move.
+
+    Args:
+        game: name, Game or Variant.
+        render_mode: "human", "ansi", "rgb_array" or None.
+        max_cycles: truncate after this many actions; None: never.
+        illegal_action: "raise": an action that is not legal raises IllegalActionError and changes nothing; "lose": it ends
+            the game for all, the agent is left with the least possible return, and `infos[agent]["illegal_action"]` says
+            why. The first one in a process is warned of.
+        observation: "dict": `{"observation": (size,) float32, "action_mask": (actions,) int8}`; "box": (size,) float32
+            alone, for learners that take no dictionaries.
+        options: the game's options.
+    """
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Deal a new game. A seed fixes it; without one the random stream continues. `options` are the game's own (see its
+        file), say `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice. ValueError if they are wrong; nothing has changed."""
+        self._deal(seed, options)
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+        self._find_mover()
+
+    def _find_mover(self) -> None:
+        seat = int(self._mover[0])
+        zeros = self.variant.facts.num_actions
+        self.infos: dict[str, dict[str, Any]] = {agent: {"action_mask": np.zeros(zeros, np.int8)} for agent in self.agents}
+        if seat != OVER:
+            self.agent_selection = self.possible_agents[seat]
+            self._observation, self._mask = self._view(seat)
+            self.infos[self.agent_selection] = {"action_mask": self._mask.copy()}
+
+    def observe(self, agent: str) -> Any:
+        seat = self._seat_of[agent]
+        if seat == self._mover[0] and not self.truncations.get(agent, False):
+            return self._observed(self._observation.copy(), self._mask.copy())
+        observation, mask = self._view(seat)
+        return self._observed(observation, mask if seat != self._mover[0] else np.zeros_like(mask))
+
+    def step(self, action: int | None) -> None:
+        """Play the action of `agent_selection`; None for an agent whose game has ended.
+
+        Raises:
+            IllegalActionError: the action is malformed, or not legal and `illegal_action` is "raise"; nothing has changed.
+            ResetNeeded: no game has been dealt, or it is over for all.
+        """
+        if not self.agents:
+            raise ResetNeeded("call reset before step: no game has begun, or the last one has ended")
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)  # type: ignore[arg-type]
+            return
+        reason = self._play(self._states, agent, action)
+        if reason:
+            self._forfeit([agent])
+        self._cumulative_rewards[agent] = 0.0
+        self._num_steps += 1
+        rewards, out = self._rewards.tolist(), self._out.tolist()
+        over = self._mover[0] == OVER
+        capped = not over and self.max_cycles is not None and self._num_steps >= self.max_cycles
+        ended = over or capped
+        for other in self.agents:
+            seat = self._seat_of[other]
+            self.rewards[other] = rewards[seat]
+            self._cumulative_rewards[other] += rewards[seat]
+            self._returns[seat] += rewards[seat]
+            if over or out[seat]:
+                self.terminations[other] = ended = True
+            elif capped:
+                self.truncations[other] = True
+        self._find_mover()
+        if reason:
+            self.infos[agent]["illegal_action"] = reason
+        if ended:
+            for other in self.agents:
+                if self.truncations[other]:
+                    self.infos[other]["action_mask"][:] = 0
+            self._deads_step_first()
+        if self.render_mode == "human":
+            self.render()
+
+
+class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
+    """A simultaneous game in which all seats commit at once. Arguments as for `DiceAECEnv`; `max_cycles` counts
+    steps of all seats together, and all who act illegally lose."""
+
+    _needs_simultaneous = True
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        self._deal(seed, options)
+        self.agents = self.possible_agents[:]
+        return self._views()
+
+    def _masks(self) -> list[np.ndarray]:
+        """Every seat's legal actions. They do not depend on the other seats' choices, so any legal ones are played here."""
+        scratch = self._states.copy()
+        masks = [np.zeros(self.variant.facts.num_actions, np.int8) for _ in self.possible_agents]
+        for _ in self.possible_agents:
+            seat = int(scratch["seat"][0])
+            if seat == OVER:
+                break
+            self._kernels.legal(self._params, scratch, self._index, masks[seat][None])
+            self._action[0] = masks[seat].argmax()
+            self._kernels.play(self._params, scratch, self._index, self._action)
+        return masks
+
+    def _views(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        masks = self._masks()
+        observations = {
+            agent: self._observed(self._view(seat)[0], masks[seat].copy())
+            for agent, seat in self._seat_of.items()
+            if agent in self.agents
+        }
+        return observations, {agent: {"action_mask": masks[self._seat_of[agent]]} for agent in self.agents}
+
+    def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
+        """All seats' actions at once.
+
+        Raises:
+            IllegalActionError: an action is missing or malformed, or not legal and `illegal_action` is "raise"; nothing has
+                changed.
+        """
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        if not isinstance(actions, Mapping):
+            raise IllegalActionError(f"actions must be a dictionary, agent → action, not {shown(actions)}")
+        missing = [agent for agent in self.agents if agent not in actions]
+        if missing:
+            raise IllegalActionError(f"no action for {', '.join(missing)}")
+        after = self._states.copy()
+        rewards = np.zeros(len(self.agents))
+        reasons = {}
+        for _ in self.agents:
+            agent = self.possible_agents[after["seat"][0]]
+            reason = self._play(after, agent, actions[agent])
+            if reason:  # the others' actions are checked too, which do not depend on this one
+                reasons[agent] = reason
+                self._play(after, agent, self._masks()[self._seat_of[agent]].argmax())
+            rewards += after["rewards"][0, : len(rewards)]
+        if reasons:
+            self._forfeit(reasons)
+            rewards[:] = self._rewards
+        else:
+            self._states[:] = after
+        self._returns = [earned + reward for earned, reward in zip(self._returns, rewards.tolist(), strict=True)]
+        self._num_steps += 1
+        over = bool(after["seat"][0] == OVER)
+        capped = not over and self.max_cycles is not None and self._num_steps >= self.max_cycles
+        observations, infos = self._views()
+        for agent, reason in reasons.items():
+            infos[agent]["illegal_action"] = reason
+        result = (
+            observations,
+            {agent: float(rewards[seat]) for agent, seat in self._seat_of.items()},
+            dict.fromkeys(self.agents, over),
+            dict.fromkeys(self.agents, capped),
+            infos,
+        )
+        if over or capped:
+            self.agents = []
+        if self.render_mode == "human":
+            self.render()
+        return result
+
+
+def raw_env(game: str | Game | Variant, **kwargs: Any) -> DiceAECEnv:
+    """The bare AEC environment: fastest, and it raises IllegalActionError for an illegal action."""
+    return DiceAECEnv(game, **kwargs)
+
+
+def env(game: str | Game | Variant, illegal_action: IllegalAction = "lose", **kwargs: Any) -> AECEnv[Any, Any, Any]:
+    """The AEC environment in PettingZoo's usual wrappers; an illegal action loses the game.
+
+    The environment itself sees to that (`DiceAECEnv`), so PettingZoo's TerminateIllegalWrapper is not among them: it warns at
+    every illegal action and knows neither what the agent has earned nor the game's least return.
+    """
+    wrapped: AECEnv[Any, Any, Any] = raw_env(game, illegal_action=illegal_action, **kwargs)
+    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
+
+
+def parallel_env(game: str | Game | Variant, **kwargs: Any) -> DiceParallelEnv:
+    """The environment in which all seats of a simultaneous game commit at once."""
+    return DiceParallelEnv(game, **kwargs)
+
+
+def _bound_to(name: str, make: Callable[..., Any], module: str) -> Callable[..., Any]:
+    def bound(**kwargs: Any) -> Any:
+        return make(name, **kwargs)
+
+    bound.__name__ = bound.__qualname__ = make.__name__
+    bound.__module__ = module
+    bound.__doc__ = make.__doc__
+    bound.__signature__ = _signature(name, make)  # type: ignore[attr-defined]
+    return bound
+
+
+def _signature(name: str, make: Callable[..., Any]) -> inspect.Signature:
+    """The game's options and those of every environment, by keyword, for `help` and editors."""
+    options = load(name).options
+    hints = get_type_hints(options)
+    known = [(field.name, field.default, hints[field.name]) for field in dataclasses.fields(options)]
+    known += [("render_mode", None, str | None), ("max_cycles", None, int | None)]
+    known += [("illegal_action", "lose" if make is env else "raise", IllegalAction), ("observation", "dict", Observation)]
+    parameters = [
+        inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for option, default, hint in known
+    ]
+    return inspect.Signature(parameters, return_annotation=get_type_hints(make)["return"])
+
+
+def make_module(name: str, module_name: str) -> ModuleType:
+    """A PettingZoo-style module for the game: `env`, `raw_env`, and `parallel_env`."""
+    module = ModuleType(module_name, f"The game {name} in PettingZoo's form: env, raw_env and, if simultaneous, parallel_env.")
+    for make in (env, raw_env, parallel_env):
+        setattr(module, make.__name__, _bound_to(name, make, module_name))
+    return module

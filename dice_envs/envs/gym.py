@@ -1,0 +1,267 @@
+"""Gymnasium's environments: one seat of a game, single or many at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from dice_envs.agent.compiled import Finals, Shown
+from dice_envs.core.batch import IllegalAction, IllegalActionError, as_actions, as_array
+from dice_envs.core.game import Game, Variant, check_reset_options, check_seed, is_list, shown
+from dice_envs.envs.learner import Opponents, SeatGames, seat_spaces, seat_variant
+from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
+
+__all__ = ["SeatEnv", "SeatVectorEnv"]
+
+
+class SeatEnv(gymnasium.Env[np.ndarray, Any]):
+    """One seat of a game as a single-agent environment.
+
+    Observations are float32 in [0, 1]; `info["action_mask"]` (int8) and `action_masks()` (bool) tell what is legal.
+
+    Args:
+        game: name, Game or Variant.
+        opponents: see `SeatGames`.
+        seat: the learner's seat, or "random" to draw it for each game.
+        render_mode: "human", "ansi", "rgb_array" or None.
+        illegal_action: "lose": an action of the learner's that is not legal ends the game with the least possible return, and
+            `info["illegal_action"]` says why, so that learners without masks can be used; the first one in a process is
+            warned of. "raise": it raises IllegalActionError and changes nothing. What is not a whole number always raises
+            that, an opponent's illegal action AgentError.
+        options: the game's options.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        opponents: Opponents = "random",
+        seat: int | str = "random",
+        render_mode: str | None = None,
+        illegal_action: IllegalAction = "lose",
+        **options: Any,
+    ) -> None:
+        check_mode(render_mode)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, 1, opponents, seat, illegal_action=illegal_action)
+        self.render_mode = render_mode
+        self.observation_space, self.action_space = seat_spaces(self.variant)
+        self._index = np.zeros(1, np.int64)
+        self._playing = False
+        self._mask: np.ndarray | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Deal a game and play up to the learner's turn. A seed fixes this game and those after it; without one the
+        random stream continues. `options` are the game's own reset options.
+
+        Raises:
+            ValueError: a wrong seed or wrong options; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; nothing has changed.
+        """
+        with self.games.unchanged_on_error:
+            if seed is not None:
+                self.games.seed_games(self._index, [seed])
+            self.games.start(self._index, options)
+            super().reset(seed=seed)
+        self._playing = True
+        return self._show(self.games.view(self._index))
+
+    def _show(self, shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
+        observations, masks = shown
+        self._mask = masks[0]
+        if self.render_mode == "human":
+            self.render()
+        return observations[0], {"action_mask": masks[0].copy(), "seat": int(self.games.learners[0])}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        if not self._playing:
+            raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
+        try:
+            actions = as_array("action", action).reshape(-1)
+        except ValueError as problem:
+            raise IllegalActionError(str(problem)) from None
+        try:
+            done = self.games.advance(actions, np.zeros(1, bool), restart=False)
+        except IllegalActionError as problem:
+            raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
+        self._playing = not done.ended[0]
+        observation, info = self._show(done.shown)
+        if self.games.illegal:
+            info["illegal_action"] = self.games.illegal[0]
+        reward = float(done.earned[0, self.games.learners[0]])
+        return observation, reward, bool(done.ended[0]), False, info
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions as MaskablePPO asks for them, (actions,) bool."""
+        if self._mask is None:
+            raise gymnasium.error.ResetNeeded("call reset before action_masks")
+        return self._mask.astype(bool)
+
+    def render(self) -> Any:
+        """The table as the learner sees it."""
+        if self.render_mode is None:
+            warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
+            return None
+        return render(self.variant, self.games.states[0], int(self.games.learners[0]), self.render_mode)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows: the table as the learner sees it, or nothing before the first game."""
+        if self._mask is None:
+            return None
+        return svg(self.variant.picture(self.games.states[0], int(self.games.learners[0])))
+
+
+class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """Many games of one seat each, stepped together. Game i seeded with s + i runs as `SeatEnv` seeded with s + i.
+
+    `infos["action_mask"]` is (num_envs, actions) int8. Where an illegal action raises IllegalActionError, and where an
+    opponent's raises AgentError, no game moves. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
+
+    Args:
+        num_envs: how many games.
+        autoreset_mode: "NextStep" (the step after an end deals again and ignores the action), "SameStep" (an ended
+            game is dealt again at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
+            `options={"reset_mask": ...}`).
+        illegal_action: as for `SeatEnv`, but "raise" unless "lose" is asked for.
+        others: as for `SeatEnv`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012 - as VectorEnv has it
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        num_envs: int = 1,
+        opponents: Opponents = "random",
+        seat: int | str = "random",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        illegal_action: IllegalAction = "raise",
+        **options: Any,
+    ) -> None:
+        check_mode(render_mode)
+        modes = [mode.value for mode in AutoresetMode]
+        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
+            raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, illegal_action=illegal_action)
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        self.single_observation_space, self.single_action_space = seat_spaces(self.variant)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._all = np.arange(num_envs)
+        self._ended = np.zeros(num_envs, bool)
+        self._masks: np.ndarray | None = None
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Deal all games, or those of `options["reset_mask"]` (num_envs,) bool. An int seed s seeds game i with s + i.
+
+        Raises:
+            ValueError: wrong seeds or options; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; nothing has changed.
+        """
+        check_reset_options(options)
+        arrange = dict(options or {})
+        index = self._all
+        if "reset_mask" in arrange:
+            mask = as_array("reset_mask", arrange.pop("reset_mask"))
+            if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
+                raise ValueError(f"reset_mask must be ({self.num_envs},) bool with some True, not {mask.dtype} {mask.shape}")
+            index = self._all[mask]
+            if self._masks is None and not mask.all():
+                raise gymnasium.error.ResetNeeded("the first reset deals all games; leave reset_mask out")
+        seeds = self._seeds(seed)
+        given = [i for i in index if seeds[i] is not None]
+        with self.games.unchanged_on_error:
+            self.games.seed_games(np.asarray(given, np.int64), [seeds[i] for i in given])
+            self.games.start(index, arrange)
+        self._ended[index] = False
+        return self._show({}, self.games.view(self._all))
+
+    def _seeds(self, seed: Any) -> list[int | None]:
+        """One seed for each game."""
+        if seed is None or isinstance(seed, (int, np.integer)):
+            check_seed(seed)
+            return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
+        if not is_list(seed) or len(seed) != self.num_envs:
+            raise ValueError(f"seed must be a non-negative whole number, {self.num_envs} of them, or None, not {shown(seed)}")
+        return list(seed)
+
+    def _show(self, infos: dict[str, Any], shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
+        observations, self._masks = shown
+        everywhere = np.ones(self.num_envs, bool)
+        infos.update(
+            action_mask=self._masks.copy(),
+            _action_mask=everywhere,
+            seat=self.games.learners.copy(),
+            _seat=everywhere.copy(),
+        )
+        return observations, infos
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        if self._masks is None:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        actions = as_actions(actions, self.num_envs)
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
+            raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        seats = self.games.learners.copy()
+        done = self.games.advance(actions, self._ended, same_step)  # with next-step reset ended games begin now
+        infos = self._final(done.ended, done.finals) if same_step and done.ended.any() else {}
+        self._ended = np.zeros(self.num_envs, bool) if same_step else done.ended.copy()
+        if not same_step:
+            infos = self._reasons()
+        observations, infos = self._show(infos, done.shown)
+        return observations, done.earned[self._all, seats], done.ended, np.zeros(self.num_envs, bool), infos
+
+    def _reasons(self) -> dict[str, Any]:
+        """What `infos` says about illegal actions in the last step."""
+        if not self.games.illegal:
+            return {}
+        reasons = np.full(self.num_envs, None, object)
+        for i, reason in self.games.illegal.items():
+            reasons[i] = reason
+        return {"illegal_action": reasons, "_illegal_action": reasons != None}  # noqa: E711 - entry by entry
+
+    def _final(self, ended: np.ndarray, finals: Finals) -> dict[str, Any]:
+        """What `infos` says about the games that have ended, as they stood before they were dealt again."""
+        final_obs = np.full(self.num_envs, None, object)
+        for row, i in enumerate(finals.games):
+            final_obs[i] = finals.shown.observations[row]
+        final_masks = np.zeros((self.num_envs, finals.shown.masks.shape[1]), np.int8)
+        final_masks[finals.games] = finals.shown.masks
+        final_seats = np.zeros(self.num_envs, np.int64)
+        final_seats[finals.games] = finals.learners
+        final_info = {
+            "action_mask": final_masks,
+            "_action_mask": ended.copy(),
+            "seat": final_seats,
+            "_seat": ended.copy(),
+            **self._reasons(),
+        }
+        return {"final_obs": final_obs, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions, (num_envs, actions) bool."""
+        if self._masks is None:
+            raise gymnasium.error.ResetNeeded("call reset before action_masks")
+        return self._masks.astype(bool)
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Each game as its learner sees it; None without a render_mode."""
+        if self.render_mode is None:
+            return None
+        games, learners = self.games.states, self.games.learners
+        return tuple(render(self.variant, games[i], int(learners[i]), self.render_mode) for i in self._all)

@@ -1,0 +1,207 @@
+"""Any game as a Stable-Baselines3 VecEnv: with action masks for MaskablePPO of SB3-contrib, or for learners without masks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from dice_envs.core.batch import IllegalAction
+from dice_envs.core.extras import needs
+from dice_envs.core.game import Game, Variant
+from dice_envs.envs.learner import Opponents, SeatGames, check_arrays, seat_spaces, seat_variant
+from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
+
+with needs("sb3", "dice_envs.envs.sb3"):
+    from stable_baselines3.common.vec_env import VecEnv
+
+__all__ = ["SeatVecEnv", "make_vec_env"]
+
+
+class SeatVecEnv(VecEnv):
+    """Many games, one seat of each yours. An ended game is dealt again at once: its last observation is in
+    `info["terminal_observation"]`, its return and length in `info["episode"]`, as SB3's Monitor has them.
+
+    With `self_play` the learner has every seat of that share of the games: each observation is then that of the seat to
+    move. SB3's own algorithms take a game's steps for those of one seat, so train with `dice_envs.learn.ppo.RegularisedPPO`.
+
+    Arguments as for `SeatVectorEnv` of `dice_envs.envs.learner`; `self_play` and `expected_rewards` as for its `SeatGames`.
+    Learners without masks (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game has
+    ended.
+
+    Attributes:
+        seats: (num_envs,) int64, the seat whose turn it is in each game.
+        earned: (num_envs, seats) float64, what each seat earned in the last step.
+        masks: (num_envs, actions) int8, the legal actions.
+    """
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        num_envs: int = 1,
+        opponents: Opponents = "random",
+        seat: int | str = "random",
+        render_mode: str | None = None,
+        self_play: float = 0.0,
+        illegal_action: IllegalAction = "raise",
+        expected_rewards: bool = False,
+        **options: Any,
+    ) -> None:
+        check_mode(render_mode)
+        self.variant = seat_variant(game, options)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, self_play, illegal_action, expected_rewards)
+        self.render_mode = render_mode
+        self.metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
+        super().__init__(num_envs, *seat_spaces(self.variant))
+        self._all = np.arange(num_envs)
+        self._masks: np.ndarray | None = None
+        self.earned = np.zeros((num_envs, self.variant.facts.num_seats))
+        self._lengths = np.zeros(num_envs, np.int64)
+        self._start_time = time.time()
+
+    def reset(self) -> np.ndarray:
+        """Deal all games; seeds given to `seed` and options given to `set_options` since the last reset apply.
+
+        Raises:
+            ValueError: wrong seeds or options, or options that are not the same for all games; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; nothing has changed.
+        """
+        if len(self._options) != self.num_envs or any(repr(options) != repr(self._options[0]) for options in self._options):
+            raise ValueError(f"reset options must be the same for all {self.num_envs} games of a SeatVecEnv")
+        seeded = [i for i in self._all if self._seeds[i] is not None]
+        with self.games.unchanged_on_error:
+            self.games.seed_games(np.asarray(seeded, np.int64), [self._seeds[i] for i in seeded])
+            self.games.start(self._all, self._options[0])
+        self._reset_seeds()
+        self._reset_options()
+        self._lengths[:] = 0
+        observations, self._masks = self.games.view(self._all)
+        self.reset_infos = [{} for _ in self._all]
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        if self._masks is None:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        seats = self.games.learners.copy()
+        done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
+        self.earned = done.earned
+        self._lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in self._all]
+        elapsed = time.time() - self._start_time
+        final = done.finals
+        for row, i in enumerate(final.games):
+            infos[i] = {
+                "terminal_observation": final.shown.observations[row],
+                "TimeLimit.truncated": False,
+                "episode": {"r": float(final.returns[row, final.learners[row]]), "l": int(self._lengths[i]), "t": elapsed},
+                "players": final.players[row],
+            }
+            if i in self.games.illegal:
+                infos[i]["illegal_action"] = self.games.illegal[i]
+        self._lengths[final.games] = 0
+        observations, self._masks = done.shown
+        return observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of all that determines how the environment continues after a reset, except the agents themselves."""
+        return {**self.games.snapshot(), "lengths": self._lengths.copy()}
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Go back to a snapshot of an environment made with the same arguments.
+
+        Returns:
+            The observations that `reset` or `step` had returned last, (num_envs, size) float32.
+
+        Raises:
+            ValueError: it is not a snapshot of such an environment; nothing has changed.
+        """
+        check_arrays(snapshot, self.snapshot())
+        self.games.restore(snapshot)
+        self._lengths[:] = snapshot["lengths"]
+        self._reset_seeds()
+        self._reset_options()
+        observations, self._masks = self.games.view(self._all)
+        return observations
+
+    @property
+    def seats(self) -> np.ndarray:
+        return self.games.learners.copy()
+
+    @property
+    def masks(self) -> np.ndarray:
+        if self._masks is None:
+            raise gymnasium.error.ResetNeeded("call reset before action_masks")
+        return self._masks
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions, (num_envs, actions) bool."""
+        return self.masks.astype(bool)
+
+    def state(self) -> np.ndarray:
+        """All seats' observations in each game, for centralised training: (num_envs, seats, size) float32.
+
+        The seat to move comes first, then the others in turn order.
+        """
+        num_seats = self.variant.facts.num_seats
+        found = np.empty((self.num_envs, num_seats, self.variant.facts.observation_size), np.float32)
+        for place in range(num_seats):
+            seats = (self.games.learners + place) % num_seats
+            self.variant.kernels.observe(self.variant.params, self.games.states, self._all, seats, found[:, place])
+        return found
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def has_attr(self, attr_name: str) -> bool:
+        return hasattr(self, attr_name)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of this environment: its games have no attributes of their own."""
+        if len(list(self._get_indices(indices))) != self.num_envs:
+            raise ValueError(f"{attr_name} can be set for all games only, not for {indices}")
+        setattr(self, attr_name, value)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """`action_masks` and `render` game by game, as SB3 asks for them."""
+        if method_name == "action_masks":
+            masks = self.action_masks()
+            return list(masks) if indices is None else [masks[i] for i in self._get_indices(indices)]
+        if method_name == "render":
+            return [self._draw(i) for i in self._get_indices(indices)]
+        raise AttributeError(f"SeatVecEnv has no method {method_name!r} for single games; it has action_masks and render")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False for _ in self._get_indices(indices)]
+
+    def _draw(self, i: int) -> Any:
+        return render(self.variant, self.games.states[i], int(self.games.learners[i]), self.render_mode)
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        return [self._draw(int(i)) for i in self._all] if self.render_mode == "rgb_array" else [None] * self.num_envs
+
+
+def make_vec_env(
+    game: str | Game | Variant,
+    num_envs: int = 1,
+    opponents: Opponents = "random",
+    seat: int | str = "random",
+    seed: int | None = None,
+    render_mode: str | None = None,
+    self_play: float = 0.0,
+    illegal_action: IllegalAction = "raise",
+    expected_rewards: bool = False,
+    **options: Any,
+) -> SeatVecEnv:
+    """A SeatVecEnv; game i is seeded with seed + i."""
+    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, illegal_action, expected_rewards, **options)
+    env.seed(seed)
+    return env

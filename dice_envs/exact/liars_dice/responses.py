@@ -1,0 +1,320 @@
+"""Best responses to agents in Liar's Dice between two players, small enough to play from.
+
+A best response is found by a walk over all that an agent may bid and all that may be answered. To play it, only what it
+comes to itself is needed: the agent's bids, and its own choices. That is about one node in forty.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.core.dice import new_streams
+from dice_envs.core.files import atomic
+from dice_envs.core.game import Variant
+from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.measures import Stage, has_equal_seats, record_response
+from dice_envs.exact.liars_dice.solution import cache_folder
+from dice_envs.exact.liars_dice.tree import hands_of
+from dice_envs.exact.liars_dice.walk import CALL, ROWS_AT_ONCE, Round, Tabled, source_of
+from dice_envs.games.liars_dice import MAX_DICE
+
+__all__ = ["NOWHERE", "Book", "Responses", "respond_to", "responses_to"]
+
+NOWHERE = -2  # in `Book.choice`: the response does not come here with this hand
+NONE = -1  # in `Book.root`: no such round; in `Book.at`: a node at which the other player opens
+_VERSION = 1  # of the files' layout
+
+
+class Book(NamedTuple):
+    """What the responses do, for kernels.
+
+    A node is where a response is to move. From one of its bids and the bid that answers it, a child follows. Where the
+    other player starts a round, the root has no choice, and its children follow from the first bid alone.
+    """
+
+    root: np.ndarray  # (responses, dice + 1, dice + 1, 2) int64: own dice, the other's, whether it starts → node or NONE
+    first: np.ndarray  # (nodes + 1,) int64: where the children of each node begin
+    step: np.ndarray  # (children,) int64: `step_of` the bids that lead there; rising for each node
+    to: np.ndarray  # (children,) int64: the child
+    at: np.ndarray  # (nodes,) int64: where the node's part of `choice` begins, or NONE
+    choice: np.ndarray  # int16, by hand: a bid, CALL or NOWHERE
+
+
+class Hands(NamedTuple):
+    """The number of each hand, for kernels."""
+
+    first: np.ndarray  # (MAX_DICE + 2,) int64: where the hands of so many dice begin
+    key: np.ndarray  # int64: rising for each number of dice
+    number: np.ndarray  # int64: as `liars_dice_tree.hands_of` has it
+
+
+@kernel(allocates=False)
+def step_of(own, answer, num_actions):
+    """One number for an own bid (−1: none, the other player opens) and the bid that answers it."""
+    return (own + 1) * num_actions + answer
+
+
+@kernel(allocates=False)
+def _search(values, begin, end, value):
+    """Where the value stands in a rising part of the values; −1 for nowhere."""
+    low = begin
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and values[low] == value else -1
+
+
+@kernel(allocates=False)
+def hand_key(counts):
+    """A number for a hand, from its dice by face."""
+    key = np.int64(0)
+    for face in range(len(counts)):
+        key = key * (MAX_DICE + 1) + np.int64(counts[face])
+    return key
+
+
+@kernel(allocates=False)
+def choose(params, book, hands, response, state):
+    """What a response does at a state in which it is to move: an action, or NOWHERE if it does not come there."""
+    seat = np.int64(state["seat"])
+    own = np.int64(state["dice"][seat])
+    begins = state["starter"] == seat
+    node = book.root[response, own, state["dice"][1 - seat], np.int64(begins)]
+    if node == NONE:
+        return NOWHERE
+    made = np.int64(state["num_bids"])
+    done = 0
+    while done < made:
+        mine = np.int64(-1)
+        if begins or done > 0:
+            mine = np.int64(state["bids"][done])
+            done += 1
+        step = step_of(mine, np.int64(state["bids"][done]), params.num_actions)
+        done += 1
+        child = _search(book.step, book.first[node], book.first[node + 1], step)
+        if child < 0:
+            return NOWHERE
+        node = book.to[child]
+    hand = _search(hands.key, hands.first[own], hands.first[own + 1], hand_key(state["counts"][seat]))
+    if book.at[node] == NONE or hand < 0:
+        return NOWHERE
+    action = np.int64(book.choice[book.at[node] + hands.number[hand]])
+    return params.call if action == CALL else action
+
+
+@kernel
+def _choose_all(params, book, hands, responses, states, out):
+    for i in range(len(states)):
+        out[i] = choose(params, book, hands, responses[i], states[i])
+
+
+@dataclasses.dataclass(frozen=True)
+class Responses:
+    """Best responses to agents.
+
+    Attributes:
+        variant: the game.
+        wins: (responses,) float64: how often each wins from its agent, mean over who begins.
+        book: what they do.
+        hands: the numbers of hands.
+    """
+
+    variant: Variant
+    wins: np.ndarray
+    book: Book
+    hands: Hands
+
+    def actions(self, which: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """What responses do at states in which they are to move.
+
+        Args:
+            which: (n,) int64, the response to play in each state.
+            states: (n,) of the game's states.
+
+        Returns:
+            (n,) int64: an action, or NOWHERE where the response does not come to the state.
+        """
+        out = np.empty(len(states), np.int64)
+        _choose_all(self.variant.params, self.book, self.hands, which, states, out)
+        return out
+
+
+def _hands(variant: Variant) -> Hands:
+    keys, numbers = [], []
+    most = max(variant.options.dice_per_seat)
+    for dice in range(MAX_DICE + 1):
+        dealt = hands_of(variant, dice)[0] if 0 < dice <= most else np.zeros((0, 0), np.int8)
+        key = np.array([hand_key(hand) for hand in dealt], np.int64)
+        order = np.argsort(key)
+        keys.append(key[order])
+        numbers.append(order.astype(np.int64))
+    first = np.concatenate([[0], np.cumsum([len(each) for each in keys])]).astype(np.int64)
+    return Hands(first, np.concatenate(keys), np.concatenate(numbers))
+
+
+class _Writer:
+    """Collects the nodes of books."""
+
+    def __init__(self, variant: Variant, responses: int) -> None:
+        most = max(variant.options.dice_per_seat) + 1
+        self._num_actions = variant.params.num_actions
+        self.root = np.full((responses, most, most, 2), NONE, np.int64)
+        self._children: list[list[tuple[int, int]]] = []
+        self._at: list[int] = []
+        self._choices: list[np.ndarray] = []
+        self._length = 0
+
+    def _node(self, choice: np.ndarray | None) -> int:
+        self._children.append([])
+        self._at.append(NONE if choice is None else self._length)
+        if choice is not None:
+            self._choices.append(choice.astype(np.int16))
+            self._length += len(choice)
+        return len(self._at) - 1
+
+    def add(self, response: int, stage: Stage, found: dict[tuple[int, ...], np.ndarray]) -> None:
+        """Add what a response does in one round, from what it does everywhere: see `record_response`."""
+        answers: dict[tuple[int, ...], list[int]] = {}
+        for path in found:
+            if path:
+                answers.setdefault(path[:-1], []).append(path[-1])
+        root = self.root[response, stage.other, stage.agent]
+        waiting: list[tuple[int, tuple[int, ...], np.ndarray]] = []
+
+        def visit(path: tuple[int, ...], alive: np.ndarray) -> int:
+            node = self._node(np.where(alive, found[path], NOWHERE))
+            waiting.append((node, path, alive))
+            return node
+
+        everybody = np.ones(len(next(iter(found.values()))), bool)
+        if stage.agent_starts:
+            root[0] = self._node(None)
+            for bid in sorted(answers.get((), [])):
+                self._children[root[0]].append((int(step_of(-1, bid, self._num_actions)), visit((bid,), everybody)))
+        else:
+            root[1] = visit((), everybody)
+        while waiting:
+            node, path, alive = waiting.pop()
+            chosen = found[path]
+            for own in np.unique(chosen[alive]).tolist():
+                if own == CALL:
+                    continue
+                for bid in sorted(answers.get((*path, own), [])):
+                    child = visit((*path, own, bid), alive & (chosen == own))
+                    self._children[node].append((int(step_of(own, bid, self._num_actions)), child))
+
+    def book(self) -> Book:
+        steps = [pair for children in self._children for pair in children]
+        table = np.array(steps, np.int64).reshape(-1, 2)
+        first = np.concatenate([[0], np.cumsum([len(children) for children in self._children])]).astype(np.int64)
+        choice = np.concatenate(self._choices) if self._choices else np.zeros(0, np.int16)
+        step, to = np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
+        return Book(self.root, first, step, to, np.array(self._at, np.int64), choice)
+
+
+def respond_to(variant: Variant, agents: Sequence[Any], done: Callable[[int], Any] = lambda response: None) -> Responses:
+    """Best responses to agents that state their probabilities and look at the present round only.
+
+    Args:
+        variant: a game of elimination between two players.
+        agents: see `dice_envs.agent.ask_probabilities`.
+        done: told the number of a response before it is computed.
+
+    Raises:
+        ValueError: the game is too large, or another than that.
+    """
+    writer = _Writer(variant, len(agents))
+    seats = (0,) if has_equal_seats(variant) else (0, 1)
+    wins = np.zeros(len(agents))
+    for number, agent in enumerate(agents):
+        done(number)
+        seen: set[Stage] = set()
+        for seat in seats:
+            value, found = record_response(variant, agent, seat)
+            wins[number] += value / len(seats)
+            for stage, choices in found.items():
+                if stage not in seen and choices:
+                    writer.add(number, stage, choices)
+                seen.add(stage)
+    return Responses(variant, wins, writer.book(), _hands(variant))
+
+
+# --- what is kept ---------------------------------------------------------------------------------------------------
+
+
+def responses_to(
+    variant: Variant,
+    agents: Sequence[Any],
+    folder: Path | None = None,
+    done: Callable[[int], Any] = lambda response: None,
+) -> Responses:
+    """The same as `respond_to`, taken from a file if there is one, and kept in it. Agents must be memoryless.
+
+    Args:
+        variant, agents, done: as for `respond_to`.
+        folder: None: `cache_folder()`.
+    """
+    path = _file_of(variant, agents, folder or cache_folder())
+    kept = _kept(variant, len(agents), path)
+    if kept is not None:
+        return kept
+    found = respond_to(variant, agents, done)
+    _keep(found, path)
+    return found
+
+
+def _file_of(variant: Variant, agents: Sequence[Any], folder: Path) -> Path:
+    """The file of responses. Its name tells what they respond to: another rule of the game or of an agent changes it."""
+    digest = hashlib.sha256(f"{_VERSION} {variant.options!r} {[repr(agent) for agent in agents]}".encode())
+    dice = variant.options.dice_per_seat
+    for pair in {dice, dice[::-1]}:
+        round_ = Round(variant, pair)
+        for player in range(2):
+            digest.update(round_.child.tobytes())
+            for agent in agents:
+                source = source_of(round_, player, agent, player, new_streams(0, ROWS_AT_ONCE)[None])
+                if not isinstance(source, Tabled):
+                    raise ValueError(f"best responses are kept to memoryless agents only, not to {agent!r}")
+                for table in source.tables:
+                    digest.update(np.round(table, 9).tobytes())
+    return folder / "responses" / f"{dice[0]}-{dice[1]}-{digest.hexdigest()[:16]}.npz"
+
+
+def _checksum(arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _keep(found: Responses, path: Path) -> None:
+    """Write the file, whole or not at all."""
+    arrays = {"wins": found.wins, **found.book._asdict()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, checksum=np.array(_checksum(arrays)), **arrays)
+
+
+def _kept(variant: Variant, responses: int, path: Path) -> Responses | None:
+    """The responses in a file; None if there is none, or it is not as it was written."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in ("wins", *Book._fields)}
+            checksum = str(file["checksum"])
+    except Exception:  # damage shows in zipfile, zlib, NumPy or Python's parser, each in its own way
+        return None
+    if checksum != _checksum(arrays) or arrays["wins"].shape != (responses,):
+        return None
+    wins = arrays.pop("wins")
+    return Responses(variant, wins, Book(**arrays), _hands(variant))

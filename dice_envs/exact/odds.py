@@ -1,0 +1,114 @@
+"""What a choice leads to when no optimal play is known: chances that a game's module computes, or random play."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from dice_envs.agent.kernel import NO_OPTIONS, random_choice
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, Game, Variant, check_range, check_seed
+from dice_envs.core.kernel import identity, kernel
+from dice_envs.exact import Z95, ActionValues, offered
+
+__all__ = ["MOST_SAMPLE", "SAMPLE", "GameOdds", "odds", "random_odds"]
+
+SAMPLE = 2_000  # states drawn by default
+LEAST_SAMPLE = 100
+MOST_SAMPLE = 1_000_000
+MOST_MOVES = 20_000_000  # that the default sample of one state may take
+
+
+class GameOdds(Protocol):
+    """The function `odds` of a game's module in `dice_envs.exact`, which may be left out."""
+
+    def __call__(self, variant: Variant, state: Any, /) -> ActionValues:
+        """Chances that tell something of each legal action. Nothing hidden from the seat to move is read."""
+        ...
+
+
+def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None) -> ActionValues:
+    """Chances that tell something of each legal action of the seat to move: the game's own, or else those of `random_odds`.
+
+    Liar's Dice has its own: how likely each bid holds.
+    """
+    own: GameOdds | None = offered(variant.game, "odds")
+    if own is None:
+        return random_odds(variant, state, seed, sample)
+    _check_not_over(state)
+    return own(variant, state)
+
+
+def random_odds(
+    variant: Variant, state: Any, seed: int = 0, sample: int | None = None, most_moves: int = MOST_MOVES
+) -> ActionValues:
+    """What the seat to move earns on average after each legal action if all then play at random, in any game.
+
+    All that the seat cannot know is drawn again for each game of the sample, and every action is tried in the same ones.
+
+    Args:
+        variant: the game.
+        state: one record, in which a seat is to move.
+        seed: fixes all that is drawn.
+        sample: games for each action; None: SAMPLE, fewer where games can be very long.
+        most_moves: that the default sample may take if every game is as long as can be; LEAST_SAMPLE games are played anyway.
+
+    Raises:
+        ValueError: the game is over, or wrong arguments.
+    """
+    _check_not_over(state)
+    check_seed(seed)
+    kernels, facts = variant.kernels, variant.facts
+    mask = np.empty((1, facts.num_actions), np.int8)
+    at = np.zeros(1, np.int64)
+    states = np.array([state], variant.game.state)
+    kernels.legal(variant.params, states, at, mask)
+    legal = np.flatnonzero(mask[0])
+    if sample is None:
+        sample = min(SAMPLE, max(LEAST_SAMPLE, most_moves // (facts.max_steps * len(legal))))
+    check_range("sample", sample, 2, MOST_SAMPLE)
+    index, seat = np.zeros(sample, np.int64), int(state["seat"])
+    drawn = np.empty(sample, variant.game.state)
+    kernels.reroll(variant.params, states, index, np.full(sample, seat), new_streams(seed, sample), drawn)
+    streams = new_streams(np.random.SeedSequence([seed, 1]), sample)
+    finish = _compile_finish(variant.game)
+    values, errors = np.full(facts.num_actions, np.nan), np.full(facts.num_actions, np.nan)
+    for action in legal:
+        earned = np.zeros(sample)
+        finish(variant.params, drawn.copy(), action, seat, streams.copy(), earned)
+        values[action] = earned.mean()
+        errors[action] = Z95 * earned.std(ddof=1) / np.sqrt(sample)
+    note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
+    return ActionValues(values, "return", note, errors=errors)
+
+
+def _check_not_over(state: Any) -> None:
+    if state["seat"] == OVER:
+        raise ValueError("the game is over: nobody has an action")
+
+
+@functools.cache
+def _compile_finish(game: Game) -> Callable[..., None]:
+    """The kernel `(params, states, action, seat, streams, earned)`: plays the action in each state and then at random to the
+    end; writes what the seat earns. States and streams are overwritten."""
+    play, choose = game.play, random_choice(game)
+    tag = f"{game.deal.__module__}.{game.name} {identity(choose)}"
+    none = np.atleast_1d(NO_OPTIONS)
+
+    @kernel(tag=tag)
+    def finish(params, options, states, action, seat, streams, earned):
+        for i in range(len(states)):
+            state = states[i]
+            play(params, state, action)
+            earned[i] = state["rewards"][seat]
+            while state["seat"] != OVER:
+                play(params, state, choose(params, options[0], state, streams[i]))
+                earned[i] += state["rewards"][seat]
+
+    def run(params: Any, states: np.ndarray, action: int, seat: int, streams: np.ndarray, earned: np.ndarray) -> None:
+        finish(params, none, states, action, seat, streams, earned)
+
+    return run

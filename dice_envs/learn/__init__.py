@@ -1,0 +1,1 @@
+"""Learning: presets, PPO, its loss, checkpoints."""

@@ -1,0 +1,115 @@
+"""The one place where a preset becomes a learner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dice_envs import Variant
+from dice_envs.agents.ppo import NetworkPolicy
+from dice_envs.learn.presets import Preset
+
+__all__ = ["learner", "policy_of"]
+
+
+def learner(
+    variant: Variant,
+    preset: Preset,
+    opponents: Any,
+    seed: int,
+    *,
+    remaining: Callable[[float], float] = lambda share: share,
+    log: str | None = None,
+    device: str = "cpu",
+) -> Any:
+    """The `dice_envs.learn.ppo.RegularisedPPO` of a preset on its environment, with games dealt.
+
+    Args:
+        variant: what it plays.
+        preset: how it learns, with all its settings but those that say how long and what is kept.
+        opponents: at the other seats, as `dice_envs.envs.sb3.make_vec_env` takes them.
+        seed: fixes weights, games and what is drawn.
+        remaining: the share of the training that remains, from the share of the steps that does; schedules follow it.
+        log: TensorBoard's folder.
+        device: PyTorch's.
+    """
+    import torch
+
+    from dice_envs.envs.sb3 import make_vec_env
+    from dice_envs.learn.ppo import RegularisedPPO
+
+    p = preset
+    torch.set_num_threads(p.threads)
+    env = make_vec_env(
+        variant, p.num_envs, opponents, seed=seed, self_play=p.self_play, expected_rewards=p.expected_rewards
+    )  # fmt: skip
+
+    def timed(schedule: float | Callable[[float], float]) -> float | Callable[[float], float]:
+        return (lambda share: schedule(remaining(share))) if callable(schedule) else schedule
+
+    model = RegularisedPPO(
+        "MlpPolicy",
+        env,
+        n_steps=p.num_steps,
+        batch_size=p.minibatch,
+        n_epochs=p.epochs,
+        learning_rate=timed(_between(p.learning_rate, p.learning_rate_end)),
+        clip_range=p.clip,
+        normalize_advantage=p.normalize,
+        vf_coef=p.value_weight,
+        ent_coef=timed(_falling(p.entropy, p.entropy_end)),
+        kl_coef=timed(_falling(p.kl, p.kl_end)),
+        reference_rate=p.reference_rate,
+        proximal_coef=timed(_falling(p.proximal, p.proximal_end)),
+        settle=p.settle,
+        least_stake=p.least_stake,
+        central_critic=p.central_critic,
+        average_rate=p.average_rate,
+        exploration=timed(_falling(p.exploration, 0.0)),
+        gae_lambda=p.gae_lambda,
+        policy_kwargs={"net_arch": list(p.hidden)},
+        tensorboard_log=log,
+        seed=seed,
+        device=device,
+    )
+    if p.input_scale != 1:
+        _steepen(model.policy, p.input_scale)
+    # What `learn` would do first, done now: a new run can then be saved and resumed like any other.
+    model._last_obs = env.reset()
+    model._last_episode_starts = np.ones(p.num_envs, bool)
+    return model
+
+
+def policy_of(variant: Variant, preset: Preset, model: Any, averaged: bool = False) -> NetworkPolicy:
+    """The model's present policy, or the running mean of its policies, copied."""
+    from dice_envs.learn.ppo import dense_layers
+
+    layers = dense_layers(model.average_policy if averaged else model.policy)
+    return NetworkPolicy(variant.game.name, variant.changed_options(), layers, floor=preset.floor)
+
+
+def _steepen(policy: Any, scale: float) -> None:
+    """Multiply the weights of the first layers, and let their steps lie in the middle of what they see, which is 0 to 1."""
+    import torch
+
+    with torch.no_grad():
+        for network in (policy.mlp_extractor.policy_net, policy.mlp_extractor.value_net):
+            for first in network[:1]:
+                first.weight.mul_(scale)
+                first.bias.copy_(-0.5 * first.weight.sum(dim=1))
+
+
+def _between(start: float, end: float) -> Callable[[float], float]:
+    """A linear schedule from `start` to `end`. The last rollout may go beyond the end, where it stays."""
+    return lambda remaining: end + (start - end) * max(remaining, 0.0)
+
+
+def _falling(start: float, end: float | None) -> float | Callable[[float], float]:
+    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; `start` alone where there is no end."""
+    if end is None or end == start:
+        return start
+    if start > 0 and end > 0:
+        return lambda remaining: end * (start / end) ** max(remaining, 0.0)
+    return _between(start, end)

@@ -1,0 +1,213 @@
+"""Checkpoints: all that determines how a training run continues, in one file that is read without running code from it.
+
+A run that continues from its checkpoint ends bit for bit like one that was never stopped, on the same machine with the
+same versions: networks, optimizer, games and every random stream are in it. What can be derived is not.
+
+What is read is checked: checksums, versions, kinds, shapes, ranges. Only what lies inside the states of the games is taken
+as it is, because games do not say which states they can be in: resume your own runs, not anybody's.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dice_envs.core.files import atomic
+from dice_envs.core.game import check_range
+
+__all__ = ["check_like", "model_state", "read_checkpoint", "restore_model", "write_checkpoint"]
+
+FORMAT = 3
+_WORDS = 624  # of a Mersenne twister, the generator of `random` and of NumPy's global functions
+
+
+def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
+    """Write a dictionary of tensors and plain values whole or not at all; OSError where it cannot be written."""
+    import torch
+
+    content = io.BytesIO()  # not straight into a file: torch reports a full disk as a RuntimeError without a reason
+    torch.save({"format": FORMAT, **state}, content)
+    with atomic(path) as temporary:
+        temporary.write_bytes(content.getbuffer())
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """What `write_checkpoint` wrote.
+
+    Raises:
+        ValueError: the file is damaged, or of another version. It does not unpack to more than its size in any case.
+        OSError: it cannot be read.
+    """
+    import torch
+
+    content = path.read_bytes()
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > len(content):
+                raise ValueError("it unpacks to more than its size")
+            damaged = archive.testzip()  # torch does not look at the checksums
+            if damaged is not None:
+                raise ValueError(f"the checksum of {damaged} is wrong")
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except Exception as problem:  # zipfile, torch and its unpickler have errors of many kinds for damaged files
+        raise ValueError(str(problem) or type(problem).__name__) from None
+    check_like("the file", {"format": state.get("format") if isinstance(state, dict) else None}, {"format": FORMAT})
+    return state
+
+
+def check_like(name: str, found: Any, like: Any) -> None:
+    """Raise ValueError unless `found` is built as `like` is: the same keys, lengths, shapes and data types, all finite.
+
+    Args:
+        name: what it is, for the message.
+        found: what a checkpoint holds.
+        like: tensors of which only the form matters, and numbers and words to be found again, in dictionaries, lists and
+            tuples of any depth.
+    """
+    import torch
+
+    if isinstance(like, torch.Tensor):
+        if not isinstance(found, torch.Tensor) or found.layout != torch.strided or found.device.type != "cpu":
+            raise ValueError(f"{name} is not an array")
+        if found.dtype != like.dtype or found.shape != like.shape:
+            raise ValueError(f"{name} is {found.dtype} {tuple(found.shape)}, not {like.dtype} {tuple(like.shape)}")
+        if found.is_floating_point() and not torch.isfinite(found).all():
+            raise ValueError(f"{name} is not finite")
+    elif isinstance(like, (dict, list, tuple)):
+        keys: Any = like.keys() if isinstance(like, dict) else range(len(like))
+        kind = dict if isinstance(like, dict) else (list, tuple)
+        if not isinstance(found, kind) or (found.keys() if isinstance(found, dict) else range(len(found))) != keys:
+            raise ValueError(f"{name} has other parts than {', '.join(map(str, keys)) or 'none'}")
+        for key in keys:
+            check_like(f"{name} {key}", found[key], like[key])
+    elif type(found) is not type(like) or found != like:
+        raise ValueError(f"{name} is of another version")
+
+
+def model_state(model: Any) -> dict[str, Any]:
+    """All that determines how a RegularisedPPO goes on from the start of a rollout, with its SeatVecEnv and random streams."""
+    import torch
+
+    return {
+        "num_timesteps": model.num_timesteps,
+        **{name: _on_cpu(dict(policy.state_dict())) for name, policy in _policies(model).items()},
+        "optimizer": _on_cpu(model.policy.optimizer.state_dict()["state"]),
+        "env": _bytes_of(model.env.snapshot()),
+        "episode_starts": torch.from_numpy(model._last_episode_starts),
+        "random": _random_state(),
+    }
+
+
+def _on_cpu(found: Any) -> Any:
+    """Dictionaries of tensors, with the tensors on the CPU: a run can be resumed on another device."""
+    if isinstance(found, dict):
+        return {key: _on_cpu(value) for key, value in found.items()}
+    return found.cpu()
+
+
+def _policies(model: Any) -> dict[str, Any]:
+    """The policy that learns, and those that follow it."""
+    policies = {name: getattr(model, name) for name in ("policy", "reference_policy", "average_policy")}
+    return {name: policy for name, policy in policies.items() if policy is not None}
+
+
+def restore_model(model: Any, state: Mapping[str, Any]) -> None:
+    """Bring a new model to a state that `model_state` gave of one built alike.
+
+    Raises:
+        ValueError: it is no such state.
+    """
+    import torch
+
+    steps, rollout = state["num_timesteps"], model.n_steps * model.n_envs
+    check_range("num_timesteps", steps, 0, 10**15)
+    if steps % rollout:
+        raise ValueError(f"num_timesteps must be a multiple of {rollout}, not {steps}")
+    for name, policy in _policies(model).items():
+        check_like(name, state[name], _on_cpu(dict(policy.state_dict())))
+    moments = {
+        number: {"step": torch.tensor(0.0), "exp_avg": parameter.cpu(), "exp_avg_sq": parameter.cpu()}
+        for number, parameter in enumerate(model.policy.parameters())
+        if parameter.requires_grad  # the others have learned nothing
+    }
+    check_like("optimizer", state["optimizer"], moments if steps else {})
+    if any((part["exp_avg_sq"] < 0).any() or part["step"] < 0 for part in state["optimizer"].values()):
+        raise ValueError("optimizer has means of squares or steps below 0")
+    starts = torch.ones(model.n_envs, dtype=torch.bool)
+    check_like("episode_starts", state["episode_starts"], starts)
+    arrays = model.env.snapshot()
+    check_like("env", state["env"], _bytes_of(arrays))
+
+    model.num_timesteps = steps
+    model._n_updates = steps // rollout * model.n_epochs
+    for name, policy in _policies(model).items():
+        policy.load_state_dict(state[name])
+    groups = model.policy.optimizer.state_dict()["param_groups"]
+    model.policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
+    # Given observations, `learn` continues the games as they are instead of resetting the environment.
+    model._last_obs = model.env.restore(_arrays_of(state["env"], arrays))
+    model._last_episode_starts = state["episode_starts"].numpy()
+    _set_random_state(state["random"])
+
+
+def _bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
+    """Arrays of any data type, of which torch knows only a few: what its bytes mean in words, and (bytes,) uint8, of each."""
+    import torch
+
+    return {
+        name: (str(np.lib.format.dtype_to_descr(array.dtype)), torch.from_numpy(array.reshape(-1).view(np.uint8)))
+        for name, array in arrays.items()
+    }
+
+
+def _arrays_of(parts: Mapping[str, tuple[str, Any]], like: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays that `_bytes_of` took apart, with data types and shapes as those of `like`."""
+    return {name: parts[name][1].contiguous().numpy().view(array.dtype).reshape(array.shape) for name, array in like.items()}
+
+
+def _random_state() -> dict[str, Any]:
+    """The global random streams: PyTorch's own form; NumPy's and Python's as (words, position, second normal deviate)."""
+    import torch
+
+    # SB3 shuffles minibatches with NumPy's global stream.
+    twister: Any = np.random.get_state()  # noqa: NPY002
+    _, words, position, has_normal, normal = twister
+    _, (*python_words, python_position), python_normal = random.getstate()
+    return {
+        "torch": torch.get_rng_state(),
+        "numpy": _twister(words, position, normal if has_normal else None),
+        "python": _twister(python_words, python_position, python_normal),
+    }
+
+
+def _twister(words: Any, position: int, normal: float | None) -> Any:
+    """A Mersenne twister as (627,) float64, which holds its 32-bit words exactly."""
+    import torch
+
+    return torch.tensor([*map(int, words), position, normal is not None, normal or 0.0], dtype=torch.float64)
+
+
+def _set_random_state(state: Any) -> None:
+    import torch
+
+    check_like("random", state, _random_state())
+    for name in ("numpy", "python"):
+        integers = state[name][:-1]
+        if (integers != integers.floor()).any() or (integers < 0).any() or (integers[:_WORDS] >= 2**32).any():
+            raise ValueError(f"random {name} is not a state of a Mersenne twister")
+        check_range(f"random {name} position", int(integers[_WORDS]), 0, _WORDS)
+    try:
+        torch.set_rng_state(state["torch"])
+    except RuntimeError as problem:
+        raise ValueError(f"random torch: {problem}") from None
+    *words, position, has_normal, normal = state["numpy"].tolist()
+    twister = ("MT19937", np.array(words, np.uint32), int(position), int(has_normal), normal)
+    np.random.set_state(twister)  # noqa: NPY002
+    *words, position, has_normal, normal = state["python"].tolist()
+    random.setstate((random.getstate()[0], (*map(int, words), int(position)), normal if has_normal else None))

@@ -1,0 +1,1 @@
+"""A game's picture as text, SVG and pixels, and its observations in words."""

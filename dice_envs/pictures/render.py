@@ -1,0 +1,376 @@
+"""Shows a game's picture: as text for terminals, as an SVG drawing, or as an image."""
+
+from __future__ import annotations
+
+import functools
+import re
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from dice_envs.core.extras import check_extra
+from dice_envs.core.game import Variant, shown
+from dice_envs.core.view import Die, Group, Picture, Row, Tone, as_die, write_pictures_by
+from dice_envs.pictures.drawing import (
+    LEADING,
+    NARROW_WIDTH,
+    PAPER,
+    PIPS,
+    WIDTH,
+    Circle,
+    Drawing,
+    Polygon,
+    Rect,
+    Shape,
+    Text,
+    layout,
+    most_lines,
+)
+
+__all__ = [
+    "RENDER_FPS",
+    "RENDER_MODES",
+    "ansi",
+    "check_mode",
+    "frame_size",
+    "picture_height",
+    "render",
+    "rgb_array",
+    "shapes_svg",
+    "svg",
+]
+
+RENDER_MODES = ["human", "ansi", "rgb_array"]
+RENDER_FPS = 2  # frames a second in a video: a person reads each of them
+MOST_HEIGHT = 1024  # pixels: pictures that need more, such as 200 dice, are drawn smaller
+SMOOTH = 3  # images are drawn so much larger and then reduced, since Pillow does not smooth edges
+MOST_BOXES = 8  # dice in a row of text; more are written as numbers
+COLUMNS = 100  # of text
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def ansi(picture: Picture) -> str:
+    """The picture as lines of text, dice drawn with their pips. [5] is a die that counts, (5) one that does not."""
+    bar = "═" * (len(picture.title) + 4)
+    lines = [f"╔{bar}╗", f"║  {picture.title}  ║", f"╚{bar}╝"]
+    for row in picture.rows:
+        lines += textwrap.wrap(_told(row), COLUMNS, subsequent_indent="  ", break_long_words=False)
+        dice = [] if row.lead else [as_die(die) for die in row.dice]
+        if len(dice) > MOST_BOXES:
+            lines += _numbered(dice)
+        elif dice:
+            lines += _boxes(dice)
+        lines += [_strip_told(group) for group in row.groups if group.strip]
+    return "\n".join([*lines, *picture.notes]) + "\n"
+
+
+def _told(row: Row) -> str:
+    """A row in words, without its dice, unless they are led in, and strips."""
+    parts = [f"{row.lead} {_numbers(map(as_die, row.dice))}"] if row.lead else []
+    if row.detail:
+        parts.append(row.detail)
+    if row.outcomes:
+        parts.append("".join("●" if good else "○" for good in row.outcomes))
+    if row.bar and not row.detail:
+        parts.append(f"{row.bar.value:g} of {row.bar.goal:g}")
+    groups = [_group_told(group) for group in row.groups if not group.strip]
+    if groups:
+        parts.append(", ".join(groups))
+    return row.caption + (f": {'; '.join(parts)}" if parts else "") + (f" <- {row.mark}" if row.mark else "")
+
+
+def _group_told(group: Group) -> str:
+    return f"{group.label} {_numbers(map(as_die, group.dice))}".strip()
+
+
+def _strip_told(group: Group) -> str:
+    return f"{'*' if group.tone is Tone.BRIGHT else ' '} {group.label}  {_numbers(map(as_die, group.dice))}"
+
+
+def _number(die: Die) -> str:
+    face = "?" if die.face is None else str(die.face)
+    return {Tone.PLAIN: face, Tone.BRIGHT: f"[{face}]", Tone.FADED: f"({face})"}[die.tone]
+
+
+def _numbers(dice: Any) -> str:
+    return " ".join(map(_number, dice))
+
+
+def _numbered(dice: list[Die]) -> list[str]:
+    """Many dice as numbers with their labels below, in columns of one width: rows that face each other stay in line."""
+    width = max(5, *(len(die.label) for die in dice)) + 1
+    lines = []
+    for start in range(0, len(dice), COLUMNS // width):
+        chunk = dice[start : start + COLUMNS // width]
+        lines.append("".join(f"{_number(die):>{width}}" for die in chunk))
+        if any(die.label for die in chunk):
+            lines.append("".join(f"{die.label:>{width}}" for die in chunk))
+    return lines
+
+
+_BOXES = {Tone.PLAIN: tuple("╭─╮│╰╯"), Tone.BRIGHT: tuple("┏━┓┃┗┛"), Tone.FADED: tuple("┌╌┐┆└┘")}
+
+
+def _boxes(dice: list[Die]) -> list[str]:
+    drawn = []
+    for die in dice:
+        left, across, right, side, below, end = _BOXES[die.tone]
+        inside = [f"{side}{line}{side}" for line in _die_lines(die)]
+        drawn.append([left + across * 7 + right, *inside, below + across * 7 + end])
+        if any(other.label for other in dice):
+            drawn[-1].append(f"{die.label:^9}")
+    return [" ".join(line).rstrip() for line in zip(*drawn, strict=True)]
+
+
+def _die_lines(die: Die) -> tuple[str, ...]:
+    if die.number or die.face not in PIPS:
+        return " " * 7, f"{'?' if die.face is None else die.face:^7}", " " * 7
+    pips = PIPS[die.face].replace("0", " ").replace("1", "●")
+    return tuple(f" {' '.join(pips[i : i + 3])} " for i in (0, 3, 6))
+
+
+# --- SVG ------------------------------------------------------------------------------------------------------------
+
+
+def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = False) -> str:
+    """The picture as a complete `<svg>` element, for pages, notebooks and papers. Needs nothing but this package.
+
+    Args:
+        picture: what is drawn; nothing else shows in it.
+        size: height and width in pixels, as `rgb_array` takes them. None: as the picture needs it. It can be scaled to any
+            size by CSS.
+        narrow: laid out for the width of a telephone, with captions above what they name.
+    """
+    drawing = layout(picture, width=NARROW_WIDTH if narrow else WIDTH)
+    height, width, scale = _fitted(drawing, size)
+    words = [" ".join(filter(None, [_told(row), _row_numbers(row)])) for row in picture.rows]
+    box, pixels = (width / scale, height / scale), (str(width), str(height))
+    return shapes_svg(drawing.shapes, box, picture.title, ". ".join([*words, *picture.notes]), pixels)
+
+
+def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, description: str, size: tuple[str, str]) -> str:
+    """Shapes as a complete `<svg>` element.
+
+    Args:
+        shapes: in the order in which they are drawn.
+        box: width and height that hold them.
+        title, description: what screen readers say.
+        size: width and height of the element, in pixels or with a unit ("210mm").
+    """
+    width, height = size
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={_quoted(title)} width="{width}" '
+        f'height="{height}" viewBox="0 0 {_short(box[0])} {_short(box[1])}" '
+        'font-family="Helvetica, Arial, sans-serif">',
+        f"<title>{_escaped(title)}</title>",
+        f"<desc>{_escaped(description)}</desc>",
+        f'<rect width="100%" height="100%" fill="{PAPER}"/>',
+        *map(_element, shapes),
+        "</svg>",
+    ]
+    return "\n".join(lines)
+
+
+def _row_numbers(row: Row) -> str:
+    strips = [_group_told(group) for group in row.groups if group.strip]
+    return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
+
+
+def _fitted(drawing: Drawing, size: tuple[int, int] | None) -> tuple[int, int, float]:
+    """Height and width in pixels, and by what the drawing is multiplied to fit them."""
+    height, width = size or (drawing.height, drawing.width)
+    return height, width, min(width / drawing.width, height / drawing.height)
+
+
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _escaped(text: str) -> str:
+    return escape(_NOT_IN_XML.sub("", text))
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_NOT_IN_XML.sub("", text))
+
+
+def _short(number: float) -> str:
+    return f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def _attributes(**values: Any) -> str:
+    return " ".join(
+        f'{name.replace("_", "-")}="{_short(value) if isinstance(value, (int, float)) else value}"'
+        for name, value in values.items()
+    )
+
+
+@functools.singledispatch
+def _element(shape: Shape) -> str:
+    """The shape as an element of SVG."""
+    raise TypeError(f"not a shape: {shape!r}")
+
+
+@_element.register
+def _(shape: Rect) -> str:
+    place = _attributes(x=shape.x, y=shape.y, width=shape.width, height=shape.height, rx=shape.radius, fill=shape.fill)
+    return f"<rect {place}{_edge(shape)}/>"
+
+
+@_element.register
+def _(shape: Circle) -> str:
+    return f"<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius, fill=shape.fill)}{_edge(shape)}/>"
+
+
+@_element.register
+def _(shape: Polygon) -> str:
+    points = " ".join(f"{_short(x)},{_short(y)}" for x, y in shape.points)
+    return f'<polygon points="{points}" fill="{shape.fill}"/>'
+
+
+@_element.register
+def _(shape: Text) -> str:
+    place = _attributes(x=shape.x, y=shape.y, font_size=shape.size, fill=shape.fill)
+    place += f' text-anchor="{shape.anchor}"' if shape.anchor != "start" else ""
+    place += ' font-weight="bold"' if shape.bold else ""
+    first, *more = map(_escaped, shape.lines)
+    below = _attributes(x=shape.x, dy=shape.size * LEADING)
+    return f"<text {place}>{first}{''.join(f' <tspan {below}>{line}</tspan>' for line in more)}</text>"
+
+
+def _edge(shape: Rect | Circle) -> str:
+    return f" {_attributes(stroke=shape.edge, stroke_width=shape.stroke)}" if shape.stroke else ""
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
+
+
+def picture_height(picture: Picture) -> int:
+    """Pixels that a picture needs at its natural size."""
+    return layout(picture).height
+
+
+def frame_size(variant: Variant) -> tuple[int, int]:
+    """Height and width in pixels of every image of the variant: multiples of 16, as video encoders want them."""
+    height = layout(variant.full_picture(), most_lines).height
+    return min(-(-height // 16) * 16, MOST_HEIGHT), WIDTH
+
+
+def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarray:
+    """The picture as an image, (height, width, 3) uint8. Needs Pillow: `pip install dice-envs[render]`.
+
+    Args:
+        picture: what is drawn.
+        size: height and width in pixels; a picture that needs more room is made smaller. None: as the picture needs it.
+
+    Raises:
+        ImportError: Pillow is not installed.
+    """
+    check_pillow()
+    from PIL import Image, ImageDraw
+
+    drawing = layout(picture)
+    height, width, scale = _fitted(drawing, size)
+    image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), PAPER)
+    draw = ImageDraw.Draw(image)
+    for shape in drawing.shapes:
+        _paint(shape, draw, scale * SMOOTH)
+    return np.asarray(image.reduce(SMOOTH), dtype=np.uint8).copy()
+
+
+_NOT_IN_FONT = str.maketrans({"×": "x", "−": "-", "…": "..."})  # Pillow's own font has few signs
+
+
+@functools.singledispatch
+def _paint(shape: Shape, draw: Any, scale: float) -> None:
+    """Draw the shape on an image whose pixels are `scale` times as fine as the layout's."""
+    raise TypeError(f"not a shape: {shape!r}")
+
+
+def _corners(left: float, top: float, right: float, bottom: float, stroke: float, scale: float) -> tuple[float, ...]:
+    """A box with its line, which lies half outside it in SVG; Pillow's corners belong to the box."""
+    half = stroke / 2
+    return (
+        round((left - half) * scale),
+        round((top - half) * scale),
+        max(round((right + half) * scale) - 1, round((left - half) * scale)),
+        max(round((bottom + half) * scale) - 1, round((top - half) * scale)),
+    )
+
+
+def _outline(shape: Rect | Circle, scale: float) -> dict[str, Any]:
+    return {"outline": shape.edge, "width": max(1, round(shape.stroke * scale))} if shape.stroke else {}
+
+
+@_paint.register
+def _(shape: Rect, draw: Any, scale: float) -> None:
+    box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke, scale)
+    radius = (shape.radius + shape.stroke / 2) * scale if shape.radius else 0
+    draw.rounded_rectangle(box, radius=radius, fill=shape.fill, **_outline(shape, scale))
+
+
+@_paint.register
+def _(shape: Circle, draw: Any, scale: float) -> None:
+    x, y, r = shape.x, shape.y, shape.radius
+    draw.ellipse(_corners(x - r, y - r, x + r, y + r, shape.stroke, scale), fill=shape.fill, **_outline(shape, scale))
+
+
+@_paint.register
+def _(shape: Polygon, draw: Any, scale: float) -> None:
+    draw.polygon([(x * scale, y * scale) for x, y in shape.points], fill=shape.fill)
+
+
+@functools.lru_cache(32)
+def _font(size: float) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)
+
+
+@_paint.register
+def _(shape: Text, draw: Any, scale: float) -> None:
+    anchor = {"start": "ls", "middle": "ms", "end": "rs"}[shape.anchor]
+    thick = {"stroke_width": max(1, round(0.022 * shape.size * scale)), "stroke_fill": shape.fill} if shape.bold else {}
+    font = _font(shape.size * scale)
+    for i, line in enumerate(shape.lines):
+        place = (shape.x * scale, (shape.y + i * LEADING * shape.size) * scale)
+        line = line.translate(_NOT_IN_FONT)
+        draw.text(place, line, fill=shape.fill, anchor=anchor, font=font, **thick)
+
+
+# --- render modes -----------------------------------------------------------------------------------------------------
+
+
+def render(variant: Variant, state: Any, viewer: int | None, mode: str | None) -> str | np.ndarray | None:
+    """Draw what `viewer` sees of a state (None: everything) in one of RENDER_MODES. `human` prints and returns None.
+
+    `rgb_array` gives images of one size for a variant, (height, width, 3) uint8.
+    """
+    picture = variant.picture(state, viewer)
+    if mode == "ansi":
+        return ansi(picture)
+    if mode == "rgb_array":
+        return rgb_array(picture, frame_size(variant))
+    if mode == "human":
+        print(ansi(picture))
+    return None
+
+
+def check_mode(mode: str | None) -> None:
+    """Raise ValueError for a render mode that does not exist, ImportError for `rgb_array` where Pillow is not installed."""
+    if mode is not None and mode not in RENDER_MODES:
+        raise ValueError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None, not {shown(mode)}")
+    if mode == "rgb_array":
+        check_pillow()
+
+
+def check_pillow() -> None:
+    """Raise ImportError, naming the extra, where Pillow is not installed."""
+    check_extra("render", "render_mode 'rgb_array'", "PIL")
+
+
+write_pictures_by(text=ansi, svg=svg)

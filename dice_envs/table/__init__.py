@@ -1,0 +1,1 @@
+"""People and agents at one table: the game, advice, the rules in words."""

@@ -1,0 +1,419 @@
+"""One game at a table, played by people and agents: who moves, what each seat may know, undo, save, load and replay.
+
+It knows nothing of terminals or web pages; both are front ends to it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of
+from dice_envs.agent.casting import make_players
+from dice_envs.core.batch import Batch, explain_illegal
+from dice_envs.core.dice import new_streams
+from dice_envs.core.files import write_text
+from dice_envs.core.game import OVER, Picture, Variant, check_range, check_seed, configure, shown
+
+__all__ = ["CHOSEN", "OVER", "PERSON", "Entry", "Position", "Sitting", "parse_saved"]
+
+PERSON = "person"  # in place of an agent's spec
+CHOSEN = "has chosen"  # the words of a move that the viewer may not know yet
+FORMAT = 1  # of saved games
+FIELDS = ("format", "game", "options", "seed", "seats", "actions", "digest")
+MOST_BYTES = 2**24  # of a file with a saved game
+_ONLY = np.zeros(1, np.int64)  # the number of the only game of a batch
+
+
+class Entry(NamedTuple):
+    """One move of the history, as a viewer may know it.
+
+    Attributes:
+        number: 1 for the first move of the game.
+        seat: who moved.
+        action: what was played; None where the viewer may not know it yet.
+        words: the action in words; CHOSEN where it is None.
+        notes: what the picture said after the move and not before, but for what the words say already.
+    """
+
+    number: int
+    seat: int
+    action: int | None
+    words: str
+    notes: tuple[str, ...]
+
+
+class Position(NamedTuple):
+    """The game after some of its moves.
+
+    Attributes:
+        moves: how many have been played.
+        mover: the seat to move, or OVER.
+        state: the state record, with all that is hidden: nothing to hand to a player.
+        picture: what the viewer sees of it.
+        returns: (seats,) float64, what each seat has earned so far.
+    """
+
+    moves: int
+    mover: int
+    state: Any
+    picture: Picture
+    returns: np.ndarray
+
+
+class Sitting:
+    """One game, from the deal to the end.
+
+    All that is random follows from the seed: the dice from the game's own stream, an agent's choice from the seed and the
+    number of its move. So what follows an undo and the same moves again is the same, and a saved game goes on exactly as it
+    would have.
+
+    What `history` and `picture` tell a viewer depends only on what that seat may know: a viewer's picture shows nothing else,
+    and in a simultaneous game a choice is told when all have chosen. `viewer` is a seat, or None for who may see everything.
+
+    Args:
+        variant: the game with its options.
+        seed: 0 or more.
+        seats: who sits at each: PERSON, an agent's spec, or an Agent.
+        make: makes the agents of the specs; by default those that `agents` lists.
+
+    Raises:
+        ValueError: as many seats as the game has are not named, the seed is none, or an agent is unknown or does not play
+            the variant.
+
+    Attributes:
+        variant, seed: as given.
+        seats: what sits at each seat, in words: PERSON, a spec, or an agent's name.
+        people: the seats of people.
+    """
+
+    def __init__(
+        self,
+        variant: Variant,
+        seed: int,
+        seats: Sequence[str | Agent],
+        make: Callable[[Variant, str], Agent] = lambda variant, spec: make_players(variant, [spec])[0],
+    ) -> None:
+        check_seed(seed)
+        if seed is None:
+            raise ValueError("seed must be a non-negative whole number, not None: it is what repeats the game")
+        count = variant.facts.num_seats
+        if isinstance(seats, str) or len(seats) != count:
+            raise ValueError(f"seats must name who sits at each of the {count} seats of {variant}, not {shown(seats)}")
+        self.variant = variant
+        self.seed = int(seed)
+        self.seats = tuple(who if isinstance(who, str) else name_of(who) for who in seats)
+        self.people = tuple(seat for seat, who in enumerate(seats) if isinstance(who, str) and who == PERSON)
+        self._agents: dict[int, Agent] = {}
+        for seat, who in enumerate(seats):
+            if seat not in self.people:
+                agent = make(variant, who) if isinstance(who, str) else who
+                check_plays(agent, variant)
+                self._agents[seat] = agent
+        self._named = all(isinstance(who, str) for who in seats)
+        # What follows is by the number of moves played: index k stands for the game after k moves.
+        self._states = [Batch(variant, 1, seed=self.seed).states]
+        self._returns = [np.zeros(count)]
+        self._memories: list[dict[int, np.ndarray]] = [
+            {seat: memory for seat, agent in self._agents.items() if (memory := fresh_memory(agent, 1)) is not None}
+        ]
+        self._notes: dict[int | None, list[tuple[str, ...]]] = {}  # of each viewer's pictures, as far as they are needed
+        self._actions: list[int] = []
+
+    def __len__(self) -> int:
+        """How many moves have been played."""
+        return len(self._actions)
+
+    # --- where the game stands ------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> Any:
+        """A copy of the state record, with all that is hidden: nothing to hand to a player."""
+        return self._states[-1][0].copy()
+
+    @property
+    def mover(self) -> int:
+        """The seat to move, or OVER."""
+        return int(self._states[-1]["seat"][0])
+
+    @property
+    def over(self) -> bool:
+        """Whether the game has ended."""
+        return self.mover == OVER
+
+    @property
+    def returns(self) -> np.ndarray:
+        """What each seat has earned so far, (seats,) float64."""
+        return self._returns[-1].copy()
+
+    def legal(self) -> list[int]:
+        """The legal actions of the seat to move; none once the game is over."""
+        masks = np.empty((1, self.variant.facts.num_actions), np.int8)
+        self.variant.kernels.legal(self.variant.params, self._states[-1], _ONLY, masks)
+        return [int(action) for action in np.flatnonzero(masks[0])]
+
+    def picture(self, viewer: int | None = None) -> Picture:
+        """What the viewer sees now."""
+        return self.position(len(self), viewer).picture
+
+    def position(self, moves: int, viewer: int | None = None) -> Position:
+        """The game after its first `moves` moves. ValueError if there are not so many, or for a viewer who is no seat."""
+        check_range("moves", moves, 0, len(self))
+        self._check_viewer(viewer)
+        states = self._states[moves]
+        return Position(
+            int(moves),
+            int(states["seat"][0]),
+            states[0].copy(),
+            self.variant.picture(states[0], viewer),
+            self._returns[moves].copy(),
+        )
+
+    def replay(self, viewer: int | None = None) -> Iterator[Position]:
+        """Every position from the deal to now."""
+        for moves in range(len(self) + 1):
+            yield self.position(moves, viewer)
+
+    def history(self, viewer: int | None = None) -> list[Entry]:
+        """Every move so far, as far as the viewer may know it."""
+        self._check_viewer(viewer)
+        unseen = len(self) - self._undisclosed()
+        notes = self._notes_of(viewer)
+        entries = []
+        for k, action in enumerate(self._actions):
+            seat = self._seat_of(k)
+            known = viewer is None or seat == viewer or k < unseen
+            words = self.variant.describe_action(action) if known else CHOSEN
+            fresh = tuple(note for note in notes[k + 1] if note not in notes[k] and not note.endswith(words))
+            entries.append(Entry(k + 1, seat, action if known else None, words, fresh))
+        return entries
+
+    def _check_viewer(self, viewer: int | None) -> None:
+        if viewer is not None:
+            check_range("viewer", viewer, 0, len(self.seats) - 1)
+
+    def _seat_of(self, move: int) -> int:
+        return int(self._states[move]["seat"][0])
+
+    def _undisclosed(self) -> int:
+        """How many of the last moves are choices that only those who made them may know."""
+        if not self.variant.facts.simultaneous:
+            return 0
+        first, chosen = 0, set[int]()
+        for k in range(len(self)):
+            seat = self._seat_of(k)
+            if seat in chosen:  # who chooses again has seen the others' choices
+                first, chosen = k, set()
+            chosen.add(seat)
+        return 0 if self.over or self.mover in chosen else len(self) - first
+
+    def _notes_of(self, viewer: int | None) -> list[tuple[str, ...]]:
+        notes = self._notes.setdefault(viewer, [])
+        for states in self._states[len(notes) :]:
+            notes.append(self.variant.picture(states[0], viewer).notes)
+        return notes
+
+    # --- playing --------------------------------------------------------------------------------------------------
+
+    def play(self, action: int) -> None:
+        """The action of the person to move.
+
+        Raises:
+            ValueError: it is not legal, or no person is to move; nothing has changed.
+        """
+        if self.over:
+            raise ValueError("the game is over")
+        if self.mover not in self.people:
+            raise ValueError(f"player {self.mover} is to move, which is {self.seats[self.mover]} and no person")
+        if isinstance(action, bool) or not isinstance(action, (int, np.integer)):
+            raise ValueError(f"an action must be a whole number, not {shown(action)}")
+        self._advance(int(action), self._memories[-1])
+
+    def step(self) -> int:
+        """Let the agent to move play. Returns its action.
+
+        Raises:
+            ValueError: no agent is to move.
+            AgentError: what the agent answers is not legal. In either case nothing has changed.
+        """
+        if self.over:
+            raise ValueError("the game is over")
+        if self.mover in self.people:
+            raise ValueError(f"player {self.mover} is to move, which is a person and no agent")
+        action, memories = self._asked()
+        self._advance(action, memories)
+        return action
+
+    def undo(self, seat: int | None = None) -> None:
+        """Go back to where a person last chose: any, or the one at `seat`. It is to move again.
+
+        Raises:
+            ValueError: there is no such choice, or no person at `seat`; nothing has changed.
+        """
+        if seat is not None and seat not in self.people:
+            raise ValueError(
+                f"seat must be that of a person, {' or '.join(map(str, self.people)) or 'none'}, not {shown(seat)}"
+            )
+        for k in reversed(range(len(self))):
+            if self._seat_of(k) in (self.people if seat is None else (seat,)):
+                self._cut(k)
+                return
+        raise ValueError("there is nothing to undo")
+
+    def _asked(self) -> tuple[int, dict[int, np.ndarray]]:
+        """What the agent to move plays, and what all remember then."""
+        seat = self.mover
+        remembered = self._memories[-1].get(seat)
+        memory = None if remembered is None else remembered.copy()
+        streams = new_streams(np.random.SeedSequence([self.seed, len(self) + 1]), 1)
+        (action,) = ask(self._agents[seat], self.variant, self._states[-1].copy(), _ONLY, streams, memory)
+        memories = self._memories[-1] if memory is None else {**self._memories[-1], seat: memory}
+        return int(action), memories
+
+    def _advance(self, action: int, memories: dict[int, np.ndarray]) -> None:
+        variant, states = self.variant, self._states[-1].copy()
+        exists = 0 <= action < variant.facts.num_actions  # others may be too large for a kernel
+        if not exists or variant.kernels.checked_play(variant.params, states, _ONLY, np.array([action])) >= 0:
+            raise ValueError(explain_illegal(variant, states[0], action))
+        self._states.append(states)
+        self._returns.append(self._returns[-1] + states["rewards"][0, : len(self.seats)])
+        self._memories.append(memories)
+        self._actions.append(action)
+
+    def _cut(self, moves: int) -> None:
+        """Forget all but the first moves."""
+        for kept in (self._states, self._returns, self._memories, *self._notes.values()):
+            del kept[moves + 1 :]  # type: ignore[attr-defined]
+        del self._actions[moves:]
+
+    # --- files ----------------------------------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """The game as plain values that JSON can hold, for `load`. They tell all that is hidden, since they hold the seed.
+
+        Raises:
+            ValueError: an agent was given as an object: only specs can be saved.
+        """
+        if not self._named:
+            raise ValueError("seats: an agent that is not named by a spec cannot be saved")
+        return {
+            "format": FORMAT,
+            "game": self.variant.game.name,
+            "options": {name: _plain(value) for name, value in dataclasses.asdict(self.variant.options).items()},
+            "seed": self.seed,
+            "seats": list(self.seats),
+            "actions": list(self._actions),
+            "digest": self._digest(),
+        }
+
+    def save_to(self, path: Path) -> None:
+        """Write the saved game as JSON, whole or not at all. OSError if that fails, ValueError as `save`."""
+        write_text(path, json.dumps(self.save(), indent=1) + "\n")
+
+    def _digest(self) -> str:
+        """A hash of every position: what other rules or dice would have made of the same moves has another one."""
+        digest = hashlib.sha256()
+        for states in self._states:
+            for name in states.dtype.names or ():
+                digest.update(states[name].tobytes())
+        return digest.hexdigest()[:16]
+
+    @classmethod
+    def load(cls, data: Any, make: Callable[[Variant, str], Agent] | None = None) -> Sitting:
+        """The game that `save` has given, after all its moves have been played again by the game's rules.
+
+        Agents that remember are asked again at each of their moves. The specs of agents may name files and modules, so load
+        what you trust, or give a `make` that makes only what you allow.
+
+        Args:
+            data: what `save` has returned.
+            make: as for `Sitting`.
+
+        Raises:
+            ValueError: a field is missing, unknown or wrong, which the message names; an action is not legal, which it
+                numbers; or the moves lead elsewhere than where the game was saved.
+        """
+        if not isinstance(data, Mapping):
+            raise ValueError(f"a saved game is an object with the fields {', '.join(FIELDS)}, not {shown(data)}")
+        if data.get("format") != FORMAT or isinstance(data["format"], bool):
+            raise ValueError(f"format must be {FORMAT}, not {shown(data.get('format'))}")
+        for field in FIELDS:
+            if field not in data:
+                raise ValueError(f"{field} is missing from the saved game")
+        for field in data:
+            if field not in FIELDS:
+                raise ValueError(f"{shown(field)} is no field of a saved game; its fields are {', '.join(FIELDS)}")
+        if not isinstance(data["options"], Mapping) or not all(isinstance(name, str) for name in data["options"]):
+            raise ValueError(f"options must be an object, not {shown(data['options'])}")
+        if not isinstance(data["game"], str):
+            raise ValueError(f"game must be a name, not {shown(data['game'])}")
+        variant = _naming("game", lambda: configure(data["game"]))
+        variant = _naming("options", lambda: variant.game.configure(**data["options"]))
+        check_seed(data["seed"])
+        for field, kind, what in (("seats", str, "specs"), ("actions", int, "whole numbers")):
+            value = data[field]
+            if not isinstance(value, list) or not all(isinstance(each, kind) and not isinstance(each, bool) for each in value):
+                raise ValueError(f"{field} must be a list of {what}, not {shown(value)}")
+        if not isinstance(data["digest"], str):
+            raise ValueError(f"digest must be text, not {shown(data['digest'])}")
+        more = {} if make is None else {"make": make}
+        sitting = _naming("seats", lambda: cls(variant, data["seed"], data["seats"], **more))
+        for number, action in enumerate(data["actions"], 1):
+            _naming(f"actions: move {number}", functools.partial(sitting._repeat, action))
+        if sitting._digest() != data["digest"]:
+            raise ValueError(
+                "digest: the moves do not lead to where the game was saved: the file was changed, or is from another version"
+            )
+        return sitting
+
+    @classmethod
+    def load_from(cls, path: Path, make: Callable[[Variant, str], Agent] | None = None) -> Sitting:
+        """The game in a file that `save_to` has written. OSError if it cannot be read; ValueError as `load`, with its name."""
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)  # no more, whatever the file is
+        data = parse_saved(content, str(path))
+        return _naming(str(path), lambda: cls.load(data, make))
+
+    def _repeat(self, action: int) -> None:
+        """Play a move of a saved game again."""
+        memories = self._memories[-1]
+        if self.mover in memories:
+            answer, memories = self._asked()
+            if answer != action:
+                says = self.variant.describe_action(answer)
+                raise ValueError(f"{self.seats[self.mover]} plays action {answer} ({says}) there, not {shown(action)}")
+        self._advance(action, memories)
+
+
+def parse_saved(content: bytes, what: str = "this", most: int = MOST_BYTES) -> Any:
+    """What the content of a file holds, for `Sitting.load`.
+
+    Raises:
+        ValueError: it is no JSON, or longer than `most` bytes; the message calls it `what`.
+    """
+    if len(content) > most:
+        raise ValueError(f"{what} is no saved game: these have at most {most:,} bytes")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as problem:
+        raise ValueError(f"{what} is no saved game: {problem}") from None
+
+
+def _naming(what: str, action: Callable[[], Any]) -> Any:
+    """The result; a ValueError names what it is about."""
+    try:
+        return action()
+    except ValueError as problem:
+        raise ValueError(f"{what}: {problem}") from None
+
+
+def _plain(value: Any) -> Any:
+    """The value of an option as JSON has it."""
+    return [_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,154 @@
+"""Guards around long work: one process at a time in a folder, signals that wait until all is saved, Ctrl-C that is heard."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from dice_envs.core.files import write_text
+
+__all__ = ["ends_at_once", "first_signal_waits", "only_process", "writer_errors_name"]
+
+PATIENCE = 3.0  # seconds between Ctrl-C and the end of the process, where nothing has answered it
+_answered = threading.Event()  # a handler has seen the last Ctrl-C
+
+
+@contextlib.contextmanager
+def ends_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process while the block runs, whatever it is doing: PATIENCE seconds later, with status 130.
+
+    Python handles a signal between two of its own instructions, and a call of a kernel is one; a server also waits for its
+    threads. So a thread watches: where no handler has answered by then, it ends the process. That loses no more than a kill
+    does: what is finished is in whole files already.
+    """
+    usual = signal.default_int_handler
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+        yield
+        return
+
+    def interrupt(number: int, frame: Any) -> None:
+        _answered.set()
+        usual(number, frame)
+
+    watching, written = socket.socketpair()
+    written.setblocking(False)
+    _answered.clear()
+    threading.Thread(target=_watch, args=(watching,), daemon=True).start()
+    before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        signal.set_wakeup_fd(before)
+        written.close()
+
+
+def _watch(signals: socket.socket) -> None:
+    """End the process if a Ctrl-C, of which Python writes the number as a byte, is not answered."""
+    with signals:
+        while number := signals.recv(1):
+            if number[0] == signal.SIGINT and not _answered.wait(PATIENCE):
+                with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads them
+                    sys.stdout.flush()
+                    print("stopped", file=sys.stderr, flush=True)
+                os._exit(130)
+            _answered.clear()
+
+
+@contextlib.contextmanager
+def only_process(folder: Path, option: str = "--out") -> Iterator[None]:
+    """Keep other processes that ask for the same out of the folder, which `option` names, while the block runs.
+
+    The operating system holds the lock, so a process that is killed leaves none behind.
+
+    Raises:
+        ValueError: another process is in there; the message says which.
+    """
+    owner = folder / ".owner.json"  # beside the lock and not in it: filelock may empty a lock file that it waits for
+    lock = filelock.FileLock(folder / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise ValueError(f"{folder} is in use by {_describe(owner)}; wait for its end, or choose another {option}") from None
+    try:
+        since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
+        write_text(owner, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
+        yield
+    finally:
+        owner.unlink(missing_ok=True)
+        lock.release()
+
+
+def _describe(owner: Path) -> str:
+    try:
+        its = json.loads(owner.read_text())
+        return f"process {its['pid']} on {its['host']}, since {its['since']}"
+    except (OSError, ValueError, KeyError, TypeError):  # it has the lock, but has not written yet who it is
+        return "another process"
+
+
+@contextlib.contextmanager
+def first_signal_waits() -> Iterator[Callable[[], int | None]]:
+    """Let the block stop where its work is whole: Ctrl-C and SIGTERM are only noted the first time.
+
+    The second time, and after the block, they do what they did before. Signals that were ignored still are, and
+    threads other than the main one, which receive none, change nothing.
+
+    Yields:
+        A function that tells the signal that has come, or None.
+    """
+    noted: list[int] = []
+    before: dict[int, Any] = {}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def note(number: int, frame: object) -> None:
+        _answered.set()
+        noted.append(number)
+        restore()
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):  # None: set by something other than Python
+                before[number] = signal.signal(number, note)
+    try:
+        yield lambda: noted[0] if noted else None
+    finally:
+        restore()
+
+
+@contextlib.contextmanager
+def writer_errors_name(log: Path) -> Iterator[None]:
+    """An OSError of TensorBoard's writer is seen once, as one of this log.
+
+    It comes up in a thread of the writer's own, which would print it there and then, and again in the block, without the
+    name of a file.
+    """
+    print_traceback = threading.excepthook
+
+    def keep_os_errors_back(problem: threading.ExceptHookArgs) -> None:
+        if not issubclass(problem.exc_type, OSError):
+            print_traceback(problem)
+
+    threading.excepthook = keep_os_errors_back
+    try:
+        yield
+    except OSError as problem:
+        problem.filename = problem.filename or str(log)
+        raise
+    finally:
+        threading.excepthook = print_traceback

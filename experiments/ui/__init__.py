@@ -1,0 +1,1 @@
+"""What commands show: the terminal, pages of reports, plots."""

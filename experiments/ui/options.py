@@ -1,0 +1,119 @@
+"""The arguments and options that several commands take, and how game options are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dice_envs.core.game import MAX_SHOWN, Game, parse_options, register, shown
+from dice_envs.core.own import FORMS, load_own, split_own
+
+__all__ = [
+    "AgentsArgument",
+    "GameArgument",
+    "GamesOption",
+    "JsonOption",
+    "OptionOption",
+    "RayOption",
+    "ReportOption",
+    "ResumeOption",
+    "SeedOption",
+    "game_options",
+    "own_game",
+]
+
+MOST_BYTES = 2**20  # of a file that an option is read from
+
+GameArgument = Annotated[
+    str, typer.Argument(help="The game, say liars_dice; `games` lists them. Or one of your own: FILE.py:GAME.")
+]
+AgentsArgument = Annotated[list[str], typer.Argument(help="Agents, say random numbers:bluff=0.25; `agents` lists them.")]
+OptionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        "-o",
+        help="A game option, KEY=VALUE or KEY=@FILE (a list in a file); repeat it. `games` lists them.",
+    ),
+]
+GamesOption = Annotated[int, typer.Option("--games", help="Games for each pair, table, or agent that plays alone.")]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", help="Fixes all that is random; one is chosen and printed if left out.")
+]
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")]
+RayOption = Annotated[
+    str | None,
+    typer.Option("--ray", help="Share the work out on a Ray cluster: local for one on this machine, or its address."),
+]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Go on with what a run that was stopped has kept beside the file of --json.")
+]
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", help="Write plots into this folder, and a page where there is one (index.html).")
+]
+
+
+def own_game(text: str) -> str:
+    """The name of a game as typed. One of the user's own, FILE.py:GAME or PACKAGE.MODULE:GAME, is loaded and registered.
+
+    Raises:
+        ValueError: it cannot be had, or another game has its name.
+    """
+    named = split_own(text)
+    if named is None:
+        return text
+    where, name, rest = named
+    found = load_own(where, name, "game")
+    if rest or not isinstance(found, Game):
+        raise ValueError(f"a game of your own is written {FORMS}, where NAME is a dice_envs.Game, not {shown(text)}")
+    return register(found).name
+
+
+def game_options(pairs: Sequence[str] | None) -> dict[str, Any]:
+    """Game options as typed: KEY=VALUE as `dice_envs.core.game.parse_options` reads them, or KEY=@FILE.
+
+    A file holds a list: one value a line, or several separated by commas or blanks. Single digits with blanks between
+    them are one value, the way the FateStones project writes dice: `3 3 3 4 4 4` is 333444.
+
+    Raises:
+        ValueError: not KEY=VALUE, no such value, or a file that is empty, too long or no text.
+        OSError: the file cannot be read.
+    """
+    return parse_options([_with_file_read(pair) for pair in pairs or ()])
+
+
+def _with_file_read(pair: str) -> str:
+    """KEY=@FILE as KEY=VALUE,VALUE,...; all else as it is."""
+    name, _, value = (part.strip() for part in pair.partition("="))
+    if not name or not value.startswith("@"):
+        return pair
+    values = list(_values(_text(name, value[1:])))
+    if not values:
+        raise ValueError(f"{name[:MAX_SHOWN]} is read from {value[1:]}, which holds no values")
+    return f"{name}={','.join(values)},"  # with the last comma, one value is a list too
+
+
+def _text(name: str, path: str) -> str:
+    if not path:
+        raise ValueError(f"{name[:MAX_SHOWN]}=@ must be followed by the name of a file")
+    with Path(path).open("rb") as file:
+        content = file.read(MOST_BYTES + 1)  # no more, whatever the file is
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"{name[:MAX_SHOWN]} is read from {path}, which must hold at most {MOST_BYTES:,} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"{name[:MAX_SHOWN]} is read from {path}, which is not a text file ({problem.reason})") from None
+
+
+def _values(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        for group in line.split(","):
+            parts = group.split()
+            if len(parts) > 1 and all(len(part) == 1 and part.isdecimal() for part in parts):
+                yield "".join(parts)
+            else:
+                yield from parts

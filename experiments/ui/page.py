@@ -1,0 +1,276 @@
+"""One web page that holds a result: tables, plots, and how it was made. It needs no other file and no network."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import platform
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import dice_envs
+from dice_envs.core.extras import needs
+from dice_envs.core.files import write_text
+from dice_envs.experiments.ui.output import (
+    Finding,
+    Plot,
+    console,
+    figure_text,
+)
+
+with needs("experiments", "a page"):
+    import jinja2
+
+__all__ = ["About", "Chapter", "Grid", "Section", "markdown_table", "render", "sections_of", "versions", "write_page"]
+
+MOST_OPEN = 40  # rows of a table that is not folded
+PAGE = "index.html"
+VERSIONS_OF = ("numpy", "numba", "torch")
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """A table.
+
+    Attributes:
+        title: what it shows.
+        headings: of its columns.
+        rows: cells as text; as many as there are headings.
+        words: the columns that hold words; the others hold figures, and are aligned to the right.
+        notes: lines below it.
+    """
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: Collection[int] = (0,)
+    notes: Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """A part of a page: text, tables, plots."""
+
+    title: str
+    text: Sequence[str] = ()
+    grids: Sequence[Grid] = ()
+    plots: Sequence[Plot] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class About:
+    """How a result was made.
+
+    Attributes:
+        command: makes it again.
+        options: what was asked for, name → value.
+        seed: fixes all that was random; None: nothing was.
+    """
+
+    command: str
+    options: Mapping[str, Any]
+    seed: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Chapter:
+    """Every figure of one source, published beside ours; what a module of `dice_envs.experiments.reproduce` ends with.
+
+    Attributes:
+        title: the game and its source.
+        rows: the figures.
+        seed: fixes all that was random; None: nothing was.
+    """
+
+    title: str
+    rows: list[Finding]
+    seed: int | None = None
+
+
+def versions() -> dict[str, str]:
+    """What the result was made with: name → version."""
+    found = {"dice-envs": dice_envs.__version__, "Python": platform.python_version()}
+    for name in VERSIONS_OF:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[int] = (0,)) -> list[str]:
+    """A table as lines of Markdown. `words` are the columns that hold words; the others are aligned to the right."""
+    marks = [":--" if number in words else "--:" for number in range(len(headings))]
+    cells = ([" ".join(cell.replace("|", "\\|").split()) for cell in row] for row in (headings, marks, *rows))
+    return [f"| {' | '.join(row)} |" for row in cells]
+
+
+def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = False) -> list[Section]:
+    """A chapter as one section: its plots, what does not agree, and a table for each source; `apart`: a section for each."""
+    judged = [row for row in chapter.rows if row.agrees is not None]
+    differing = [row for row in judged if not row.agrees]
+    agree = f"{len(judged) - len(differing):,} of {len(judged):,} comparisons agree; {len(chapter.rows):,} figures in all."
+    first = [_grid("Those that do not agree", differing)] if differing else []
+    sources = dict.fromkeys(row.source for row in chapter.rows)
+    grids = [_grid(source or "ours", [row for row in chapter.rows if row.source == source]) for source in sources]
+    if not apart:
+        return [Section(chapter.title, [agree], [*first, *grids], plots)]
+    return [Section("In short", [agree], first, plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
+
+
+def _grid(title: str, rows: Sequence[Finding]) -> Grid:
+    cells = []
+    for row in rows:
+        error = figure_text(row.error) if row.error else "exact"
+        agrees = "" if row.agrees is None else "yes" if row.agrees else "no"
+        cells.append((row.figure, figure_text(row.published), figure_text(row.ours), error, agrees, row.note))
+    return Grid(title, ("figure", "published", "ours", "± 95 %", "agrees", "note"), cells, (0, 4, 5))
+
+
+def _anchor(text: str, number: int) -> str:
+    return f"{re.sub(r'[^a-z0-9]+', '-', text.lower()).strip('-')[:40]}-{number}"
+
+
+def _embedded(plot: Plot) -> str:
+    return "data:image/png;base64," + base64.b64encode(plot.path.read_bytes()).decode()
+
+
+def render(title: str, intro: Sequence[str], sections: Iterable[Section], about: About) -> str:
+    """The page as HTML that is XML too. Plots are read from their files."""
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters["embedded"] = _embedded
+    parts = [(_anchor(section.title, number), section) for number, section in enumerate(sections, start=1)]
+    text = environment.from_string(_TEMPLATE).render(
+        title=title,
+        intro=intro,
+        parts=parts,
+        about=about,
+        versions=versions(),
+        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        most_open=MOST_OPEN,
+    )
+    return text + "\n"
+
+
+def write_page(folder: Path, title: str, intro: Sequence[str], sections: Iterable[Section], about: About) -> Path:
+    """Write `index.html` into the folder, whole or not at all. Returns its path."""
+    path = folder / PAGE
+    write_text(path, render(title, intro, sections, about))
+    console.whole_line(f"page: {path}")
+    return path
+
+
+_TEMPLATE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta name="color-scheme" content="light dark"/>
+<title>{{ title }}</title>
+<style>
+:root { --ink: #1c2733; --soft: #5b6b7b; --line: #d9e0e7; --paper: #ffffff; --shade: #f4f7fa; --mark: #2a6f97; --bad: #b3261e }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4eaf0; --soft: #9fb0c0; --line: #334252; --paper: #131a21; --shade: #1b252f; --mark: #89c2d9;
+    --bad: #ff8a80 }
+}
+* { box-sizing: border-box }
+body { margin: 0 auto; max-width: 66rem; padding: 1.5rem 1rem 4rem; color: var(--ink); background: var(--paper);
+  font: 16px/1.5 system-ui, sans-serif }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem }
+h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .5rem; border-top: 1px solid var(--line) }
+a { color: var(--mark) }
+nav { background: var(--shade); border-radius: .5rem; padding: .5rem 1rem; margin: 1rem 0 }
+nav ol { margin: .25rem 0; padding-left: 1.5rem }
+.wide { overflow-x: auto; margin: .75rem 0 1.25rem }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; min-width: 50% }
+caption { text-align: left; font-weight: 600; padding: .25rem 0 }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap;
+  vertical-align: top }
+th { color: var(--soft); font-weight: 600 }
+th.w, td.w { text-align: left; white-space: normal; min-width: 6rem; max-width: 30rem; overflow-wrap: break-word }
+tbody tr:hover { background: var(--shade) }
+td.no { color: var(--bad); font-weight: 600 }
+summary { cursor: pointer; font-weight: 600; padding: .25rem 0 }
+figure { margin: 1.25rem 0 }
+figure img { max-width: 100%; height: auto; background: #fff; border: 1px solid var(--line); border-radius: .4rem }
+figcaption, .note { color: var(--soft); font-size: .9rem }
+pre { background: var(--shade); padding: .6rem .8rem; border-radius: .4rem; white-space: pre-wrap; overflow-wrap: anywhere;
+  font-size: .85rem }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .9rem }
+dt { color: var(--soft) }
+dd { margin: 0; overflow-wrap: anywhere }
+</style>
+</head>
+<body>
+<h1>{{ title }}</h1>
+{% for line in intro %}
+<p>{{ line }}</p>
+{% endfor %}
+<nav aria-label="contents"><strong>Contents</strong>
+<ol>
+{% for anchor, section in parts %}
+<li><a href="#{{ anchor }}">{{ section.title }}</a></li>
+{% endfor %}
+<li><a href="#how-it-was-made">How it was made</a></li>
+</ol>
+</nav>
+{% macro table(grid) %}
+<div class="wide"><table>
+<caption>{{ grid.title }}</caption>
+<thead><tr>
+{% for heading in grid.headings %}
+<th scope="col"{% if loop.index0 in grid.words %} class="w"{% endif %}>{{ heading }}</th>
+{% endfor %}
+</tr></thead>
+<tbody>
+{% for row in grid.rows %}
+<tr>{% for cell in row %}<td{% if loop.index0 in grid.words %} class="w{% if cell == "no" %} no{% endif %}"{% endif %}>\
+{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}
+</tbody>
+</table></div>
+{% for note in grid.notes %}
+<p class="note">{{ note }}</p>
+{% endfor %}
+{% endmacro %}
+{% for anchor, section in parts %}
+<section>
+<h2 id="{{ anchor }}">{{ section.title }}</h2>
+{% for line in section.text %}
+<p>{{ line }}</p>
+{% endfor %}
+{% for plot in section.plots %}
+<figure><img alt="{{ plot.caption }}" src="{{ plot|embedded }}"/>
+<figcaption>{{ plot.caption }} ({{ plot.path.name }})</figcaption></figure>
+{% endfor %}
+{% for grid in section.grids %}
+{% if grid.rows|length > most_open %}
+<details><summary>{{ grid.title }}: {{ grid.rows|length }} rows</summary>
+{{ table(grid) }}
+</details>
+{% else %}
+{{ table(grid) }}
+{% endif %}
+{% endfor %}
+</section>
+{% endfor %}
+<section>
+<h2 id="how-it-was-made">How it was made</h2>
+<pre>{{ about.command }}</pre>
+<dl>
+{% for name, value in about.options.items() %}
+<dt>{{ name }}</dt><dd>{{ value }}</dd>
+{% endfor %}
+<dt>seed</dt><dd>{{ "nothing was drawn" if about.seed is none else about.seed }}</dd>
+{% for name, version in versions.items() %}
+<dt>{{ name }}</dt><dd>{{ version }}</dd>
+{% endfor %}
+<dt>date</dt><dd>{{ date }}</dd>
+</dl>
+</section>
+</body>
+</html>"""

@@ -1,0 +1,392 @@
+"""Agents that choose by kernels: games between them end exactly as when Python asks each agent, move by move."""
+
+import importlib
+import re
+
+import numba
+import numpy as np
+import pytest
+
+from dice_envs import AgentError, IllegalActionError, Pool, Uniform, agents, configure, names
+from dice_envs.agent import KernelAgent, Turn
+from dice_envs.agent.compiled import compile_advance, team_of
+from dice_envs.agent.kernel import AgentKernel
+from dice_envs.agents.liars_dice import Numbers
+from dice_envs.agents.thirties import named
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import below, faces_of, new_streams
+from dice_envs.core.game import OVER
+from dice_envs.core.kernel import kernel
+from dice_envs.core.loops import compile_check
+from dice_envs.envs.learner import SeatGames
+from dice_envs.exact.thirties import Rules
+from dice_envs.experiments.arena import play_table
+from tests.conftest import ROOT, scaled
+from tests.support.variants import IDS, VARIANTS
+
+ROUNDS = scaled(40, 5)  # turns of the learner
+GAMES = scaled(24, 3)
+
+# Agents and the options with which they choose by a kernel; several seats, so that there are opponents.
+SEATED = {
+    "liars_dice": ({}, ["random", "numbers", "numbers:bluff=0.5", "numbers:preset=article,bluff=1", "reader"]),
+    "fatestones": ({}, ["random", "strongest"]),
+    "score_dice": ({}, ["random", "highest", "shuffled"]),
+    "shakes": ({"mode": "maesters"}, ["random", "dogmatic", "argument", "greedy", "ucb", "ucb:exploration=1"]),
+    "thirties": (
+        {"num_players": 2},
+        ["random", "thirties:sixes", "thirties:beginner", "thirties:heuristic", "thirties:maximize"],
+    ),
+}
+# What plays alone.
+ALONE = {
+    "shakes": ({"mode": "physician"}, ["random", "argument", "greedy", "ucb", "thompson"]),
+    "thirties": ({"num_players": 1}, ["random", "thirties:fives_and_sixes", "thirties"]),
+}
+
+
+class Asked:
+    """An agent that does not offer its kernel, so that Python asks it; and that is shown samples, whatever it promises."""
+
+    def __init__(self, agent):
+        self.agent = agent
+
+    def act(self, turn):
+        offered = self.agent.kernel(turn.variant)
+        return turn.choose(offered._replace(reads_hidden=True))
+
+
+def copies(opponents):
+    """The same opponents, to be asked."""
+    if isinstance(opponents, Pool):
+        return Pool([Asked(agent) for agent in opponents.agents], opponents.weights)
+    return [Asked(agent) for agent in opponents]
+
+
+def history(variant, opponents, seed=3, **arguments):
+    """All that an environment shows and holds, while a learner plays at random."""
+    games = SeatGames(variant, GAMES, opponents, **arguments)
+    games.seed_games(np.arange(GAMES), list(range(seed, seed + GAMES)))
+    games.start(np.arange(GAMES))
+    rng = np.random.default_rng(seed)
+    shown, begins, seen = games.view(np.arange(GAMES)), np.zeros(GAMES, bool), []
+    for turn in range(ROUNDS):
+        actions = np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in shown.masks])
+        restart = turn % 8 < 4  # both ways to begin again
+        done = games.advance(actions, begins, restart)
+        shown, begins = done.shown, done.ended & (not restart)
+        seen += [
+            done.earned,
+            done.ended,
+            *done.shown,
+            done.finals.games,
+            done.finals.learners,
+            done.finals.players,
+            done.finals.returns,
+            *done.finals.shown,
+        ]
+        seen += [*games.snapshot().values()]
+    return seen
+
+
+def same(one, other):
+    assert len(one) == len(other)
+    for ours, theirs in zip(one, other, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_both_ways_show_and_leave_the_same(name):
+    """Every agent with a kernel, in a pool; a learner at every seat; self-play; a match at one table."""
+    options, specs = SEATED[name]
+    variant = configure(name, **options)
+    made = [agents.make(spec) for spec in specs]
+    assert team_of(made, variant) is not None
+    pool = Pool(made, weights=list(range(1, len(made) + 1)))
+    same(history(variant, pool), history(variant, copies(pool)))
+    same(history(variant, pool, self_play=0.5), history(variant, copies(pool), self_play=0.5))
+    table = [made[place % len(made)] for place in range(variant.facts.num_seats)]
+    same([play_table(variant, table, 12, 5, match=3)], [play_table(variant, copies(table), 12, 5, match=3)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALONE)
+def test_games_of_one_seat_end_the_same(name):
+    options, specs = ALONE[name]
+    variant = configure(name, **options)
+    for agent in map(agents.make, specs):
+        assert team_of([agent], variant) is not None
+        same([play_table(variant, [agent], 12, 5)], [play_table(variant, [Asked(agent)], 12, 5)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+def test_both_ways_agree_with_every_option(name, options):
+    variant = configure(name, **options)
+    if variant.facts.num_seats > 1:
+        made = [agents.make(spec) for spec in {"liars_dice": ["numbers:bluff=0.5", "reader"]}.get(name, ["random"])]
+        same(history(variant, Pool(made)), history(variant, copies(Pool(made))))
+
+
+def test_both_ways_play_liars_dice_the_same():
+    """One game of three players, with different agents at a table, for the fast set."""
+    variant = configure("liars_dice", num_players=3, num_dice=2)
+    made = [Uniform(), Numbers(0.5)]
+    same(history(variant, made), history(variant, copies(made)))
+    mixed = [made[0], Asked(made[1])]
+    assert team_of(mixed, variant) is None
+    same(history(variant, mixed), history(variant, made))
+    table = [*made, Numbers(1.0, preset="article")]
+    same([play_table(variant, table, GAMES, 1)], [play_table(variant, copies(table), GAMES, 1)])
+
+
+# --- what a kernel may do ---------------------------------------------------------------------------------------------
+
+_MANNERS = np.dtype([("wrong", np.int64)])
+
+
+@kernel
+def _with_manners(params, options, state, stream):
+    """FateStones: a random die; an illegal one if the hand is of the wrong size."""
+    if options["wrong"] == state["left"]:
+        return params.num_actions + 3
+    return below(stream, state["left"])
+
+
+class Mannered(KernelAgent):
+    def __init__(self, wrong=0):
+        self.wrong = wrong
+
+    def kernel(self, variant):
+        return AgentKernel(_with_manners, np.array((self.wrong,), _MANNERS))
+
+
+@kernel
+def _peeking(params, options, state, stream):
+    """FateStones: the die that the other has committed to, which a seat does not see; else a random one."""
+    return state["committed"] if state["committed"] >= 0 else below(stream, state["left"])
+
+
+class Peeking(KernelAgent):
+    def kernel(self, variant):
+        return AgentKernel(_peeking, reads_hidden=True)
+
+
+def everything(games):
+    return [array.copy() for array in games.snapshot().values()]
+
+
+def problem_of(what):
+    try:
+        what()
+    except AgentError as problem:
+        return str(problem)
+    return None
+
+
+@pytest.mark.parametrize("make", [Mannered, lambda wrong: Asked(Mannered(wrong))], ids=["compiled", "asked"])
+def test_a_kernels_illegal_action_is_named_and_changes_nothing(make):
+    """In a step, in the first moves of new games, and at a table; wherever the game with the fault stands in the batch."""
+    variant = configure("fatestones")
+    games = SeatGames(variant, 40, make(0), seat=0)
+    everywhere = np.arange(40)
+    games.seed_games(everywhere, list(range(40)))
+    games.start(everywhere)
+    faulty = make(2)  # wrong where a tie has taken one die of three
+    games._agents[:] = [faulty]
+    found = 0
+    for _ in range(20):
+        before = everything(games)
+        actions, begins = games.view(everywhere).masks.argmax(axis=1), games.ended(everywhere)
+        problem = problem_of(lambda now=(actions, begins): games.advance(*now, restart=False))
+        if problem is None:
+            continue
+        found += 1
+        assert "in fatestones, seat 1 of game" in problem
+        assert "action 6 does not exist; actions are 0 to 2" in problem
+        same(everything(games), before)
+        games._agents[:] = [make(0)]
+        games.advance(actions, begins, restart=False)
+        games._agents[:] = [faulty]
+    assert found
+    with pytest.raises(AgentError, match="in fatestones, seat . of game"):
+        play_table(variant, [make(0), faulty], 100, 1)
+
+
+class Faulty(Mannered):
+    """Chooses an illegal action with its first hand."""
+
+    def __init__(self, wrong=3):
+        super().__init__(wrong)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_of_several_agents_the_one_with_the_illegal_action_is_named(place):
+    """At a table of two, and in a step against a pool of three: by its name and its seat."""
+    variant = configure("fatestones", hand_size=3)
+    table = [Mannered(), Mannered()]
+    table[place] = Faulty()
+    with pytest.raises(AgentError, match="^Faulty in fatestones, seat . of game"):
+        play_table(variant, table, 100, 1)
+    pool = Pool([Mannered(), *table])
+    games = SeatGames(variant, 40, pool, seat=0)
+    games.seed_games(np.arange(40), list(range(40)))
+    problem = problem_of(lambda: games.start(np.arange(40)))
+    for _ in range(3):
+        problem = problem or problem_of(lambda: games.advance(np.zeros(40, np.int64), np.zeros(40, bool), restart=True))
+    assert problem.startswith("Faulty in fatestones, seat 1 of game")
+
+
+def test_an_agent_of_a_pool_that_still_plays_cannot_be_removed():
+    pool = Pool([Mannered(), Mannered()])
+    games = SeatGames(configure("fatestones"), 20, pool, seat=0)
+    games.start(np.arange(20))
+    del pool.agents[1]
+    with pytest.raises(ValueError, match="agents that still play cannot be removed: it has only 1 now"):
+        games.advance(np.zeros(20, np.int64), np.zeros(20, bool), restart=False)
+
+
+def test_a_learners_illegal_action_changes_nothing():
+    games = SeatGames(configure("fatestones"), 5, Mannered(0))
+    games.seed_games(np.arange(5), list(range(5)))
+    games.start(np.arange(5))
+    before = everything(games)
+    wrong = [([0, 0, 0, 0, 3], "game 4: action 3 does not exist"), ([0, -1, 0, 0, 0], "game 1"), ([0.0] * 5, "integers")]
+    for actions, words in wrong:
+        with pytest.raises(IllegalActionError, match=words):
+            games.advance(np.array(actions), np.zeros(5, bool), restart=True)
+        same(everything(games), before)
+
+
+def test_a_kernel_sees_a_sample_of_what_is_hidden():
+    """Against a seat that always commits to its first die, peeking would be seen at once."""
+    variant = configure("fatestones")
+    games = SeatGames(variant, 200, Peeking(), seat=0)
+    games.seed_games(np.arange(200), list(range(200)))
+    games.start(np.arange(200))
+    full = games.states["left"] == 3
+    games.advance(np.zeros(200, np.int64), np.zeros(200, bool), restart=False)
+    chosen = games.states["choices"][full, 1]
+    assert len(chosen) > 100
+    counts = np.bincount(chosen, minlength=3)
+    assert ((counts - len(chosen) / 3) ** 2 / (len(chosen) / 3)).sum() < 14  # chi-square with 2 degrees of freedom: 1 in 1,000
+
+
+def test_what_is_no_kernel_is_refused():
+    class Plain(KernelAgent):
+        def __init__(self, offered):
+            self.offered = offered
+
+        def kernel(self, variant):
+            return self.offered
+
+    variant = configure("fatestones")
+    turn = Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
+    with pytest.raises(AgentError, match="the options of its kernel must be one NumPy record, not 0.5"):
+        play_table(variant, [Plain(AgentKernel(_peeking, 0.5)), Uniform()], 2, 1)
+    with pytest.raises(TypeError, match="must be a function decorated with dice_envs.core.kernel.kernel, not 7"):
+        Plain(AgentKernel(7)).act(turn)
+    with pytest.raises(NotImplementedError, match="Plain chooses by no kernel in fatestones"):
+        Plain(None).act(turn)
+    assert team_of([Plain(None)], variant) is None
+
+
+class Remembering(Mannered):
+    remembers = np.dtype([("turns", np.int64)])
+
+
+def test_an_agent_that_remembers_is_asked():
+    assert team_of([Remembering()], configure("fatestones")) is None
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+def test_the_check_of_one_action_is_the_mask(name, options):
+    """Along random games: every action, those that do not exist among them, is legal where the mask says so."""
+    variant = configure(name, **options)
+    if variant.game.is_legal is None:
+        pytest.skip("the check looks the action up in a mask")
+    may_play = compile_check(variant.game)
+    count, mask = variant.facts.num_actions, np.empty(variant.facts.num_actions, np.int8)
+    batch, streams = Batch(variant, scaled(5, 2), seed=1), new_streams(2, scaled(5, 2))
+    for _ in range(scaled(30, 6)):
+        legal = batch.legal()
+        for state, row in zip(batch.states, legal, strict=True):
+            assert [bool(may_play(variant.params, state, action, mask)) for action in range(count)] == row.astype(bool).tolist()
+            assert not may_play(variant.params, state, -1, mask)
+            assert not may_play(variant.params, state, count, mask)
+        going = np.flatnonzero(batch.states["seat"] != OVER)
+        if not len(going):
+            break
+        batch.play(Uniform().act(Turn(variant, batch.states, going, streams[going])), going)
+
+
+@pytest.mark.slow
+def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
+    """It plays the same both ways, and its option counts, with one compilation for all values of it."""
+    (source,) = re.findall(r"## How to add an agent.*?```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    (tmp_path / "cautious_agent.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    cautious = importlib.import_module("cautious_agent").Cautious
+    variant = configure("thirties", num_players=2)
+    made = [cautious(0.0), cautious(0.5), cautious(1.0)]
+    same(history(variant, Pool(made)), history(variant, copies(Pool(made))))
+    loop = compile_advance(variant.game, team_of(made, variant).choosers)
+    games = scaled(400, 4)
+    tables = [play_table(variant, [agent, made[2]], games, 1)[:, 0].mean() for agent in made[:2]]
+    assert tables[0] != tables[1] or games < 400
+    assert numba.config.DISABLE_JIT or len(loop.signatures) == 1
+
+
+@pytest.mark.slow
+def test_kernels_of_one_name_that_are_not_cached_are_not_mixed_up():
+    def made(die):
+        @kernel(cache=False)
+        def choose(params, options, state, stream):
+            return min(die, np.int64(state["left"]) - 1)
+
+        class Fixed(KernelAgent):
+            def kernel(self, variant):
+                return AgentKernel(choose)
+
+        return Fixed()
+
+    variant = configure("fatestones")
+    for die in range(2):
+        turn = Turn(variant, Batch(variant, 3, seed=1).states, np.arange(3), new_streams(2, 3))
+        assert made(die).act(turn).tolist() == [die] * 3
+        games = SeatGames(variant, 50, made(die), seat=0)
+        games.start(np.arange(50))
+        games.advance(np.zeros(50, np.int64), np.zeros(50, bool), restart=False)
+        seen = games.states["choices"][games.states["shown_left"] == 3, 1]
+        assert set(seen.tolist()) == {die}
+
+
+@pytest.mark.parametrize("strategy", ["sixes", "fives_and_sixes", "beginner", "heuristic"])
+@pytest.mark.parametrize("options", [{}, {"num_dice": 3, "num_faces": 8}], ids=["six dice", "three of eight faces"])
+def test_a_strategy_plays_by_its_kernel_as_it_says(strategy, options):
+    """In positions along a random game, with any number of dice on the table."""
+    variant = configure("thirties", num_players=1, **options)
+    agent, states = agents.make(f"thirties:{strategy}"), Batch(variant, scaled(60, 4), seed=1).states
+    says, streams, seen = named(Rules.of(variant.options), strategy), new_streams(2, len(states)), set()
+    for _ in range(variant.options.num_dice):
+        everything = np.flatnonzero(states["seat"] != OVER)
+        turn = Turn(variant, states, everything, streams[everything])
+        throws = [faces_of(state["counts"]) for state in states[everything]]
+        assert agent.act(turn).tolist() == [says(throw) for throw in throws]
+        seen |= {len(throw) for throw in throws}
+        variant.kernels.play(
+            variant.params, states, everything, np.maximum(states["thrown"][everything].astype(np.int64) - 1, 0)
+        )
+    assert seen == set(range(1, variant.options.num_dice + 1))
+
+
+@pytest.mark.parametrize(
+    "spec", ["greedy", "ucb", "thompson", "argument", "dogmatic", "strongest", "highest", "shuffled", "numbers"]
+)
+def test_an_agent_with_a_kernel_refuses_other_games(spec):
+    variant = configure("thirties")
+    turn = Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
+    with pytest.raises(ValueError, match=f"{spec} plays .* only, not thirties"):
+        agents.make(spec).act(turn)

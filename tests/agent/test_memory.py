@@ -1,0 +1,342 @@
+"""Agents that remember: who keeps their records, when they begin, and that nothing else changes them."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import typer
+
+import dice_envs
+from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, Uniform, agents, configure
+from dice_envs.agent import Turn, ask, ask_probabilities, fresh_memory
+from dice_envs.agents.adaptive import Adaptive
+from dice_envs.agents.liars_dice import Numbers
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.experiments.arena import parts_of, play_table, tournament
+from dice_envs.experiments.play import play_game, set_up
+from tests.conftest import scaled
+
+ONE_DIE = {"num_dice": 1, "num_faces": 3}
+
+
+class Counting:
+    """Plays at random, and remembers how many turns it has had."""
+
+    remembers = np.dtype([("turns", np.int64), ("seat", np.int8)])
+
+    def __init__(self, fails_at=None):
+        self.fails_at, self.seen = fails_at, []
+
+    def act(self, turn):
+        self.seen.append(turn.memory["turns"].copy())
+        turn.memory["turns"] += 1
+        turn.memory["seat"] = turn.seats
+        actions = Uniform().act(turn)
+        if self.fails_at is not None and (turn.memory["turns"] >= self.fails_at).any():
+            actions[0] = -1
+        return actions
+
+
+class Forgetful(Counting):
+    """Plays at random, and uses no memory."""
+
+    remembers = None
+
+    def act(self, turn):
+        assert turn.memory is None
+        return Uniform().act(turn)
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_record_is_written_in_place_and_kept_by_whoever_asks():
+    variant = configure("liars_dice", **ONE_DIE)
+    batch, streams, agent = Batch(variant, 5, seed=1), new_streams(1, 5), Counting()
+    memory = fresh_memory(agent, 5)
+    assert memory.dtype == Counting.remembers
+    assert not memory["turns"].any()
+    ask(agent, variant, batch.states, np.array([1, 3]), streams, memory)
+    ask(agent, variant, batch.states, np.array([3]), streams, memory)
+    assert memory["turns"].tolist() == [0, 1, 0, 2, 0]
+    ask(agent, variant, batch.states, np.array([3]), streams)
+    assert memory["turns"].tolist() == [0, 1, 0, 2, 0], "what is not kept is lost"
+    assert agent.seen[-1].tolist() == [0], "without a record it plays as when a match begins"
+
+
+def test_a_wrong_action_changes_no_record():
+    variant = configure("liars_dice", **ONE_DIE)
+    batch, streams, agent = Batch(variant, 3, seed=1), new_streams(1, 3), Counting(fails_at=2)
+    memory = fresh_memory(agent, 3)
+    ask(agent, variant, batch.states, np.arange(3), streams, memory)
+    before = memory.copy(), streams.copy()
+    with pytest.raises(AgentError, match="not legal|-1"):
+        ask(agent, variant, batch.states, np.arange(3), streams, memory)
+    assert (memory == before[0]).all()
+    assert (streams == before[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("remembers", "words"),
+    [
+        ("no such type", "remembers must be a NumPy data type, not 'no such type'"),
+        (2.5, "remembers must be a NumPy data type, not 2.5"),
+        (np.dtype([("anything", object)]), "remembers must be a data type of a fixed size without objects"),
+        (np.dtype([]), "remembers must be a data type of a fixed size"),
+    ],
+)
+def test_what_is_no_record_is_refused(remembers, words):
+    agent = Counting()
+    agent.remembers = remembers
+    with pytest.raises(AgentError, match=words):
+        fresh_memory(agent, 1)
+
+
+def test_probabilities_read_a_record_and_begin_without_one():
+    class Stating(Counting):
+        def probabilities(self, turn):
+            assert turn.memory.dtype == self.remembers
+            self.seen.append(turn.memory["turns"].copy())
+            return Uniform().probabilities(turn)
+
+    variant = configure("liars_dice", **ONE_DIE)
+    agent = Stating()
+    ask_probabilities(agent, Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(1, 2)))
+    assert agent.seen[0].tolist() == [0, 0]
+
+
+# --- matches ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("match", [1, 4])
+def test_a_table_keeps_records_for_a_match(match):
+    variant = configure("liars_dice", **ONE_DIE)
+    agent, games = Counting(), 8
+    turns = []
+    play_table(
+        variant,
+        [agent, Forgetful()],
+        games,
+        seed=1,
+        match=match,
+        after_move=lambda states, numbers, shift: turns.append((numbers, shift)),
+    )
+    numbers = np.concatenate([each for each, _ in turns])
+    assert sorted(set(numbers.tolist())) == list(range(games))
+    fresh = sum(int((each == 0).sum()) for each in agent.seen)
+    assert fresh == games // match, "each match begins with nothing remembered, and no other game does"
+    assert max(each.max() for each in agent.seen) >= match - 1
+    for each, shift in turns:
+        assert (shift == (each // match + each % match) % 2).all(), "seats rotate within a match and between matches"
+
+
+@pytest.mark.slow
+def test_a_match_does_not_depend_on_the_other_matches():
+    variant = configure("liars_dice", num_dice=2)
+    players, match = [Adaptive(), Numbers(0.5)], scaled(15, 2)
+    together = play_table(variant, players, 6 * match, seed=4, match=match)
+    few = play_table(variant, players, 2 * match, seed=4, match=match)
+    np.testing.assert_array_equal(together[: 2 * match], few)
+
+
+def test_agents_that_do_not_remember_play_a_first_game_as_ever():
+    variant = configure("liars_dice", num_dice=2)
+    players = [Numbers(), Numbers(0.5)]
+    single, matches = play_table(variant, players, 40, seed=4), play_table(variant, players, 120, seed=4, match=3)
+    np.testing.assert_array_equal(single, matches[::3])
+
+
+def test_a_tournament_of_matches_has_intervals_over_matches():
+    class Moody(Counting):
+        """Plays whole matches well or badly: draws which at its first turn."""
+
+        def act(self, turn):
+            mood = turn.memory["turns"]
+            mood[:] = np.where(mood == 0, 1 + (turn.rng.random(len(turn)) < 0.5), mood)
+            return np.where(mood == 1, Numbers().act(turn), Uniform().act(turn))
+
+    variant = configure("liars_dice", num_dice=2)
+    specs, players = ["moody", "random"], [Moody(), Uniform()]
+    games = scaled(4_000, 40)
+    single = tournament(variant, specs, games, 3, agents=players)
+    result = tournament(variant, specs, games, 3, agents=players, match=20)
+    assert (result.match, result.games) == (20, games)
+    assert [(part.first, part.last) for part in result.parts] == [(1, 10), (11, 20)]
+    halves = [part.win_rate[0][1] for part in result.parts]
+    assert np.mean(halves) == pytest.approx(result.win_rate[0][1])
+    if games >= 4_000:
+        assert abs(single.win_rate[0][1] - result.win_rate[0][1]) < single.ci95[0][1] + result.ci95[0][1] + 0.02
+        assert result.ci95[0][1] > 1.5 * single.ci95[0][1], "games of one match are not independent"
+    assert not single.parts
+    assert single.match == 1
+
+
+def test_parts_of_a_match():
+    assert parts_of(1) == parts_of(10) == []
+    assert parts_of(11) == [(1, 10), (11, 11)]
+    assert parts_of(200) == [(1, 10), (11, 50), (51, 200)]
+
+
+@pytest.mark.parametrize(
+    ("games", "match", "words"),
+    [
+        (10, 3, "games must be a multiple of match=3, so that all matches are whole, not 10"),
+        (10, 0, "match must be a whole number from 1 to 100000, not 0"),
+        (10, 2.5, "match must be a whole number from 1"),
+    ],
+)
+def test_matches_are_whole(games, match, words):
+    variant = configure("liars_dice", **ONE_DIE)
+    with pytest.raises(ValueError, match=words):
+        tournament(variant, ["random", "random"], games, 1, match=match)
+
+
+def test_a_game_at_the_terminal_keeps_records(monkeypatch):
+    made = []
+
+    @dataclasses.dataclass
+    class Named(Counting):
+        def __post_init__(self):
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setitem(agents.factories(), "counting", Named)
+    answers = itertools.cycle(["call", "1 x 1"])  # one of the two is legal in the person's turn
+    monkeypatch.setattr(typer, "prompt", lambda *args, **kwargs: next(answers))
+    play_game(set_up("liars_dice", ["counting"], ["num_dice=2"], seat=0, people=1, seed=1))
+    (agent,) = made
+    assert [each.tolist() for each in agent.seen] == [[k] for k in range(len(agent.seen))]
+    assert len(agent.seen) > 1
+
+
+# --- environments -----------------------------------------------------------------------------------------------------
+
+
+def first_legal(infos):
+    return infos["action_mask"].argmax(axis=1)
+
+
+def test_an_environment_keeps_records_until_it_is_seeded_again():
+    agent = Counting()
+    env = SeatEnv("liars_dice", opponents=agent, **ONE_DIE)
+    _, info = env.reset(seed=1)
+    for _ in range(4):
+        ended = False
+        while not ended:
+            _, _, ended, _, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+        _, info = env.reset()
+    assert len(agent.seen) >= 4
+    assert [each.tolist() for each in agent.seen] == [[k] for k in range(len(agent.seen))]
+    assert env.games.memories.any()
+    agent.seen.clear()
+    env.reset(seed=1)
+    assert not agent.seen or agent.seen[0].tolist() == [0]
+
+
+def test_many_games_remember_as_one_does():
+    seeds, steps = range(3), scaled(60, 20)
+    many = SeatVectorEnv("liars_dice", 3, opponents=Adaptive(), autoreset_mode="SameStep", num_dice=2)
+    _, infos = many.reset(seed=list(seeds))
+    rewards = []
+    for _ in range(steps):
+        _, earned, _, _, infos = many.step(first_legal(infos))
+        rewards.append(earned)
+    for seed in seeds:
+        one = SeatVectorEnv("liars_dice", 1, opponents=Adaptive(), autoreset_mode="SameStep", num_dice=2)
+        _, infos = one.reset(seed=[seed])
+        for step in range(steps):
+            _, earned, _, _, infos = one.step(first_legal(infos))
+            assert earned[0] == rewards[step][seed]
+        np.testing.assert_array_equal(one.games.memories[0], many.games.memories[seed])
+        assert one.games.memories.any()
+
+
+def test_an_opponents_error_restores_records():
+    env = SeatVectorEnv("liars_dice", 4, opponents=Counting(fails_at=3), autoreset_mode="SameStep", **ONE_DIE)
+    _, infos = env.reset(seed=1)
+    for _ in range(50):
+        before = env.games.snapshot()
+        try:
+            _, _, _, _, infos = env.step(first_legal(infos))
+        except AgentError:
+            break
+    else:
+        raise AssertionError("the opponent never had its third turn")
+    after = env.games.snapshot()
+    assert before["memories"].any()
+    for name, array in before.items():
+        assert (after[name] == array).all(), name
+
+
+def test_a_snapshot_holds_records():
+    def fresh():
+        return SeatVectorEnv("liars_dice", 4, opponents=Counting(), autoreset_mode="SameStep", num_dice=2)
+
+    env = fresh()
+    _, infos = env.reset(seed=1)
+    for _ in range(10):
+        _, _, _, _, infos = env.step(first_legal(infos))
+    kept = env.games.snapshot()
+    other = fresh()
+    other.reset(seed=2)
+    other.games.restore(kept)
+    np.testing.assert_array_equal(other.games.memories, env.games.memories)
+    assert kept["memories"].any()
+    without = {name: array for name, array in kept.items() if name != "memories"}
+    with pytest.raises(ValueError, match="a snapshot of these games has memories"):
+        other.games.restore(without)
+    assert "memories" not in SeatVectorEnv("liars_dice", 4, opponents=Forgetful(), **ONE_DIE).games.snapshot()
+
+
+def test_a_pool_begins_a_match_when_it_puts_another_agent_in():
+    both = [Counting(), Counting()]
+    pool = Pool(both)
+    env = SeatEnv("liars_dice", opponents=pool, seat=0, starter="first", **ONE_DIE)
+    _, info = env.reset(seed=1)
+    stays, changes = 0, 0
+    sat = int(env.games.players[0, 1])
+    for _ in range(60):
+        agent = both[sat]
+        ended = False
+        while not ended:
+            _, _, ended, _, info = env.step(int(np.flatnonzero(info["action_mask"])[0]))
+        turns = int(agent.seen[-1][0]) + 1 if agent.seen else 0
+        for each in both:
+            each.seen.clear()
+        _, info = env.reset()
+        now = int(env.games.players[0, 1])
+        held = env.games.memories[0, 1].view(Counting.remembers)["turns"][0]
+        if now == sat:
+            stays += 1
+            assert held >= turns
+        else:
+            changes += 1
+            assert held == 0
+        sat = now
+    assert min(stays, changes) > 5
+
+
+def test_whoever_remembers_must_be_there_from_the_beginning():
+    pool = Pool([Forgetful()])
+    env = SeatEnv("liars_dice", opponents=pool, seat=1, starter="first", **ONE_DIE)
+    env.reset(seed=1)
+    pool.agents[0] = Counting()
+    with pytest.raises(AgentError, match="Counting remembers: it must be among the opponents from the beginning"):
+        env.reset(seed=1)
+
+
+# --- exact figures ----------------------------------------------------------------------------------------------------
+
+
+def test_exact_figures_are_of_the_beginning_of_a_match():
+    options = {"num_dice": 1}
+    own, nash = (dice_envs.measure("liars_dice", spec, **options) for spec in ("adaptive", "nash"))
+    assert own.measures[0].value == pytest.approx(nash.measures[0].value, abs=1e-12)
+    assert "measured as the agent plays when a match begins, with nothing to remember" in own.measures[0].note
+    assert "match" not in nash.measures[0].note
+    with pytest.raises(ValueError, match="adaptive remembers past games: an exact result of two agents is known"):
+        winning_probability(configure("liars_dice", **options), "adaptive", "random")
+    assert "match begins" in dice_envs.measure("liars_dice", Counting(), **options).measures[0].note

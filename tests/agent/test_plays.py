@@ -1,0 +1,158 @@
+"""Agents say which variants they play, and whatever lets them play asks them before any game."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import dice_envs.envs.sb3
+from dice_envs import AgentError, Pool, agents, configure, measure
+from dice_envs.agent import check_plays
+from dice_envs.agents.ppo import Ppo
+from dice_envs.core.game import names, options_text, parse_options
+from dice_envs.experiments.arena import tournament
+from tests.support.policies import save_random_policy
+
+PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", "maesters"))
+
+
+@pytest.fixture
+def physician(tmp_path):
+    return save_random_policy(tmp_path / "physician.npz", PHYSICIAN)
+
+
+# --- the rule ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "variant", "words"),
+    [
+        (
+            "nash",
+            configure("shakes"),
+            "nash plays fatestones and liars_dice only, not shakes; agents for shakes are: argument, ",
+        ),
+        ("dogmatic", configure("thirties"), "dogmatic plays shakes only, not thirties"),
+        ("dogmatic", PHYSICIAN, "dogmatic is a maester and plays mode=maesters only, not mode=physician"),
+        ("bayes", configure("shakes", variation="competitive"), 'needs variation="cooperative"'),
+        ("bayes", configure("shakes", num_patients=200), "20,000,000 at most"),
+        ("score_nash", configure("score_dice", pool_a=(6,) * 12, pool_b=(6,) * 12), "small pools only"),
+        (
+            "thirties:optimal",
+            configure("thirties", num_faces=2, num_dice=6, target=8),
+            "goal must not be 'optimal' with num_faces=2",
+        ),
+        ("best_response:mcts:5", configure("liars_dice"), "best_response plays fatestones only"),
+        ("mcts:5,expect=true", configure("liars_dice"), "expect must be false for liars_dice"),
+        ("mcts:5,rollout=strongest", configure("liars_dice"), "rollout must be one of 'random'"),
+    ],
+)
+def test_what_an_agent_does_not_play_is_told_without_a_game(spec, variant, words):
+    with pytest.raises(ValueError, match=".") as caught:
+        check_plays(agents.make(spec), variant)
+    assert words in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_agents_that_say_nothing_play_everything():
+    class Own:
+        def act(self, turn):
+            return turn.legal.argmax(axis=1)
+
+    for name in names():
+        check_plays(Own(), configure(name))
+        check_plays(agents.make("random"), configure(name))
+    check_plays(agents.make("dogmatic"), MAESTERS)
+
+
+def test_a_policy_names_what_it_was_trained_on(physician):
+    agent = Ppo(str(physician))
+    assert (agent.game, agent.options) == ("shakes", {"mode": "physician"})
+    assert agent.variant.options == PHYSICIAN.options
+    check_plays(agent, configure("shakes", mode="physician"))
+    with pytest.raises(
+        ValueError, match=r"physician.npz was trained on shakes with mode=physician; it cannot play mode=maesters$"
+    ):
+        check_plays(agent, MAESTERS)
+    other = configure("shakes", mode="physician", num_players=2)
+    with pytest.raises(ValueError, match=r"trained on shakes with num_players=3.*; it cannot play num_players=2"):
+        check_plays(agent, other)
+    with pytest.raises(ValueError, match=r"trained on shakes \(mode=physician\); it cannot play thirties$"):
+        check_plays(agent, configure("thirties"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_dice": (5, 4), "wild": None, "rules": "openspiel"},
+        {"a": (5,), "b": True, "c": 0.25, "d": -3, "e": ("x", None, False)},
+        {},
+    ],
+)
+def test_options_are_shown_as_they_are_typed(options):
+    assert parse_options(options_text(options).split()) == options
+
+
+def test_long_options_are_cut():
+    assert len(options_text({"dice": (123456,) * 30_000})) < 120
+    assert str(configure("liars_dice")) == "liars_dice (default options)"
+    assert str(configure("liars_dice", num_dice=(2, 1))) == "liars_dice (num_dice=2,1)"
+
+
+# --- who asks ---------------------------------------------------------------------------------------------------------
+
+
+class Fussy:
+    """Plays nothing, and counts how often it is asked to."""
+
+    asked = 0
+
+    def check_variant(self, variant):
+        raise ValueError(f"Fussy does not play {variant}")
+
+    def act(self, turn):
+        self.asked += 1
+        return turn.legal.argmax(axis=1)
+
+
+@pytest.mark.parametrize(
+    "let",
+    [
+        lambda agent: gymnasium.make("dice_envs/LiarsDice-v0", opponents=agent),
+        lambda agent: gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=2, opponents=[agent]),
+        lambda agent: gymnasium.make("dice_envs/LiarsDice-v0", opponents=Pool(["random", agent])),
+        lambda agent: dice_envs.envs.sb3.make_vec_env("liars_dice", 2, opponents=agent),
+        lambda agent: tournament(configure("liars_dice"), ["random", "fussy"], 10, 1, agents=[agents.make("random"), agent]),
+        lambda agent: measure("liars_dice", agent, rules="openspiel", num_dice=1),
+    ],
+)
+def test_every_place_asks_before_it_plays(let):
+    agent = Fussy()
+    with pytest.raises(ValueError, match=r"Fussy does not play liars_dice \("):
+        let(agent)
+    assert not agent.asked
+
+
+# --- functions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda masks: masks / 7.0, "probabilities must sum to 1"),
+        (lambda masks: masks[:, :-1], "probabilities must have shape"),
+        (lambda masks: None, "probabilities must have shape"),
+        (lambda masks: masks / masks.sum(axis=1, keepdims=True) + 0j, "probabilities must be real numbers, not complex ones"),
+        (lambda masks: "much", "probabilities must be numbers of shape"),
+        (lambda masks: [[1.0], [0.5, 0.5]], "probabilities must be numbers of shape"),
+        (lambda masks: masks * np.nan, "the probability of action"),
+        (lambda masks: 1 - masks, "the probability of action"),
+    ],
+)
+def test_a_function_that_answers_wrongly_is_named(answer, words):
+    def my_policy(observations, masks):
+        return answer(masks)
+
+    with pytest.raises(AgentError, match=rf"^my_policy in liars_dice.*{words}"):
+        measure("liars_dice", my_policy, rules="openspiel", num_dice=1)
+    with pytest.raises(AgentError, match=r"^<lambda> in liars_dice"):
+        measure("liars_dice", lambda observations, masks: answer(masks), rules="openspiel", num_dice=1)

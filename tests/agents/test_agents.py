@@ -1,0 +1,337 @@
+"""Agents: specs, the numbers agent by hand, policies, and the arena."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from dice_envs import agents, configure, liars_dice_v0
+from dice_envs.agent import Turn, resolve
+from dice_envs.agents.liars_dice import Numbers
+from dice_envs.agents.ppo import NetworkPolicy, load_policy, save_policy
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import names
+from dice_envs.experiments.arena import elo, play_table, tournament
+
+
+def bid(quantity, face, faces=6):
+    return (quantity - 1) * faces + face - 1
+
+
+def turn_after(dice, bids=(), **options):
+    """The turn after these bids in a first round with these dice."""
+    env = liars_dice_v0.raw_env(num_players=len(dice), num_dice=len(dice[0]), starter="first", **options)
+    env.reset(seed=1, options={"dice": dice})
+    for action in bids:
+        env.step(action)
+    return Turn(env.variant, env._states, np.arange(1), new_streams(2, 1))
+
+
+# --- specs ------------------------------------------------------------------------------------------------------
+
+
+def test_specs():
+    assert agents.make("numbers") == Numbers()
+    assert agents.make("numbers:0.25") == Numbers(bluff=0.25)
+    assert agents.make("numbers:bluff=0.25,threshold=0.2") == Numbers(bluff=0.25, threshold=0.2)
+    assert agents.make("numbers:preset=article,bluff=1") == Numbers(bluff=1, preset="article")
+    assert resolve("numbers:bluff=1") == Numbers(bluff=1), "importing agents makes specs known to environments"
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("nobody", "unknown agent 'nobody'; known: "),
+        ("numbers:bluff=2", "bluff must be a number from 0 to 1, not 2"),
+        ("numbers:bluff=high", "bluff"),
+        ("numbers:cheat=1", "numbers has no parameter 'cheat'; it has: bluff, threshold"),
+        ("numbers:bluff=0,threshold", "KEY=VALUE, not 'threshold'"),
+        ("numbers:preset=book", "preset must be one of 'text', 'article', not 'book'"),
+        ("random:1", "random takes no parameters"),
+        ("ppo:greedy=maybe", "greedy must be true or false, not 'maybe'"),
+        ("ppo:/nowhere/policy.npz", "no policy file '/nowhere/policy.npz'"),
+        ("ppo:007", "no policy file '007'"),
+        ("ppo:path=1e3,greedy=true", "no policy file '1e3'"),
+        ("ppo:none", "no policy file 'none'"),
+        ("mcts:rollout=1", "rollout must be one of"),
+    ],
+)
+def test_wrong_specs_say_what_is_allowed(spec, words):
+    with pytest.raises(ValueError, match=".") as caught:
+        agents.make(spec)
+    assert words in str(caught.value)
+
+
+def test_every_agent_explains_its_parameters():
+    for name, factory in agents.factories().items():
+        assert dataclasses.is_dataclass(factory), name
+        assert factory.__doc__, name
+        for field in dataclasses.fields(factory):
+            if field.init and not field.name.startswith("_"):
+                assert field.name in factory.__doc__, f"{name} does not explain {field.name}"
+
+
+# --- the numbers agent --------------------------------------------------------------------------------------------
+
+
+def test_numbers_opens_with_its_most_common_face_and_one_more():
+    turn = turn_after([[2, 4, 4, 6, 6], [1, 1, 1, 1, 1]])
+    for style in (Numbers(), Numbers(bluff=1), Numbers(preset="article", bluff=1)):
+        assert style.probabilities(turn)[0].nonzero()[0].tolist() == [bid(3, 4)]  # ties go to the lower face
+
+
+@given(
+    own=st.lists(st.integers(1, 6), min_size=3, max_size=3),
+    quantity=st.integers(1, 6),
+    face=st.integers(1, 6),
+    bluff=st.sampled_from([0.0, 0.3, 1.0]),
+    article=st.booleans(),
+)
+def test_numbers_by_the_rules_text(own, quantity, face, bluff, article):
+    """The whole distribution, computed here from the text of the rules."""
+    turn = turn_after([[1, 1, 1], own], [bid(quantity, face)])
+    held = [own.count(f) for f in range(1, 7)]
+    holds = binom.sf(quantity - held[face - 1] - 1 + article, 3, 1 / 6)
+    expected = np.zeros(37)
+    raises = [f for f in range(1, 7) if f >= face or (face == 6 and f == 1)] if quantity < 6 else []
+    expected[36] = 1 - holds if raises else 1
+    if raises:
+        best = max(raises, key=lambda f: (held[f - 1], -f))
+        weights = {f: held[f - 1] + 1e-5 if article else 1.0 for f in raises}
+        for f in raises:
+            chance = bluff * weights[f] / sum(weights.values()) + (1 - bluff) * (f == best)
+            expected[bid(quantity + 1, f)] += holds * chance
+    ours = Numbers(bluff=bluff, preset="article" if article else "text").probabilities(turn)[0]
+    np.testing.assert_allclose(ours, expected, atol=1e-12)
+
+
+def test_numbers_under_the_either_rule_raises_as_little_as_it_can():
+    turn = turn_after([[1, 1], [3, 5]], [bid(1, 4)], raise_rule="either")
+    chances = Numbers(bluff=1, threshold=0).probabilities(turn)[0]
+    assert chances.nonzero()[0].tolist() == sorted([bid(1, 5), bid(1, 6), bid(2, 1), bid(2, 2), bid(2, 3), bid(2, 4)])
+    honest = Numbers(threshold=0).probabilities(turn)[0]
+    assert honest.argmax() == bid(2, 3), "it holds a 3 and a 5; ties go to the lower face"
+
+
+@pytest.mark.parametrize(("threshold", "calls"), [(0.31, True), (0.30, False)])
+def test_threshold_calls_below_it(threshold, calls):
+    # One five of its own, one more wanted of two unseen dice: 1 - (5/6)^2 = 11/36 = 0.306.
+    turn = turn_after([[1, 1], [5, 2]], [bid(2, 5)])
+    assert (Numbers(threshold=threshold).probabilities(turn)[0, -1] == 1) == calls
+
+
+def test_wild_ones_count_as_its_own():
+    turn = turn_after([[2, 2], [1, 4]], [bid(2, 4)], wild="ones")
+    holds = Numbers().probabilities(turn)[0, :-1].sum()
+    assert holds == pytest.approx(1), "a one and a four are two fours"
+    turn = turn_after([[2, 2], [1, 4]], [bid(3, 4)], wild="ones")
+    assert Numbers().probabilities(turn)[0, :-1].sum() == pytest.approx(1 - (4 / 6) ** 2)
+
+
+@pytest.mark.parametrize("spec", ["random", "numbers:bluff=0.4", "numbers:preset=article,bluff=0.6"])
+def test_actions_are_drawn_from_the_probabilities(spec):
+    agent = agents.make(spec)
+    n = 20_000
+    batch = Batch("liars_dice", 1, seed=8)
+    batch.play(np.array([bid(2, 3)]))
+    states = np.repeat(batch.states, n)
+    turn = Turn(batch.variant, states, np.arange(n), new_streams(9, n))
+    chances = agent.probabilities(Turn(batch.variant, states, np.arange(1), new_streams(9, 1)))[0]
+    assert chances.sum() == pytest.approx(1)
+    counts = np.bincount(agent.act(turn), minlength=len(chances))
+    assert not counts[chances == 0].any()
+    likely = chances * n > 5
+    chi2 = ((counts[likely] - n * chances[likely]) ** 2 / (n * chances[likely])).sum()
+    assert chi2 < likely.sum() + 6 * np.sqrt(2 * likely.sum())
+
+
+def test_an_agent_cannot_tell_what_others_hold():
+    """The same observation with other hidden dice gives the same choice."""
+    for agent in (Numbers(bluff=0.5), agents.make("random")):
+        chosen = set()
+        for hidden in ([6, 6, 6], [1, 2, 3]):
+            turn = turn_after([hidden, [2, 2, 5]], [bid(2, 2)])
+            chosen.add(int(agent.act(turn)[0]))
+        assert len(chosen) == 1
+
+
+# --- the agent that learns ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("faces", [2, 4, 6])
+def test_chance_of_holding_most_by_enumeration(faces):
+    from itertools import product
+
+    from dice_envs.agents.liars_dice import chance_blind, chance_most
+
+    table = chance_most(faces)
+    for n in (1, 3, 4):
+        for k in range(n + 1):
+            hits = total = 0.0
+            for throw in product(range(faces), repeat=n):
+                if throw.count(0) == k:
+                    most = max(throw.count(f) for f in range(1, faces))
+                    hits += 1.0 if k > most else 0.5 if k == most else 0.0
+                    total += 1
+            assert table[n, k] == pytest.approx(hits / total)
+        throws = list(product(range(faces), repeat=n))
+        blind = sum(throw.count(0) == max(throw.count(f) for f in range(faces)) for throw in throws) / len(throws)
+        assert chance_blind(faces, n) == pytest.approx(blind)
+
+
+def test_reader_believes_an_honest_bidder_and_not_a_bluffer():
+    """The same position; what differs is what past calls have shown of the bidder."""
+    from dice_envs.agents.liars_dice import believe, chance_blind, chance_most
+
+    turn = turn_after([[1, 2, 3], [2, 4, 6]], [bid(2, 5)])
+    state = turn.states.copy()
+    beliefs = {}
+    for name, honest in (("honest", 20), ("bluffer", 0)):
+        state["bids_shown"][0, 0], state["bids_honest"][0, 0] = 20, honest
+        total = np.empty((8, 37))
+        believe(turn.params, state[0], 1, True, chance_most(6), chance_blind(6, 3), np.empty(6, np.int64), total)
+        assert total[:6].sum(axis=1) == pytest.approx(np.ones(6))
+        beliefs[name] = total[4, 1:].sum()  # at least one five over there
+    fair = 1 - (5 / 6) ** 3
+    assert beliefs["bluffer"] == pytest.approx(fair, abs=0.03)
+    assert beliefs["honest"] > fair + 0.3
+
+
+@pytest.mark.slow
+def test_reader_beats_the_numbers_and_learning_helps():
+    variant = configure("liars_dice")
+    reader, numbers = agents.make("reader"), agents.make("numbers")
+    assert (play_table(variant, [reader, numbers], 4000, 3)[:, 0] > 0).mean() > 0.6
+    # Against one that never bluffs, what calls have shown is worth something: 5 standard errors.
+    games = 60_000
+    learns = (play_table(variant, [reader, numbers], games, 4)[:, 0] > 0).mean()
+    does_not = (play_table(variant, [agents.make("reader:learn=false"), numbers], games, 4)[:, 0] > 0).mean()
+    assert learns - does_not > 5 * np.sqrt(0.5 / games)
+
+
+# --- policies -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def policy():
+    facts = configure("liars_dice", num_dice=2).facts
+    rng = np.random.default_rng(0)
+    sizes = [facts.observation_size, 16, facts.num_actions]
+    layers = [
+        (rng.normal(size=(b, a)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in zip(sizes, sizes[1:])
+    ]
+    return NetworkPolicy("liars_dice", {"num_dice": 2}, layers)
+
+
+def test_policy_file_round_trip(policy, tmp_path):
+    path = tmp_path / "policy.npz"
+    save_policy(path, policy)
+    agent = agents.make(f"ppo:{path}")
+    batch = Batch("liars_dice", 4000, seed=1, num_dice=2)
+    batch.play(np.full(4000, bid(1, 2)))
+    turn = Turn(batch.variant, batch.states, np.arange(4000), new_streams(3, 4000))
+    np.testing.assert_allclose(agent.probabilities(turn), policy.probabilities(turn))
+    chances = agent.probabilities(turn)
+    assert (chances[turn.legal == 0] == 0).all()
+    actions = agent.act(turn)
+    assert turn.legal[np.arange(4000), actions].all()
+    # The average chance of what was drawn is the average of the squares, within five standard errors.
+    drawn, squares = chances[np.arange(4000), actions], (chances**2).sum(axis=1)
+    assert abs((drawn - squares).mean()) < 5 * (drawn - squares).std() / np.sqrt(4000)
+    greedy = agents.make(f"ppo:{path},greedy=true")
+    np.testing.assert_array_equal(greedy.act(turn), chances.argmax(axis=1))
+
+
+def test_policy_plays_its_own_game_only(policy):
+    batch = Batch("liars_dice", 2, seed=1, num_dice=3)
+    with pytest.raises(ValueError, match="this policy was trained on liars_dice with num_dice=2; it cannot play num_dice=3"):
+        policy.act(Turn(batch.variant, batch.states, np.arange(2), new_streams(0, 2)))
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04garbage"])
+def test_damaged_policy_files(content, tmp_path):
+    path = tmp_path / "policy.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a policy file, or is damaged"):
+        load_policy(path)
+
+
+def test_policy_files_never_run_code(policy, tmp_path):
+    path = tmp_path / "policy.npz"
+    np.savez(path, header=np.array([object()], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="is not a policy file, or is damaged"):
+        load_policy(path)
+
+
+# --- the arena ----------------------------------------------------------------------------------------------------
+
+
+def test_arena_is_repeatable_and_fair():
+    variant = configure("liars_dice", num_dice=2)
+    one = tournament(variant, ["random", "numbers"], 3000, 5)
+    two = tournament(variant, ["random", "numbers"], 3000, 5)
+    assert one == two
+    rate = one.win_rate[0][1]
+    assert one.win_rate[1][0] == pytest.approx(1 - rate)
+    mirror = tournament(variant, ["numbers", "numbers"], 20_000, 5)
+    assert abs(mirror.win_rate[0][1] - 0.5) < 2 * mirror.ci95[0][1], "two alike agents are alike"
+    assert one.elo[1] > one.elo[0]
+
+
+def test_arena_refuses_wrong_tables():
+    variant = configure("liars_dice", num_players=3)
+    with pytest.raises(ValueError, match="name 3 agents, not 2"):
+        tournament(variant, ["random", "random"], 10, 1)
+    with pytest.raises(ValueError, match="at least 2 agents"):
+        tournament(configure("liars_dice"), ["random"], 10, 1)
+
+
+def test_play_table_returns_belong_to_agents_not_seats():
+    """The stronger agent wins as often whichever column it has, though seats rotate."""
+    variant = configure("liars_dice", num_dice=2, num_players=3)
+    strong, weak = agents.make("numbers"), agents.make("random")
+    for column in range(3):
+        players = [strong if c == column else weak for c in range(3)]
+        returns = play_table(variant, players, 2000, 7)
+        np.testing.assert_allclose(returns.sum(axis=1), 0, atol=1e-6)
+        assert returns[:, column].mean() > 0.5
+
+
+def test_elo_of_known_odds():
+    # 10 to 1 in wins is 400 points, whatever the sample.
+    games = 10**7
+    ratings = elo([[None, 10 / 11], [1 / 11, None]], games)
+    assert ratings[0] - ratings[1] == pytest.approx(400, abs=0.1)
+    assert sum(ratings) == pytest.approx(3000)
+
+
+@pytest.mark.parametrize("name", names())
+def test_random_agents_finish_every_game(name):
+    variant = configure(name)
+    if variant.facts.num_seats == 1:
+        pytest.skip("one seat")
+    returns = play_table(variant, [resolve("random")] * variant.facts.num_seats, 50, 1)
+    assert returns.shape == (50, variant.facts.num_seats)
+    assert returns.min() >= variant.facts.min_return - 1e-5
+    assert returns.max() <= variant.facts.max_return + 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bluffs", "preset", "expected"),
+    [
+        ((1, 0), "article", (49.3, 50.7)),
+        ((1, 0), "text", (42.4, 57.6)),
+        ((1, 0.75, 0.25, 0), "article", (23.3, 25.1, 25.6, 26.0)),
+    ],
+)
+def test_the_reference_figures_of_the_article(bluffs, preset, expected):
+    games = 1_000_000  # as many as the figures are from
+    players = [agents.make(f"numbers:preset={preset},bluff={b}") for b in bluffs]
+    variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
+    wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)
+    np.testing.assert_allclose(wins, expected, atol=0.3)

@@ -1,0 +1,308 @@
+"""The tree of a search: growing does not change results, it stays inside its memory, and a full tree still searches."""
+
+import dataclasses
+import warnings
+
+import numba
+import numpy as np
+import pytest
+
+from dice_envs import Batch, agents, configure
+from dice_envs.agent import Turn, fresh_memory
+from dice_envs.agents import mcts
+from dice_envs.agents.mcts import MCTS
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, names
+from tests.conftest import scaled
+from tests.support.variants import IDS, VARIANTS
+
+FEW = scaled(300, 30)  # simulations
+SPECS = [f"mcts:{FEW},final=mixed", f"mcts:{FEW},select=regret", f"mcts:{FEW},select=joint,final=mixed"]
+
+
+def turn_of(game, games, moves=0, **options):
+    batch = Batch(game, games, 1, **options)
+    for _ in range(moves):
+        batch.play(batch.legal().argmax(axis=1))
+    return Turn(batch.variant, batch.states, np.arange(games), new_streams(1, games))
+
+
+@pytest.fixture
+def trees(monkeypatch):
+    """Every tree that has grown, in order."""
+    grown, grow = [], mcts._grown
+
+    def note(*arguments):
+        grown.append(grow(*arguments))
+        return grown[-1]
+
+    monkeypatch.setattr(mcts, "_grown", note)
+    return grown
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    """Limit the tree to this many nodes and edges, and let the warning that it is full be given again."""
+
+    def to(nodes, edges):
+        monkeypatch.setattr(mcts, "_most", lambda *_: (nodes, edges))
+        monkeypatch.setattr(mcts, "_told_full", False)
+
+    return to
+
+
+# Search is compiled anew for each game: one is among the fast tests.
+GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.slow]) for name in names()]
+
+
+# --- growing ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("moves", [0, 1])
+@pytest.mark.parametrize("game", GAMES)
+def test_when_a_tree_grows_makes_no_difference(game, moves, spec, trees, limit, monkeypatch):
+    search = agents.make(spec).search
+    at_once = search(turn_of(game, 3, moves))
+    monkeypatch.setattr(mcts, "_FIRST_SIMULATIONS", 1)
+    for more in range(scaled(20, 2)):  # sizes are the limit halved: each limit puts other simulations before a growth
+        trees.clear()
+        limit(3 * FEW + 17 * more, 300 * FEW + 19 * more)
+        in_steps = search(turn_of(game, 3, moves))
+        assert trees
+        assert not trees[-1].runs["full"].any()
+        for one, other in zip(at_once, in_steps, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [None, (30, 60)], ids=["grows", "full"])
+def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatch):
+    """Results do not change although earlier games of the batch leave a larger tree."""
+    monkeypatch.setattr(mcts, "_FIRST_SIMULATIONS", 1)
+    if most:
+        limit(*most)
+    agent, games = agents.make(f"mcts:{FEW},select=regret"), scaled(10, 3)
+    turn = turn_of("score_dice", games, moves=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        together = agent.probabilities(turn_of("score_dice", games, moves=1))
+        alone = [
+            agent.probabilities(Turn(turn.variant, turn._true_states, np.array([i]), turn.streams[i : i + 1]))
+            for i in range(games)
+        ]
+    assert trees
+    np.testing.assert_array_equal(np.concatenate(alone), together)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 20])
+@pytest.mark.parametrize("keep", ["false", "true"])
+def test_threads_find_the_same(threads, keep):
+    variant, games = configure("liars_dice", num_dice=2), scaled(10, 3)
+    states = Batch(variant, games, seed=1).states
+    found = []
+    for each in (1, threads):
+        streams, agent = new_streams(2, games), agents.make(f"mcts:{FEW},threads={each},keep={keep},final=mixed")
+        memory = fresh_memory(agent, games)
+        turn = Turn(variant, states, np.arange(games), streams, memory)
+        arrays = (*agent.search(turn), agent.act(turn), streams)
+        found.append(arrays if memory is None else (*arrays, memory))
+    for alone, together in zip(*found, strict=True):
+        assert alone.tobytes() == together.tobytes()
+    assert len(np.unique(found[0][0], axis=0)) > 1
+
+
+def played(variant, agent, games, moves):
+    """Yields the agent's turns in games where it has every seat, with what it has kept for each seat, before it acts."""
+    states = Batch(variant, games, seed=4).states
+    seats = variant.facts.num_seats
+    streams, memory = new_streams(3, games), fresh_memory(agent, (seats, games))
+    for _ in range(moves):
+        index = np.flatnonzero(states["seat"] == states["seat"].max())
+        if len(index) == 0 or states["seat"][index[0]] == OVER:
+            return
+        own = memory[states["seat"][index[0]], index]
+        turn = Turn(variant, states, index, streams[index], own)
+        yield turn, own
+        actions = agent.act(turn)
+        memory[states["seat"][index[0]], index] = own
+        variant.kernels.play(variant.params, states, index, actions)
+
+
+@pytest.mark.parametrize("spec", [f"mcts:{FEW},keep=true", f"mcts:{FEW},keep=true,select=regret"])
+@pytest.mark.parametrize(
+    ("game", "options"),
+    [
+        ("liars_dice", {"num_dice": 2}),
+        *(pytest.param(name, {}, marks=pytest.mark.slow) for name in names() if name != "liars_dice"),
+    ],
+)
+def test_what_is_kept_is_a_tree_of_what_was_searched(game, options, spec):
+    """Each node has its edges, and lies below an edge of a node before it or of the action played."""
+    variant, agent = configure(game, **options), agents.make(spec)
+    kept_once = 0
+    for _, memory in played(variant, agent, scaled(10, 4), scaled(20, 8)):
+        for kept in memory:
+            count = int(kept["count"])
+            nodes, above, edges = kept["nodes"][:count], kept["above"][:count], kept["edges"]
+            ends = nodes["start"] + nodes["count"]
+            np.testing.assert_array_equal(nodes["start"][1:], ends[:-1])
+            assert len(np.unique(nodes["key"])) == count
+            for number, (node, first) in enumerate(zip(nodes, above, strict=True)):
+                own = edges[node["start"] : ends[number]]
+                assert own["visits"].sum() <= node["visits"]
+                assert len(np.unique(own["action"])) == len(own) == node["count"]
+                assert own["action"].max() < variant.facts.num_actions
+                if first["node"] >= 0:
+                    before = nodes[first["node"]]
+                    assert first["node"] < number
+                    assert before["start"] <= first["edge"] < before["start"] + before["count"]
+                else:
+                    assert first["edge"] < 0
+            kept_once += count > 0
+    assert kept_once
+
+
+def test_simulations_of_the_move_before_count():
+    """The policy of visits is that of the kept ones and of the new ones."""
+    variant, simulations = configure("liars_dice", num_dice=2, num_faces=3), scaled(300, 30)
+    agent = agents.make(f"mcts:{simulations},keep=true,final=mixed")
+    fresh = agents.make(f"mcts:{simulations},final=mixed")
+    found = 0
+    for turn, memory in played(variant, agent, scaled(60, 10), 12):
+        before = memory.copy()
+        asked = [Turn(variant, turn._true_states, turn._index, turn.streams.copy(), own) for own in (memory, None)]
+        policies, first = agent.probabilities(asked[0]), fresh.probabilities(asked[1])
+        assert memory.tobytes() == before.tobytes()  # nothing has been played yet
+        for policy, plain, kept in zip(policies, first, memory, strict=True):
+            totals = [simulations + int(visits) for visits in {0, *kept["nodes"]["visits"][: kept["count"]]}]
+            whole = [total for total in totals if np.allclose(policy * total, np.round(policy * total), atol=1e-6)]
+            assert whole
+            if min(whole) > simulations:
+                found += 1
+            elif kept["count"] == 0:
+                np.testing.assert_array_equal(policy, plain)
+    assert found
+
+
+def test_a_kept_tree_that_does_not_fit_is_cut(limit):
+    """Search with room for a few nodes only, after more were kept."""
+    variant, agent = configure("liars_dice", num_dice=2), agents.make(f"mcts:{FEW},keep=true")
+    turn = next(turn for turn, memory in played(variant, agent, 30, 12) if memory["count"].max() > 2)
+    limit(5, 4 * variant.facts.num_actions)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        policies = agent.probabilities(turn)
+    assert policies.sum(axis=1) == pytest.approx(1)
+    assert (policies[turn.legal == 0] == 0).all()
+
+
+def test_what_cannot_be_kept_is_refused():
+    with pytest.raises(ValueError, match="keep must be false with select='joint'"):
+        MCTS(select="joint", keep=True)
+    with pytest.raises(ValueError, match="simulations must be a whole number from 1 to 1000000, not 1000001"):
+        MCTS(1_000_001, keep=True)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("spec", SPECS)
+def test_hidden_hands_make_more_nodes_than_simulations(spec):
+    """The one who commits second searches a choice of the first for a hand that is new in every simulation."""
+    turn = turn_of("score_dice", 20, moves=1)
+    policies = agents.make(spec).probabilities(turn)
+    assert (policies[turn.legal == 0] == 0).all()
+    np.testing.assert_allclose(policies.sum(axis=1), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("promised", [200, 3])
+@pytest.mark.parametrize("spec", ["mcts:5", "mcts:5,select=regret"])
+def test_a_game_may_come_back_to_the_same_view(spec, promised):
+    """Two dice that always tie are drawn again a hundred times: two nodes, and a path of two hundred tree moves."""
+    turn = turn_of("fatestones", 20, dice=(333333, 333333), hand_size=1)
+    turn.variant.facts = dataclasses.replace(turn.variant.facts, max_steps=promised)
+    assert (agents.make(spec).act(turn) == 0).all()
+
+
+# --- the limit --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize("memory", [0.01, 0.1])
+def test_no_tree_takes_more_than_its_memory(name, options, memory):
+    variant = configure(name, **options)
+    settings = MCTS(10_000_000, memory=memory)._settings(variant.game, variant.facts)
+    tree = mcts._new_tree(settings, variant.facts)
+    sizes = [size_of(tree)]
+    while len(tree.nodes) < settings.most_nodes or len(tree.edges) < settings.most_edges:
+        lacking = mcts._MORE_NODES if len(tree.nodes) < settings.most_nodes else mcts._MORE_EDGES
+        tree = mcts._grown(tree, lacking, settings)
+        sizes.append(size_of(tree))
+    assert sizes == sorted(sizes)
+    assert memory * 2**30 * 0.7 < sizes[-1] < memory * 2**30
+
+
+def size_of(tree):
+    return sum(array.nbytes for array in tree)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="this many simulations take minutes as Python")
+def test_a_search_stays_inside_its_memory_and_says_so_once(trees, monkeypatch):
+    monkeypatch.setattr(mcts, "_told_full", False)
+    agent = MCTS(60_000, memory=0.01)
+    with pytest.warns(RuntimeWarning, match=r"has filled its 0.01 GiB with 2\d,\d{3} positions.*memory raises the limit"):
+        agent.search(turn_of("liars_dice", 1))
+    assert size_of(trees[-1]) < 0.01 * 2**30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agent.search(turn_of("liars_dice", 1))
+
+
+@pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
+@pytest.mark.parametrize(("nodes", "edges"), [(3, 1000), (1000, 122), (40, 500)])
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("game", GAMES)
+def test_full_trees_leave_legal_policies(game, spec, nodes, edges, limit):
+    limit(nodes, edges)
+    turn = turn_of(game, 5, moves=1)
+    policies = agents.make(spec).probabilities(turn)
+    assert (policies[turn.legal == 0] == 0).all()
+    np.testing.assert_allclose(policies.sum(axis=1), 1)
+
+
+@pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
+@pytest.mark.thorough
+def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
+    """Every simulation reaches the searcher's own choice and counts, though the first seat's positions find no room."""
+    limit(20, 100)
+    policies = MCTS(FEW, final="mixed").probabilities(turn_of("score_dice", 10, moves=1))
+    visits = policies * FEW
+    np.testing.assert_allclose(visits, visits.round(), atol=1e-9)
+    assert (visits.sum(axis=1).round() == FEW).all()
+    assert (visits.min(axis=1) >= FEW // 20).all()
+
+
+@pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
+@pytest.mark.parametrize("spec", SPECS)
+def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(spec, limit):
+    """B holds nothing but sixes against dice of five sides, and wins whatever anybody does."""
+    limit(4, 100)
+    batch = Batch("score_dice", 1, 1, pool_a=(5, 5, 5), pool_b=(6, 6, 6))
+    batch.variant.game.arrange(batch.variant.options, batch.states[0], {"dice": [[3, 2, 1], [6, 6, 6]]})
+    batch.play(np.zeros(1, np.int64))
+    _, values = agents.make(spec).search(Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1)))
+    assert values[0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("memory", "shown"), [(0, "0"), (0.009, "0.009"), (1001, "1001"), ("much", "'much'")])
+def test_memory_out_of_range_is_refused(memory, shown):
+    with pytest.raises(ValueError, match=f"memory must be a number from 0.01 to 1000, not {shown}"):
+        MCTS(memory=memory)
+
+
+def test_memory_for_less_than_one_simulation_is_refused():
+    turn = turn_of("liars_dice", 1)
+    turn.variant.facts = dataclasses.replace(turn.variant.facts, num_actions=10**6)
+    with pytest.raises(ValueError, match=r"memory must be at least 0.09 for liars_dice with 1,000,000 actions, not 0.05"):
+        MCTS(memory=0.05).search(turn)

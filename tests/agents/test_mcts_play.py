@@ -1,0 +1,193 @@
+"""Search: on FateStones, where the exact answer is known, and on Liar's Dice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dice_envs import Batch, agents, configure
+from dice_envs.agent import Turn
+from dice_envs.agents.mcts import MCTS
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import names
+from dice_envs.exact.fatestones import draw_hands, evaluate, first_choices
+from dice_envs.exact.liars_dice.measures import exploitability
+from dice_envs.experiments.arena import tournament
+
+ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)
+
+
+@cache
+def fair():
+    return configure("fatestones")
+
+
+def turn_of(game: str, games: int, seed: int = 1, moves: int = 0, **options) -> Turn:
+    batch = Batch(game, games, seed, **options)
+    for _ in range(moves):
+        batch.play(batch.legal().argmax(axis=1))
+    return Turn(batch.variant, batch.states, np.arange(games), new_streams(seed, games))
+
+
+SPECS = ["mcts:20", "mcts:20,select=regret", "mcts:20,select=joint", "mcts:20,opponent=random", "mcts:1", "mcts:20,final=mixed"]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("game", [pytest.param("fatestones", marks=pytest.mark.slow), "liars_dice"])
+@pytest.mark.parametrize("moves", [0, 1])
+def test_policies_are_legal_and_games_are_left_alone(game, spec, moves):
+    turn = turn_of(game, 30, moves=moves)
+    before = turn._true_states.copy()
+    policies = agents.make(spec).probabilities(turn)
+    assert policies.sum(axis=1) == pytest.approx(1)
+    assert (policies[turn.legal == 0] == 0).all()
+    assert (turn._true_states == before).all()
+    actions = agents.make(spec).act(turn_of(game, 30, moves=moves))
+    assert (turn.legal[np.arange(30), actions] == 1).all()
+
+
+@pytest.mark.parametrize(
+    "game", [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.slow]) for name in names()]
+)  # compiled anew for each game
+def test_every_game_can_be_searched(game):
+    turn = turn_of(game, 3)
+    actions = agents.make("mcts:20").act(turn)
+    assert (turn.legal[np.arange(3), actions] == 1).all()
+
+
+@pytest.mark.slow
+def test_a_search_depends_on_its_own_stream_alone():
+    together = agents.make("mcts:50,select=regret").probabilities(turn_of("fatestones", 20))
+    batch = Batch("fatestones", 20, 1)
+    streams = new_streams(1, 20)
+    alone = [
+        agents.make("mcts:50,select=regret").probabilities(Turn(batch.variant, batch.states, np.array([i]), streams[i : i + 1]))
+        for i in range(20)
+    ]
+    assert (np.concatenate(alone) == together).all()
+
+
+@pytest.mark.slow
+def test_the_waiting_commitment_has_no_influence():
+    """Seat 1 searches the same whatever seat 0 has chosen."""
+    policies = []
+    for committed in range(3):
+        batch = Batch("fatestones", 50, seed=3)
+        batch.play(np.full(50, committed))
+        policies.append(
+            MCTS(200, select="regret").probabilities(Turn(batch.variant, batch.states, np.arange(50), new_streams(9, 50)))
+        )
+    assert (policies[0] == policies[1]).all()
+    assert (policies[0] == policies[2]).all()
+
+
+@pytest.mark.thorough
+def test_against_random_with_rolls_averaged_50_simulations_take_the_edge():
+    share, error = first_choices(fair(), agents.make("mcts:50,opponent=random,expect=true"), draw_hands(fair(), 500, 1), 1)
+    assert share - error >= 0.95
+
+
+@pytest.mark.slow
+def test_against_random_sampled_simulations_take_most_of_the_edge():
+    share, error = first_choices(fair(), agents.make("mcts:20000,opponent=random"), draw_hands(fair(), 100, 2), 1)
+    assert share - error >= 0.8
+
+
+@pytest.mark.slow
+def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
+    hands = draw_hands(fair(), 40, 3)
+    near, error = evaluate(fair(), agents.make("mcts:2000,select=regret,expect=true"), hands, 1).exploitability()
+    assert near + error < 0.008
+    for rule in ("uct", "joint"):
+        lost, error = evaluate(fair(), agents.make(f"mcts:1000,select={rule}"), hands, 1).exploitability()
+        assert lost - error > 0.02
+
+
+@pytest.mark.slow
+def test_regret_matching_is_within_5_thousandths_of_equilibrium():
+    result = evaluate(fair(), agents.make("mcts:10000,select=regret,expect=true"), draw_hands(fair(), 60, 4), 1)
+    lost, error = result.exploitability()
+    assert lost + error <= 0.005
+    share, share_error = result.edge_share()
+    nash_share, _ = evaluate(fair(), agents.make("nash"), draw_hands(fair(), 60, 4), 1).edge_share()
+    assert abs(share - nash_share) <= share_error
+
+
+@pytest.mark.slow
+def test_search_finds_the_winning_die():
+    """Against two worse dice, the best one has to be found by every rule; the joint rule picks a loser for the other."""
+    dice = (666666, 111111, 111111, 333333, 333333, 333333)
+    batch = Batch("fatestones", 20, seed=1, dice=dice)
+    for state in batch.states:
+        batch.variant.game.arrange(batch.variant.options, state, {"dice": [dice[:3], dice[3:]]})
+    for spec in ("mcts:200", "mcts:200,select=regret,final=best", "mcts:200,select=joint", "mcts:200,rollout=strongest"):
+        turn = Turn(batch.variant, batch.states, np.arange(20), new_streams(1, 20))
+        assert (agents.make(spec).act(turn) == 0).all()
+
+
+@pytest.mark.slow
+def test_search_beats_random_at_liars_dice():
+    for rollout in ("random", "numbers"):
+        result = tournament(ONE_DIE, [f"mcts:200,rollout={rollout}", "random"], 1000, seed=1)
+        assert result.win_rate[0][1] > 0.6
+
+
+@pytest.mark.slow
+def test_more_simulations_leave_less_to_be_won_at_liars_dice():
+    few, many = (exploitability(ONE_DIE, agents.make(f"mcts:{n},select=regret"), 1) for n in (10, 300))
+    assert many < few - 0.05
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("mcts:0", "simulations must be a whole number from 1"),
+        ("mcts:10,select=best", "select must be one of"),
+        ("mcts:10,select=regret,exploration=2", "exploration must be a number from 0 to 1"),
+        ("mcts:10,opponent=nash", "opponent must be one of"),
+        ("mcts:10,select=joint,opponent=random", "opponent must be 'search'"),
+        ("mcts:10,rollout=clever", "rollout must be one of"),
+    ],
+)
+def test_wrong_parameters_are_refused(spec, message):
+    with pytest.raises(ValueError, match=message):
+        agents.make(spec)
+
+
+def test_what_a_game_does_not_offer_is_refused():
+    with pytest.raises(ValueError, match="expect must be false for liars_dice"):
+        agents.make("mcts:10,expect=true").act(turn_of("liars_dice", 2))
+    with pytest.raises(ValueError, match="rollout must be one of 'random', 'strongest' for fatestones, not 'numbers'"):
+        agents.make("mcts:10,rollout=numbers").act(turn_of("fatestones", 2))
+
+
+@pytest.mark.slow
+def test_interpreted_search_is_compiled_search():
+    program = (
+        "import numpy as np, agents\n"
+        "from dice_envs import Batch\n"
+        "from dice_envs.agent import Turn\n"
+        "from dice_envs.core.dice import new_streams\n"
+        "np.seterr(over='ignore')\n"
+        "b = Batch('fatestones', 2, 1)\n"
+        "for s in ('mcts:12', 'mcts:12,select=regret', 'mcts:12,opponent=random,expect=true', 'nash'):\n"
+        "    t = Turn(b.variant, b.states, np.arange(2), new_streams(1, 2))\n"
+        "    print(agents.make(s).probabilities(t).round(9).tolist())\n"
+    )
+
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "NUMBA_DISABLE_JIT": flag},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for flag in ("0", "1")
+    ]
+    assert outputs[0] == outputs[1] != ""

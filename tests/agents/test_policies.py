@@ -1,0 +1,481 @@
+"""Policies that come with the package, what their headers say, and networks distilled from solutions."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import Batch, Turn, Uniform, agents, configure, measure
+from dice_envs.agent.casting import cast
+from dice_envs.agents import ppo
+from dice_envs.agents.about import measures_as_dicts
+from dice_envs.agents.champion import Champion
+from dice_envs.agents.ppo import (
+    NetworkPolicy,
+    Ppo,
+    block_inputs,
+    history_inputs,
+    in_half,
+    load_policy,
+    save_policy,
+    shipped,
+)
+from dice_envs.core.dice import new_streams
+from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.arena import tournament
+from dice_envs.experiments.distill import FLOORS, Learner, Positions, Settings, distill, train
+from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
+
+MOST_BYTES = 2**20
+QUICK = 3.0  # seconds: what takes longer to measure is measured by the slow tests
+TWO = configure("liars_dice", num_dice=2)
+ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
+ABOUT = {
+    "command": "python -m experiments train liars_dice",
+    "seed": 3,
+    "steps": 1000,
+    "minutes": 0.5,
+    "measures": [{"name": "exploitability", "value": 0.1, "optimum": 0.0, "gap": 0.1, "error": 0.0, "unit": "return"}],
+    "table": {"agents": ["ppo", "numbers"], "win_rate": [[None, 0.6], [0.4, None]], "ci95": 0.01},
+    "note": "anything else",
+}
+
+
+def random_policy(variant, about=None, floor=0.0, seed=0, blind=()):
+    """Random layers for the variant, with zeros for the inputs of `blind`."""
+    rng = np.random.default_rng(seed)
+    sizes = [variant.facts.observation_size, 16, variant.facts.num_actions]
+    layers = [
+        (rng.normal(size=(b, a)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in zip(sizes, sizes[1:])
+    ]
+    layers[0][0][:, list(blind)] = 0
+    return NetworkPolicy(variant.game.name, variant.changed_options(), layers, about, floor)
+
+
+def turn_of(variant, n=500, plays=1):
+    """Positions after a few random moves."""
+    batch = Batch(variant, n, seed=1)
+    for play in range(plays):
+        turn = Turn(variant, batch.states, np.arange(n), new_streams(play, n))
+        batch.play(Uniform().act(turn))
+        batch.deal(np.flatnonzero(batch.seats < 0))
+    return Turn(variant, batch.states, np.arange(n), new_streams(3, n))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "policy.npz"
+
+
+# --- what a file holds ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_what_a_policy_says_of_itself_is_kept(half, path):
+    policy = random_policy(TWO, ABOUT, floor=0.05)
+    save_policy(path, policy, half=half)
+    found = load_policy(path)
+    assert found.about == json.loads(json.dumps(ABOUT))
+    assert found.floor == 0.05
+    for ours, theirs in zip((in_half(policy) if half else policy).layers, found.layers, strict=True):
+        for our, their in zip(ours, theirs, strict=True):
+            assert their.dtype == np.float32
+            np.testing.assert_array_equal(our, their)
+
+
+def test_a_policy_without_them_has_none(path):
+    save_policy(path, random_policy(TWO))
+    assert load_policy(path).about == {}
+    assert load_policy(path).floor == 0
+
+
+def test_float16_takes_half_the_room_and_rounds(tmp_path):
+    policy = random_policy(TWO)
+    sizes = []
+    for half in (False, True):
+        save_policy(tmp_path / f"{half}.npz", policy, half=half)
+        sizes.append((tmp_path / f"{half}.npz").stat().st_size)
+    assert sizes[1] < 0.6 * sizes[0]
+    rounded = in_half(policy).layers[0][0]
+    assert 0 < np.abs(rounded - policy.layers[0][0]).max() < 2e-3
+    policy.layers[0][1][0] = 1e6
+    with pytest.raises(ValueError, match="float16 holds numbers up to 65,504, and the policy has 1,000,000"):
+        save_policy(tmp_path / "large.npz", policy, half=True)
+    assert not (tmp_path / "large.npz").exists()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_float16_numbers_that_are_not_finite(bad, path):
+    layers = random_policy(TWO).layers
+    biases = layers[0][1].astype(np.float16)
+    biases[0] = bad
+    write(path, layers, biases_0=npy(biases))
+    assert "finite" in reason(path)
+    write(path, layers, biases_0=npy_with(FLOATS.format("(16,)").replace("f4", "f2"), b"\0" * 31))
+    assert "biases_0 holds 31 bytes" in reason(path)
+
+
+WRONG = [
+    ([], "about is []"),
+    ("text", "about is 'text'"),
+    (None, "about is None"),
+    ({"command": 1}, "about.command is 1"),
+    ({"seed": 1.5}, "about.seed is 1.5"),
+    ({"seed": True}, "about.seed is True"),
+    ({"steps": "many"}, "about.steps is 'many'"),
+    ({"minutes": [1]}, "about.minutes is [1]"),
+    ({"minutes": 10**400}, "about.minutes is a number of about 401 digits"),
+    ({"measures": {}}, "about.measures is {}"),
+    ({"measures": [1]}, "about.measures[0] is 1"),
+    ({"measures": [{**ABOUT["measures"][0], "value": "0.1"}]}, "about.measures[0].value is '0.1'"),
+    ({"measures": [{**ABOUT["measures"][0], "name": None}]}, "about.measures[0].name is None"),
+    ({"greedy_measures": [{}]}, "about.greedy_measures[0].name is None"),
+    ({"table": []}, "about.table is []"),
+    ({"table": {"agents": "ppo"}}, "about.table.agents is 'ppo'"),
+    ({"other": float("inf")}, "about cannot be written as JSON"),
+    ({"other": "x" * 2**16}, "about has 65,"),
+]
+
+
+@pytest.mark.parametrize(("about", "words"), WRONG)
+def test_what_a_policy_says_of_itself_is_not_trusted(about, words, path):
+    write(path, random_policy(TWO).layers, {**HEADER, "about": about})
+    assert words in reason(path)
+    if about:
+        with pytest.raises(ValueError, match=re.escape(words)):
+            random_policy(TWO, about)
+
+
+@pytest.mark.parametrize("floor", [-0.1, 1, "0.1", None, True, float("nan"), 10**400])
+def test_a_floor_is_not_trusted(floor, path):
+    write(path, random_policy(TWO).layers, {**HEADER, "floor": floor})
+    assert "floor" in reason(path)
+
+
+def test_actions_below_the_floor_are_never_taken():
+    turn = turn_of(TWO, 4000)
+    plain, cut = random_policy(TWO), random_policy(TWO, floor=0.2)
+    wanted = plain.probabilities(turn)
+    wanted[wanted < 0.2 * wanted.max(axis=1, keepdims=True)] = 0
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(cut.probabilities(turn), wanted, atol=1e-12)
+    assert (wanted == 0).sum() > (turn.legal == 0).sum()
+    actions = cut.act(turn)
+    assert (wanted[np.arange(len(turn)), actions] > 0).all()
+    shares = np.bincount(actions, minlength=wanted.shape[1]) / len(turn)
+    np.testing.assert_allclose(shares, wanted.mean(axis=0), atol=4 * 0.5 / np.sqrt(len(turn)))
+
+
+# --- memoryless networks ----------------------------------------------------------------------------------------------
+
+
+def test_a_network_is_memoryless_if_it_does_not_see_how_a_position_came_about():
+    history = history_inputs(TWO)
+    assert set(history) == set(block_inputs(TWO, "bids", "past_bids"))
+    assert random_policy(TWO, blind=history).memoryless
+    for one in (history[0], history[-1]):
+        assert not random_policy(TWO, blind=np.setdiff1d(history, one)).memoryless
+    goal = configure("thirties", num_players=1)
+    assert len(history_inputs(goal)) == 0
+    assert not random_policy(goal).memoryless, "not known to be: the game names no such inputs"
+
+
+def test_a_memoryless_network_is_measured_in_fewer_positions_and_alike(path):
+    """The tables that `memoryless` allows change no figure."""
+    policy = random_policy(TWO, blind=history_inputs(TWO))
+    save_policy(path, policy)
+    positions = {True: 0, False: 0}
+
+    class Counted:
+        def __init__(self, memoryless):
+            self.memoryless = memoryless
+
+        def act(self, turn):
+            return policy.act(turn)
+
+        def probabilities(self, turn):
+            positions[self.memoryless] += len(turn)
+            return policy.probabilities(turn)
+
+    found = [measure(TWO, Counted(memoryless)).measures for memoryless in (True, False)]
+    assert [each.value for each in found[0]] == pytest.approx([each.value for each in found[1]], abs=1e-6)
+    assert positions[True] < 0.5 * positions[False]
+    assert Ppo(str(path)).memoryless
+    assert [each.value for each in measure(TWO, f"ppo:{path}").measures] == pytest.approx([each.value for each in found[0]])
+
+
+# --- without a path ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with three policies, one of them distilled."""
+    policies = {
+        "liars_dice_two": random_policy(TWO, {"measures": ABOUT["measures"]}, blind=history_inputs(TWO)),
+        "shakes": random_policy(configure("shakes", mode="physician")),
+        "three": random_policy(configure("liars_dice", num_dice=3), {"method": "distill"}),
+    }
+    for name, policy in policies.items():
+        save_policy(tmp_path / f"{name}.npz", policy)
+    monkeypatch.setattr(ppo, "POLICIES", tmp_path)
+    monkeypatch.setattr("dice_envs.experiments.policies.POLICIES", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("greedy", ["", ",greedy=true"])
+def test_without_a_path_ppo_plays_the_packages_policy(greedy, package):
+    without, given = agents.make(f"ppo:{greedy[1:]}"), agents.make(f"ppo:{package / 'liars_dice_two.npz'}{greedy}")
+    for question in ("act", "probabilities"):
+        ours, theirs = (getattr(agent, question)(turn_of(TWO)) for agent in (without, given))
+        np.testing.assert_array_equal(ours, theirs)
+    ours, theirs = measure(TWO, without), measure(TWO, given)
+    assert [each.value for each in ours.measures] == [each.value for each in theirs.measures]
+    physician = configure("shakes", mode="physician")
+    assert without.act(turn_of(physician, 5, 0)).shape == (5,)
+    assert winning_probability(TWO, f"ppo:{greedy[1:]}", "random") == winning_probability(TWO, given, "random")
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "there"),
+    [
+        ("liars_dice", {}, "liars_dice (num_dice=2)"),
+        ("liars_dice", {"num_dice": 3}, "liars_dice (num_dice=2)"),
+        ("shakes", {"mode": "maesters"}, "shakes (mode=physician)"),
+        ("thirties", {}, "liars_dice (num_dice=2), shakes (mode=physician)"),  # none of its own, so all
+    ],
+)
+def test_without_a_path_it_says_what_it_plays(game, options, there, package):
+    variant = configure(game, **options)
+    agent = Ppo()
+    for question in (
+        lambda: agent.check_variant(variant),
+        lambda: agent.act(turn_of(variant, 2, 0)),
+        lambda: cast(game, options, ["ppo"]),
+    ):
+        with pytest.raises(ValueError, match=".") as caught:
+            question()
+        text = str(caught.value)
+        assert f"ppo has no policy in the package for {variant}; " in text
+        assert f"play {there}; " in text
+        assert len(text.splitlines()) == 1
+
+
+def test_without_a_path_it_brings_no_options(package):
+    assert (Ppo().variant, Ppo().game, Ppo().options, Ppo().memoryless) == (None, None, {}, False)
+    assert cast("liars_dice", {"num_dice": 2}, ["ppo", "numbers"]).policy == ""
+    with_path = f"ppo:{package / 'liars_dice_two.npz'}"
+    assert cast("liars_dice", {}, [with_path, "ppo"]).variant.options.num_dice == 2
+    assert Ppo().for_variant(TWO).memoryless
+    assert repr(Ppo().for_variant(TWO)) == repr(Ppo())
+
+
+def test_an_empty_package_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(ppo, "POLICIES", tmp_path)
+    with pytest.raises(ValueError, match="; none comes with it; ppo:FILE plays one that `train` has saved"):
+        Ppo().check_variant(TWO)
+    with pytest.raises(ValueError, match="the package is not complete: there is no policy file liars_dice_champion.npz"):
+        _ = Champion().policy
+
+
+def test_the_command_lists_them(package, tmp_path):
+    out = tmp_path / "list.json"
+    result = CliRunner().invoke(app, ["policies", "--json", str(out)])
+    assert result.exit_code == 0, result.output
+    rows = {row["file"]: row for row in json.loads(out.read_text())["policies"]}
+    assert set(rows) == {"liars_dice_two.npz", "shakes.npz", "three.npz"}
+    row = rows["liars_dice_two.npz"]
+    assert (row["plays"], row["value"], row["optimum"]) == ("liars_dice (num_dice=2)", 0.1, 0.0)
+    assert row["bytes"] == (package / "liars_dice_two.npz").stat().st_size
+    assert "trained policies" in result.output
+
+
+# --- those that are there ---------------------------------------------------------------------------------------------
+
+FILES = sorted(ppo.POLICIES.glob("*.npz"))
+
+
+def by_time(file):
+    about = load_policy(file).about
+    marks = [] if about.get("measuring_seconds", 1e9) <= QUICK else [pytest.mark.slow]
+    return pytest.param(file, marks=marks, id=file.stem)
+
+
+def test_the_champion_is_there():
+    assert "liars_dice_champion" in [file.stem for file in FILES]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_policy_of_the_package_is_small_and_says_how_it_was_made(file):
+    assert file.stat().st_size <= MOST_BYTES
+    about = load_policy(file).about
+    assert about["command"].startswith("python -m experiments ")
+    assert f"--seed {about['seed']}" in about["command"]
+    assert about.get("measures") or about.get("table")
+
+
+def test_one_trained_policy_for_each_variant():
+    trained = [policy.variant for policy in shipped().values() if policy.about.get("method") != "distill"]
+    assert len({str(variant) for variant in trained}) == len(trained)
+    for variant in trained:
+        Ppo().check_variant(variant)
+
+
+@pytest.mark.parametrize("file", [by_time(file) for file in FILES])
+def test_a_policy_of_the_package_is_as_good_as_it_says(file):
+    """Measured again: exact figures must be the same, sampled ones within both intervals."""
+    policy = load_policy(file)
+    about = policy.about
+    for field, greedy in (("measures", False), ("greedy_measures", True)):
+        if about.get(field):
+            found = measures_as_dicts(measure(policy.variant, Ppo(str(file), greedy), seed=about["seed"]))
+            assert [each["name"] for each in found] == [each["name"] for each in about[field]]
+            for ours, said in zip(found, about[field], strict=True):
+                for quantity in ("value", "optimum"):
+                    assert ours[quantity] == pytest.approx(said[quantity], abs=1e-6 + ours["error"] + said["error"])
+    if not about.get("measures"):
+        table = about["table"]
+        result = tournament(policy.variant, [f"ppo:{file}", *table["agents"][1:]], games=2000, seed=1)
+        said = np.ravel(np.array(table["win_rate"], float))[0]
+        ours = result.win_rate[0][0] if policy.variant.facts.num_seats > 2 else result.win_rate[0][1]
+        assert abs(ours - said) < 0.05
+
+
+# --- the champion -----------------------------------------------------------------------------------------------------
+
+
+def test_the_champion_plays_one_variant():
+    variant = configure("liars_dice")
+    champion = agents.make("champion")
+    champion.check_variant(variant)
+    turn = turn_of(variant, 200, 3)
+    chances = champion.probabilities(turn)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    assert (chances[np.arange(200), champion.act(turn)] > 0).all()
+    for other in (TWO, configure("liars_dice", num_players=3), configure("liars_dice", past_rounds=False)):
+        with pytest.raises(ValueError, match="champion plays liars_dice with .*; it cannot play .*; nash plays other variants"):
+            champion.check_variant(other)
+        with pytest.raises(ValueError, match="champion plays liars_dice with"):
+            champion.act(turn_of(other, 2))
+    with pytest.raises(ValueError, match="champion plays liars_dice only, not thirties"):
+        champion.check_variant(configure("thirties"))
+
+
+def test_best_responses_win_little_from_the_champion():
+    """As its file says; the slow tests measure it again."""
+    (wins,) = [each for each in Champion().policy.about["measures"] if each["name"] == "best response wins"]
+    assert 0.5 < wins["value"] < 0.53
+    assert wins["error"] == 0
+
+
+def test_past_rounds_mean_nothing_to_the_champion():
+    policy = Champion().policy
+    assert not policy.layers[0][0][:, block_inputs(policy.variant, "past_bids")].any()
+
+
+# --- distilling -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small():
+    variant = configure("liars_dice", **ONE)
+    return variant, solve(variant, 1e-6)
+
+
+@pytest.mark.slow
+def test_positions_are_the_solutions(small):
+    variant, solution = small
+    positions = Positions(variant, solution, seed=1)
+    observations, masks, chances = positions.collect(20_000)
+    assert len(observations) == len(masks) == len(chances) >= 20_000
+    assert (masks.sum(axis=1) > 1).all()
+    assert (chances[masks == 0] == 0).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-6)
+    again = Positions(variant, solution, seed=1).collect(20_000)
+    np.testing.assert_array_equal(again[0], observations)
+    np.testing.assert_array_equal(again[2], chances)
+    # What is to be learned at a position is what the solution does there.
+    states = Batch(variant, 300, seed=5)
+    wanted = {
+        row.tobytes(): chance for row, chance in zip(states.observe(), solution.probabilities(states.states), strict=True)
+    }
+    met = 0
+    for row, chance in zip(observations, chances, strict=True):
+        if row.tobytes() in wanted:
+            np.testing.assert_allclose(chance, wanted[row.tobytes()], atol=1e-6)
+            met += 1
+    assert met > 1000
+
+
+@pytest.mark.slow
+def test_a_network_learns_the_solution(small):
+    variant, solution = small
+    learner, losses = Learner(variant, Settings((32,), steps=250, rate=3e-2), seed=1), []
+    made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: losses.append(loss))
+    assert made == len(losses) == 250
+    assert np.mean(losses[-20:]) < 0.1 * losses[0]
+    assert measure(variant, learner.policy()).score > 0.9
+    assert measure(variant, Learner(variant, Settings((32,)), seed=1).policy()).score < 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("memoryless", [False, True])
+def test_distill_saves_what_it_measured(memoryless, tmp_path):
+    option = [f"{name}={value}" for name, value in ONE.items()]
+    out, json_path = tmp_path / "policy.npz", tmp_path / "about.json"
+    arguments = [
+        *("distill", "liars-dice", "--hidden", "16", "--steps", "60", "--rate", "0.01", "--seed", "5", "--precision", "1e-6"),
+        *(word for each in option for word in ("-o", each)),
+        *("--out", str(out), "--json", str(json_path), *(["--memoryless"] if memoryless else [])),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    policy = load_policy(out)
+    about = policy.about
+    assert about == json.loads(json_path.read_text())
+    assert policy.memoryless == memoryless
+    assert policy.floor in FLOORS
+    assert (about["seed"], about["steps"], about["method"]) == (5, 60, "distill")
+    options = "".join(f" -o {each}" for each in option)
+    flag = " --memoryless" if memoryless else ""
+    assert about["command"] == (
+        f"python -m experiments distill liars_dice{options} --hidden 16 --steps 60 --rate 0.01{flag} --precision 1e-06 --seed 5"
+    )
+    for field, spec in (("measures", f"ppo:{out}"), ("greedy_measures", f"ppo:{out},greedy=true")):
+        found = measures_as_dicts(measure(policy.variant, spec))
+        assert [each["value"] for each in found] == pytest.approx([each["value"] for each in about[field]], abs=1e-6)
+    again = distill("liars_dice", option, Settings((16,), 60, rate=0.01, memoryless=memoryless, precision=1e-6), out, 5, None)
+    assert again["measures"] == about["measures"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["thirties"], "distill takes liars_dice, not thirties"),
+        (["liars_dice", "-o", "num_players=3"], "num_players must be 2 for distilling"),
+        (["liars_dice", "-o", "num_dice=6"], "information sets"),
+        (["liars_dice", "--hidden", "12,x"], "hidden must be sizes of layers such as 512,512, not '12,x'"),
+        (["liars_dice", "--hidden", "0"], "hidden must be a whole number from 1 to 4096, not 0"),
+        (["liars_dice", "--steps", "0"], "steps must be a whole number from 1 to 1000000000, not 0"),
+        (["liars_dice", "--minutes", "0"], "minutes must be above 0, not 0"),
+        (["liars_dice", "--rate", "2"], "rate must be a number from 1e-06 to 1, not 2"),
+        (["liars_dice", "--precision", "0"], "precision must be a number from"),
+    ],
+)
+def test_wrong_arguments_of_distill(arguments, words, tmp_path):
+    result = CliRunner().invoke(app, ["distill", *arguments, "--out", str(tmp_path / "policy.npz")])
+    assert result.exit_code == 2
+    assert words in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert not (tmp_path / "policy.npz").exists()
+
+
+@pytest.mark.slow
+def test_a_limit_of_time_ends_training(small):
+    variant, solution = small
+    learner = Learner(variant, Settings((8,), steps=10**9, minutes=1e-3), seed=1)
+    made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: None)
+    assert 0 <= made < 10**6

@@ -1,0 +1,204 @@
+"""Rewards that are the mean over the roll: the same game in the mean, with less luck."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dice_envs import configure
+from dice_envs.agent import resolve
+from dice_envs.core.batch import Batch
+from dice_envs.core.chance import Drawn
+from dice_envs.core.expected import with_expected_rewards
+from dice_envs.core.game import names
+from dice_envs.core.state import OVER
+from dice_envs.envs.learner import SeatGames
+from dice_envs.envs.sb3 import make_vec_env
+from tests.envs.test_seat import random_actions
+
+GAMES = {name: configure(name).game for name in names()}
+TELLING = [name for name, game in GAMES.items() if game.expect is not None or game.play_expected is not None]
+OF_ITS_OWN = [name for name in TELLING if GAMES[name].play_expected is not None]
+
+# The Shakes with few patients, every way to pay. Ties that are thrown again have no end of outcomes.
+SHAKES = [
+    {"num_players": 2, "mode": "physician", "num_patients": 4, "goal": 2},
+    {"num_players": 3, "mode": "physician", "num_patients": 3, "goal": 2, "reward": "win"},
+    {"num_players": 2, "mode": "physician", "num_patients": 4, "goal": 1, "reward": "win"},
+    {"num_players": 2, "num_patients": 2, "goal": 1, "ties": "random"},
+    {"num_players": 2, "num_patients": 2, "goal": 1, "reward": "win", "ties": "random"},
+    {"num_players": 2, "variation": "competitive", "num_patients": 2, "goal": 1, "ties": "random"},
+    {"num_players": 2, "variation": "competitive", "num_patients": 2, "goal": 1, "reward": "saved", "ties": "random"},
+]
+
+
+class Asked:
+    """`random`, asked by Python move by move."""
+
+    def __init__(self):
+        self.own = resolve("random")
+        self.times = 0
+
+    def act(self, turn):
+        self.times += 1
+        return self.own.act(turn)
+
+
+def returns_of(expected, opponents="random", steps=300, game="fatestones", **options):
+    """Returns of ended games of random play, one row for each, and what was paid in each step."""
+    env = make_vec_env(game, 256, opponents, seed=3, expected_rewards=expected, **options)
+    env.reset()
+    rng = np.random.default_rng(4)
+    returns, paid = [], []
+    for _ in range(steps):
+        _, rewards, _, infos = env.step(random_actions(rng, env.masks))
+        paid.append(rewards)
+        returns += [info["episode"]["r"] for info in infos if "episode" in info]
+    return np.array(returns), np.concatenate(paid)
+
+
+def test_some_games_tell_what_a_roll_is_worth():
+    assert "fatestones" in TELLING
+    assert "shakes" in OF_ITS_OWN
+
+
+@pytest.mark.parametrize("name", [name for name in TELLING if name not in OF_ITS_OWN])
+def test_a_step_pays_the_mean_over_its_roll(name):
+    """Of every roll that can follow, enumerated with its probability."""
+    variant = configure(name)
+    drawn = Drawn(variant)
+    games = SeatGames(variant, 1, seat=1, expected_rewards=True)
+    games.seed_games(np.arange(1), [7])
+    games.start(np.arange(1))
+    for _ in range(12):
+        before = games.states.copy()
+        outcomes = list(drawn.every_outcome(before, 0))
+        done = games.advance(np.zeros(1, np.int64), np.zeros(1, bool), restart=True)
+        for seat in range(variant.facts.num_seats):
+            mean = sum(chance * float(after["rewards"][0, seat]) for chance, after in outcomes)
+            assert done.earned[0, seat] == pytest.approx(mean, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", SHAKES, ids=str)
+def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
+    """Of all deals and all that follows them, enumerated: those with the same results so far and the same action."""
+    variant = configure("shakes", **options)
+    drawn, paying = Drawn(variant), Drawn(with_expected_rewards(variant.game), **options)
+    seats = variant.facts.num_seats
+    known = [field for field in variant.game.state.names if field != "efficacy" or variant.options.competitive]
+    positions = merged(drawn.every_deal())
+    compared = 0
+    while positions:
+        # What the mover knows and does, and whose treatment wins → [1, paid, paid in the mean], each times the chance.
+        summed: dict[Any, np.ndarray] = {}
+        after = []
+        for chance, state in positions:
+            for action in np.flatnonzero(legal_mask(variant, state)):
+                rolls = zip(drawn.every_outcome(state, action), paying.every_outcome(state, action), strict=True)
+                for (odds, became), (same_odds, steady) in rolls:
+                    assert odds == same_odds
+                    row = np.concatenate([[1], became["rewards"][0, :seats], steady["rewards"][0, :seats]])
+                    key = bytes_of(state, known), action, became["treated"].tobytes()
+                    summed[key] = summed.get(key, 0) + chance * odds * row
+                    became["rewards"] = steady["rewards"] = 0
+                    assert bytes_of(became) == bytes_of(steady), "all but the rewards is the same"
+                    if became["seat"][0] != OVER:
+                        after.append((chance * odds, became))
+        for row in summed.values():
+            np.testing.assert_allclose(row[1 + seats :] / row[0], row[1 : 1 + seats] / row[0], atol=1e-6)
+        compared += len(summed)
+        positions = merged(after)
+    assert compared > 10
+
+
+def merged(positions):
+    """(chance, state) pairs made one where the states differ in nothing but what is there to be looked at."""
+    found = {}
+    for chance, state in positions:
+        state["dice"] = state["last_strength"] = 0
+        before, _ = found.get(bytes_of(state), (0, None))
+        found[bytes_of(state)] = before + chance, state
+    return list(found.values())
+
+
+def bytes_of(state, fields=None):
+    """What a state holds, without the bytes between its fields."""
+    return b"".join(state[field].tobytes() for field in fields or state.dtype.names)
+
+
+def legal_mask(variant, state):
+    mask = np.zeros((1, variant.facts.num_actions), np.int8)
+    variant.kernels.legal(variant.params, state, np.zeros(1, np.int64), mask)
+    return mask[0]
+
+
+def test_patients_of_the_shakes_by_hand():
+    """Efficacies are 4, 1 and 1. Where the first patient recovers, its treatment has 4 with chance 4/6, each other with 1/6."""
+    games = SeatGames(configure("shakes", mode="physician"), 64, expected_rewards=True)
+    games.start(np.arange(64))
+    first = games.advance(np.zeros(64, np.int64), np.zeros(64, bool), restart=True)
+    np.testing.assert_allclose(first.earned, 2 / 6, rtol=1e-6)
+    recovered = games.states["saved"][:, 0] == 1
+    assert 0 < recovered.sum() < 64
+    same = np.arange(64) % 2 == 0
+    second = games.advance(np.where(same, 0, 1), np.zeros(64, bool), restart=True)
+    np.testing.assert_allclose(second.earned[recovered & same], (4 / 6 * 4 + 2 / 6) / 6, rtol=1e-6)
+    np.testing.assert_allclose(second.earned[recovered & ~same], (1 / 6 * 4 + 5 / 6) / 6, rtol=1e-6)
+
+
+def test_returns_have_the_same_mean_and_much_less_luck():
+    plain, _ = returns_of(False)
+    steady, paid = returns_of(True)
+    assert len(plain) > 50_000
+    assert set(np.unique(plain)) == {-1.0, 1.0}
+    assert np.abs(paid).max() < 1
+    assert steady.std() < 0.15 < plain.std() / 5
+    error = math.sqrt(plain.var() / len(plain) + steady.var() / len(steady))
+    assert abs(plain.mean() - steady.mean()) < 5 * error
+    # As many games end in a step: what goes on is drawn with the same odds.
+    assert len(steady) == pytest.approx(len(plain), rel=0.02)
+
+
+@pytest.mark.parametrize("mode", ["physician", "maesters"])
+def test_returns_of_the_shakes_have_the_same_mean_and_less_luck(mode):
+    plain, _ = returns_of(False, game="shakes", mode=mode)
+    steady, paid = returns_of(True, game="shakes", mode=mode)
+    assert len(plain) == len(steady) > 2_000, "the same games are played"
+    assert steady.std() < 0.7 * plain.std()
+    assert paid.min() >= 0
+    assert paid.max() < 4 / 6
+    assert abs((plain - steady).mean()) < 5 * (plain - steady).std() / math.sqrt(len(plain))
+
+
+@pytest.mark.parametrize("options", [{"game": "fatestones"}, {"game": "shakes", "mode": "maesters"}], ids=str)
+def test_one_compiled_loop_and_asking_move_by_move_pay_the_same(options):
+    others = Asked()
+    loop, asked = returns_of(True, steps=50, **options), returns_of(True, others, steps=50, **options)
+    assert others.times, "somebody else has a seat"
+    np.testing.assert_array_equal(loop[0], asked[0])
+    np.testing.assert_array_equal(loop[1], asked[1])
+
+
+def test_self_play_pays_both_seats():
+    games = SeatGames(configure("fatestones"), 64, self_play=1.0, expected_rewards=True)
+    games.start(np.arange(64))
+    for _ in range(20):
+        done = games.advance(np.zeros(64, np.int64), np.zeros(64, bool), restart=True)
+        np.testing.assert_allclose(done.earned.sum(axis=1), 0, atol=1e-6)
+        assert np.abs(done.earned).max() < 1
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name not in TELLING])
+def test_a_game_that_does_not_tell_is_refused(name):
+    with pytest.raises(ValueError, match=f"expected_rewards must be false: {name} has no kernel `expect` or `play_expected`"):
+        SeatGames(configure(name), 4, expected_rewards=True)
+
+
+def test_other_environments_pay_what_is_rolled():
+    """The game itself is as it was."""
+    returns_of(True, steps=2)
+    batch = Batch("fatestones", 64, seed=1)
+    for _ in range(2):
+        batch.play(np.zeros(64, np.int64))
+    assert set(np.unique(batch.rewards)) <= {-1.0, 0.0, 1.0}

@@ -1,0 +1,96 @@
+"""What happens where an optional dependency is not installed: an error that names the extra, and only when it is needed."""
+
+import re
+import sys
+import tomllib
+
+import pytest
+
+from dice_envs import configure
+from dice_envs.core.extras import check_extra, needs
+from dice_envs.exact.liars_dice.programme import solve_exactly
+from dice_envs.exact.liars_dice.tree import Tree
+from tests.conftest import ROOT
+
+WITHOUT = """
+import importlib, sys
+for name in ("torch", "stable_baselines3", "sb3_contrib", "PIL", "scipy", "typer", "rich", "matplotlib", "filelock"):
+    sys.modules[name] = None
+import dice_envs
+from dice_envs import liars_dice_v0
+env = dice_envs.SeatEnv("liars_dice", opponents="numbers", render_mode="ansi")
+env.reset(seed=1)
+env.render()
+liars_dice_v0.env().reset(seed=1)
+print(round(dice_envs.measure("liars_dice", "numbers", rules="openspiel", num_dice=1).score, 3))
+parts = ("envs.sb3", "learn.ppo", "learn.policy_gradient", "experiments", "experiments.arena")
+for module in (f"dice_envs.{part}" for part in parts):
+    try:
+        importlib.import_module(module)
+    except ImportError as problem:
+        print(problem)
+"""
+
+
+def test_without_any_extra(run_python):
+    assert run_python(WITHOUT).splitlines() == [
+        "0.409",
+        'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
+        'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
+        'dice_envs.learn.policy_gradient needs torch: pip install "dice-envs[sb3]"',
+        'the command line needs typer: pip install "dice-envs[experiments]"',
+        'the command line needs typer: pip install "dice-envs[experiments]"',
+    ]
+
+
+PAGE = """
+import importlib, sys
+for name in ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib", "PIL", "pyspiel", "ray"):
+    sys.modules[name] = None
+from typer.testing import CliRunner
+from dice_envs.experiments.__main__ import app
+for module in ("parts", "start_page", "table_page"):
+    importlib.import_module(f"dice_envs.experiments.web.{module}")
+for arguments, typed in (
+    ("play liars_dice ppo -o rules=openspiel -o num_dice=1 --seed 1", "hint\\nq\\n"),
+    ("arena liars_dice random numbers --games 10 --report report", ""),
+):
+    result = CliRunner().invoke(app, arguments.split(), input=typed)
+    print(result.exit_code, "optimal play does it" in result.output, result.output.splitlines()[-1])
+"""
+
+
+def test_the_page_needs_its_own_extra_only(run_python, tmp_path):
+    pytest.importorskip("nicegui")
+    game, report = run_python(PAGE).splitlines()
+    assert game == "130 True stopped"
+    assert report == '2 False error: --report needs matplotlib: pip install "dice-envs[experiments]"'
+    assert not list(tmp_path.iterdir()), "nothing was made before the error"
+
+
+def test_an_exact_solution_names_its_extra(monkeypatch):
+    tree = Tree(configure("liars_dice", rules="openspiel", num_dice=1, num_faces=2), (1, 1))
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(ImportError, match=r"needs scipy: pip install \"dice-envs\[exact\]\""):
+        solve_exactly(tree)
+
+
+def test_every_extra_that_is_named_is_there():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    sources = "".join(path.read_text() for folder in ("dice_envs", "experiments") for path in (ROOT / folder).rglob("*.py"))
+    named = set(re.findall(r"\b(?:needs|check_extra)\(\"(\w+)\"", sources))
+    assert {"render", "sb3", "exact", "experiments", "ray", "web"} == named
+    assert named <= set(extras)
+
+
+def test_check_and_needs():
+    check_extra("render", "a picture", "json")
+    with pytest.raises(ImportError, match=r'^a picture needs nothing_like_it: pip install "dice-envs\[render\]"$') as caught:
+        check_extra("render", "a picture", "json", "nothing_like_it")
+    assert caught.value.name == "nothing_like_it"
+    words = r'^a game needs nothing_like_it: pip install "dice-envs\[sb3\]"$'
+    with pytest.raises(ImportError, match=words), needs("sb3", "a game"):
+        import nothing_like_it.inside
+    with pytest.raises(ImportError, match="cannot import name"), needs("sb3", "a game"):  # a fault of another kind
+        from json import nothing_like_it  # noqa: F401

@@ -1,0 +1,312 @@
+"""Compiled kernels are cached, and never run old rules."""
+
+import dataclasses
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from dice_envs import load
+from dice_envs.core.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
+from dice_envs.core.kernel import identity, kernel, package_stamp
+from dice_envs.core.loops import compile_kernels
+from tests.conftest import COMPILES_SOON, ROOT
+
+FIRST_BID = """
+import numpy as np
+from dice_envs.core.batch import Batch
+batch = Batch("liars_dice", 1, seed=0, rounds="single", num_dice=1, starter="first")
+batch.play(np.array([0]))
+batch.play(batch.legal().argmax(axis=1) * 0 + 12)
+print(batch.rewards.tolist(), sum(len(k.stats.cache_hits) for k in batch.variant.kernels if hasattr(k, "stats")))
+"""
+
+
+@pytest.fixture
+def copy_of_package(tmp_path):
+    target = tmp_path / "copy"
+    shutil.copytree(ROOT / "dice_envs", target / "dice_envs", ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+@pytest.mark.slow
+def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
+    """batch.py's loops are cached; the rules they call stand in another file. Editing that file must be noticed."""
+    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
+    before = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
+    rewards, hits = before.rsplit(" ", 1)
+    assert int(hits) > 0, "the second process should have found its kernels in the cache"
+    rules = copy_of_package / "dice_envs" / "games" / "liars_dice.py"
+    text = rules.read_text()
+    line = "caller if total >= quantity_of(params, bid) + 1 else _last_bidder(params, state)"
+    assert line in text
+    rules.write_text(text.replace(line, "caller if total < quantity_of(params, bid) + 1 else _last_bidder(params, state)"))
+    after, hits = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)
+    assert eval(after) == [[-r for r in eval(rewards)[0]]], "the edited rule must be the one that runs"
+    assert int(hits) == 0
+
+
+OWN_GAME = """
+import numpy as np
+from dice_envs.agents.mcts import MCTS
+from dice_envs import Batch, Turn
+from dice_envs.core.dice import new_streams
+from dice_envs.core.kernel import package_stamp
+from pig import GAME
+batch = Batch(GAME, 1, seed=0, target=200)
+for _ in range(30):
+    batch.play(np.array([0]))
+turn = Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1))
+value = MCTS(200).search(turn)[1][0]
+hits = sum(len(k.stats.cache_hits) for k in batch.variant.kernels if hasattr(k, "stats"))
+print(batch.states["turn"][0], round(value, 9), hits)
+"""
+
+
+@pytest.mark.slow
+def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_python):
+    """The loops over states and the search lie in dice_envs and agents; the rules they call do not."""
+    shutil.copytree(ROOT / "agents", copy_of_package / "agents", ignore=shutil.ignore_patterns("__pycache__"))
+    (text,) = re.findall(r"```python\n(\"\"\"Pig.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    rules = copy_of_package / "pig.py"
+    rules.write_text(text)
+    before = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
+    again = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
+    assert again[:2] == before[:2]
+    assert int(again[2]) > 0, "the second process should have found its kernels in the cache"
+    files = len(list((copy_of_package / "dice_envs").rglob("*.nbc")))
+    assert "if face > 1:" in text
+    rules.write_text(text.replace("if face > 1:", "if face > 0:"))
+    points, value, hits = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
+    assert int(points) > int(before[0]) + 50, "no roll ends the turn by the edited rule"
+    assert value != before[1]
+    assert hits == "0"
+    assert len(list((copy_of_package / "dice_envs").rglob("*.nbc"))) == files, "what is stale is removed"
+
+
+def test_kernels_are_told_apart_by_what_they_close_over():
+    """Two games of one name, one of them with another rule, must not find each other's loops."""
+
+    @kernel
+    def play(params, state, action):
+        state["seat"] = -1
+
+    @kernel
+    def legal(params, state, mask):
+        mask[0] = 1
+
+    game = load("thirties")
+    others = [dataclasses.replace(game, play=play), dataclasses.replace(game, legal=legal), dataclasses.replace(game)]
+    loops = [compile_kernels(one) for one in (game, *others)]
+    played = [identity(loop.play) for loop in loops]
+    assert played[0] == played[2] == played[3] != played[1]
+    checked = [identity(loop.first_illegal) for loop in loops]  # it calls `legal` by way of another kernel
+    assert checked[0] == checked[1] == checked[3] != checked[2]
+
+
+def test_kernels_of_main_compile_anew_and_run(tmp_path):
+    """A NamedTuple of __main__ is another class in each process; its cached code would never match a call."""
+    import subprocess
+    import sys
+
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from typing import NamedTuple\nfrom dice_envs.core.kernel import kernel\n"
+        "class P(NamedTuple):\n    a: int\n"
+        "@kernel\ndef f(p):\n    return p.a + 1\n"
+        "print(f(P(1)))\n"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, cwd=ROOT, env=_env())
+        assert done.stdout == "2\n", done.stderr
+
+
+def _env():
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.mark.slow
+def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
+    expected = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)[0]
+    files = list(copy_of_package.rglob("*.nbc"))
+    assert files
+    for path in files:
+        path.write_bytes(b"garbage")
+    assert run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)[0] == expected
+
+
+@pytest.mark.slow
+def test_stale_files_are_removed(copy_of_package, run_python):
+    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
+    count = len(list(copy_of_package.rglob("*.nbc")))
+    dice = copy_of_package / "dice_envs" / "core" / "dice.py"
+    dice.write_text(dice.read_text() + "\n# an edit\n")
+    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
+    assert len(list(copy_of_package.rglob("*.nbc"))) == count
+
+
+def test_without_numbas_internals_kernels_still_run(run_python):
+    code = (
+        "import warnings\nimport dice_envs.core.kernel as k\nk.CompileResultCacheImpl = None\n"
+        "with warnings.catch_warnings(record=True) as seen:\n"
+        "    warnings.simplefilter('always')\n"
+        "    f = k.kernel(lambda x: x + 1)\n    g = k.kernel(lambda x: x + 2)\n"
+        "print(f(1), g(1), len([w for w in seen if 'recompiles its kernels' in str(w.message)]))"
+    )
+    assert run_python(code) == "2 3 1\n"
+
+
+def test_one_warning_where_nothing_can_be_cached(copy_of_package, run_python):
+    """Every kernel has a reason of its own, and there are a hundred of them."""
+    for folder in {source.parent for source in copy_of_package.rglob("*.py")}:
+        (folder / "__pycache__").write_text("a file where the folder would be")
+    no_folder = str(copy_of_package / "dice_envs" / "core" / "__pycache__")
+    code = (
+        "import warnings\n"
+        "with warnings.catch_warnings(record=True) as seen:\n"
+        "    warnings.simplefilter('always')\n"
+        "    from dice_envs import load, names\n"
+        "    games = [load(name) for name in names()]\n"
+        "print([str(w.message).partition(':')[0] for w in seen])"
+    )
+    done = run_python(code, copy_of_package, HOME=no_folder, XDG_CACHE_HOME=no_folder, NUMBA_CACHE_DIR="")
+    assert done == "['dice_envs recompiles its kernels in every process']\n"
+
+
+def test_closures_are_told_apart_by_their_tag():
+    def build(number):
+        @kernel(tag=f"test {number}")
+        def add(x):
+            return x + number
+
+        return add
+
+    assert (build(1)(1), build(2)(1)) == (2, 3)
+
+
+READERS = """
+from dice_envs.core.kernel import kernel
+
+@kernel
+def read(array, at):
+    return array[at]
+
+@kernel(allocates=False)
+def read_field(record, at):
+    return record["first"][at]
+"""
+READ_PAST_THE_END = """
+import numpy as np
+from readers import read, read_field
+record = np.zeros(1, [("first", np.float64, (2,)), ("second", np.float64, (6,))])
+for reader, array in ((read, np.zeros(8)[:2]), (read_field, record[0])):
+    try:
+        reader(array, 5)
+        print("read", end=" ")
+    except IndexError:
+        print("refused", end=" ")
+    print(sum(reader.stats.cache_hits.values()), end=" ")
+"""
+
+
+@pytest.mark.slow
+def test_bounds_checking_never_runs_cached_kernels_without_it(run_python, tmp_path):
+    (tmp_path / "readers.py").write_text(READERS)
+    unchecked, checked = {"NUMBA_BOUNDSCHECK": "0"}, {"NUMBA_BOUNDSCHECK": "1"}
+    compiled = {"NUMBA_DISABLE_JIT": "0"}
+    assert run_python(READ_PAST_THE_END, **unchecked, **compiled) == "read 0 read 0 "
+    assert run_python(READ_PAST_THE_END, **unchecked, **compiled) == "read 1 read 1 "
+    assert run_python(READ_PAST_THE_END, **checked, **compiled) == "refused 0 refused 0 "
+    assert run_python(READ_PAST_THE_END, **checked, **compiled) == "refused 1 refused 1 "
+    assert run_python(READ_PAST_THE_END, **unchecked, **compiled) == "read 1 read 1 "
+
+
+def test_stamp_covers_all_rules_and_the_own_package():
+    loops = package_stamp(ROOT / "dice_envs" / "core" / "loops.py")
+    assert loops == package_stamp(ROOT / "dice_envs" / "games" / "liars_dice.py")
+    assert loops != package_stamp(ROOT / "agents" / "liars_dice.py")
+
+
+# --- the random stream --------------------------------------------------------------------------------------------
+
+
+def test_stream_is_splitmix64():
+    """Against splitmix64 written with Python's integers."""
+    mask = 2**64 - 1
+
+    def splitmix(state):
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        z = state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        return state, z ^ (z >> 31)
+
+    streams = new_streams(1, 1)
+    state = int(streams["rng"][0])
+    for _ in range(100):
+        state, expected = splitmix(state)
+        assert next_u64(streams[0]) == expected
+        assert streams["rng"][0] == state
+
+
+@pytest.mark.parametrize("faces", range(2, 9))
+def test_roll_counts_is_multinomial(faces):
+    streams = new_streams(faces, 1)
+    counts = np.zeros(8, np.int8)
+    total = np.zeros(8)
+    pairs = np.zeros((8, 8))
+    for _ in range(4000):
+        roll_counts(streams[0], 21, faces, counts)  # dice are thrown in pairs, and the last one alone
+        assert counts.sum() == 21
+        total += counts
+        pairs += np.outer(counts, counts)
+    expected = 84_000 / faces
+    chi2 = ((total[:faces] - expected) ** 2 / expected).sum()
+    assert chi2 < 45
+    assert not total[faces:].any()
+    # Covariance of two faces' counts is -n/faces^2.
+    covariance = pairs[0, 1] / 4000 - (total[0] / 4000) * (total[1] / 4000)
+    assert covariance == pytest.approx(-21 / faces**2, abs=0.35 + 2 / faces)
+
+
+def test_uniform_and_choice():
+    streams = new_streams(3, 1)
+    draws = np.array([uniform(streams[0]) for _ in range(20_000)])
+    assert 0 <= draws.min() < draws.max() < 1
+    assert abs(draws.mean() - 0.5) < 0.01
+    mask = np.array([0, 1, 0, 1, 1], np.int8)
+    counts = np.bincount([choose_from_mask(streams[0], mask) for _ in range(9000)], minlength=5)
+    assert not counts[[0, 2]].any()
+    assert ((counts[mask == 1] - 3000) ** 2 / 3000).sum() < 25
+    assert choose_from_mask(streams[0], np.zeros(5, np.int8)) == -1
+
+
+@pytest.mark.slow
+def test_a_kernel_with_other_arguments_than_the_contracts_is_a_type_error(tmp_path, monkeypatch):
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "game.py").write_text(
+        "from dice_envs.core.game import Deal, Observe, Play\n"
+        "from dice_envs.core.kernel import kernel\n\n\n"
+        "@kernel\ndef deal(params, state): ...\n\n\n"
+        "@kernel\ndef play(params, state): ...\n\n\n"
+        "@kernel(allocates=False)\ndef observe(state, seat, out): ...\n\n\n"
+        "right: Deal = deal\nno_action: Play = play\nno_params: Observe = observe\n"
+    )
+    monkeypatch.setenv("MYPYPATH", str(ROOT))
+    arguments = ["--config-file", "", "--follow-imports", "silent", "--ignore-missing-imports"]
+    report, _, _ = api.run([*arguments, "--cache-dir", str(tmp_path / "cache"), str(tmp_path / "game.py")])
+    wrong = [line for line in report.splitlines() if ": error:" in line]
+    assert len(wrong) == 2, report
+    assert '"Play"' in wrong[0]
+    assert '"Observe"' in wrong[1]
+
+
+def test_streams_are_those_of_numpys_seed_sequence():
+    sequences = [np.random.SeedSequence(0), np.random.SeedSequence(2**200 + 7), np.random.SeedSequence(5).spawn(3)[2]]
+    for sequence in sequences:
+        for count in (1, 2, 7, 100):
+            expected = sequence.generate_state(count, np.uint64)
+            np.testing.assert_array_equal(new_streams(sequence, count)["rng"], expected)

@@ -1,0 +1,201 @@
+"""Names as options, which change words and nothing that is played: The Shakes' treatments and maesters."""
+
+import re
+import shlex
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import Batch, agents, configure, load, measure
+from dice_envs.agent import check_plays
+from dice_envs.agent.casting import cast
+from dice_envs.agents.ppo import load_policy, shipped
+from dice_envs.core.game import check_names, names, option_texts, parse_options
+from dice_envs.experiments import train
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.soak import random_variant
+from dice_envs.experiments.ui.options import game_options
+from dice_envs.games.shakes import TREATMENTS
+from dice_envs.pictures.render import ansi, rgb_array, svg
+from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.policies import save_random_policy
+
+ODD = ("<b>Ada", "Ł & Co", "the \"x\" 'y'")
+NAMED = {"treatments": ("hot bath", "wall of fire", "my own"), "maesters": ODD}
+TABLES = [{}, {"mode": "physician"}, {"variation": "competitive"}]
+
+
+@pytest.mark.parametrize("options", TABLES)
+def test_names_change_nothing_that_is_played(options):
+    plain, named = configure("shakes", **options), configure("shakes", **options, **NAMED)
+    assert named.params == plain.params
+    assert named.facts == plain.facts
+    assert [(block.name, block.size) for block in named.blocks] == [(block.name, block.size) for block in plain.blocks]
+    batches = [Batch(variant, 64, seed=5) for variant in (plain, named)]
+    rng = np.random.default_rng(1)
+    for _ in range(plain.facts.max_steps):
+        going = np.flatnonzero(batches[0].seats >= 0)
+        if not len(going):
+            break
+        assert (batches[0].observe() == batches[1].observe()).all()
+        masks = batches[0].legal()[going]
+        actions = (rng.random(masks.shape) * masks).argmax(axis=1)
+        for batch in batches:
+            batch.play(actions, going)
+    assert batches[0].states.tobytes() == batches[1].states.tobytes()
+
+
+def test_policies_and_exact_answers_are_those_of_the_plain_game():
+    plain = configure("shakes", mode="physician")
+    named = configure("shakes", mode="physician", **NAMED)
+    assert plain.same_rules(named)
+    assert named.plain.options == plain.options
+    assert plain.plain is plain
+    assert plain.differences(named) == ("", "")
+    assert not plain.same_rules(configure("shakes", mode="physician", goal=4, **NAMED))
+    assert plain.differences(configure("shakes", mode="physician", goal=4, **NAMED)) == ("goal=none", "goal=4")
+    for spec in ("ppo", "ppo:greedy=true", "bayes", "thompson"):
+        check_plays(agents.make(spec), named)
+        assert measure(named, spec).measures == measure(plain, spec).measures
+    returns = [play_table(variant, [agents.make("ppo")], 200, 3) for variant in (plain, named)]
+    assert (returns[0] == returns[1]).all()
+
+
+def test_a_policy_that_was_trained_under_names_plays_without_them(tmp_path):
+    named, plain = configure("shakes", **NAMED), configure("shakes")
+    path = save_random_policy(tmp_path / "policy.npz", named)
+    policy = load_policy(path)
+    assert policy.options == {}
+    check_plays(policy, plain)
+    check_plays(policy, named)
+    check_plays(policy, configure("shakes", treatments="rules"))
+    with pytest.raises(ValueError, match="it cannot play goal=4"):
+        check_plays(policy, configure("shakes", goal=4, **NAMED))
+    found = cast("shakes", {"treatments": "rules"}, [f"ppo:{path}"])
+    assert found.variant.options.treatment_names == TREATMENTS[:3]
+    assert all(policy.options == policy.variant.plain.changed_options() for policy in shipped().values())
+
+
+def test_every_games_rules_are_its_own():
+    for name in names():
+        variant = configure(name)
+        assert variant.plain is variant
+        assert set(load(name).word_options) == ({"treatments", "maesters"} if name == "shakes" else set())
+
+
+def test_names_are_typed_as_other_options():
+    typed = option_texts(NAMED)
+    assert parse_options(typed) == NAMED
+    assert configure("shakes", **game_options(typed)).options == configure("shakes", **NAMED).options
+    assert configure("shakes", **game_options(["treatments=rules"])).options.treatment_names == TREATMENTS[:3]
+    command = train._command(configure("shakes", goal=4, **NAMED), "quick", None, None, 1, None, {})
+    assert "-o goal=4" in command
+    assert "maesters" not in command, "the policy is that of the plain game"
+    assert [part for text in typed for part in shlex.split(shlex.quote(text))] == typed
+
+
+@pytest.mark.parametrize("option", ["treatments", "maesters"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (("a", "b"), "must be 3 names, not"),
+        ("hot bath", "must be 3 names, not"),
+        (("a", "b", "A"), "must all be different"),
+        (("You", "b", "c"), "must be other names than nobody, the team, you, not 'You'"),
+        (("a,b", "c", "d"), "must be names without any of"),
+        (("a", "@b", "c"), "must be names without any of"),
+        (("1", "b", "c"), "must be names, with letters and not numbers alone, not '1'"),
+        ((1, 2, 3), "must be names, with letters and not numbers alone, not 1"),
+        (("none", "b", "c"), "must be names, with letters"),
+        (("", "b", "c"), "must be names of 1 to 24 printable characters"),
+        (("a" * 25, "b", "c"), "must be names of 1 to 24 printable characters"),
+        (("a  b", "c", "d"), "with single blanks, not 'a  b'"),
+        ((" a", "c", "d"), "with single blanks, not ' a'"),
+        (("a\nb", "c", "d"), "printable"),
+        (("a\u202eb", "c", "d"), "printable"),
+    ],
+)
+def test_what_is_no_name_is_refused(option, value, message):
+    with pytest.raises(ValueError, match=f"^{option} ") as problem:
+        configure("shakes", **{option: value})
+    assert message in str(problem.value)
+    assert "\n" not in str(problem.value)
+
+
+def test_names_may_be_lists_and_arrays():
+    for value in (["a", "b", "c"], np.array(["a", "b", "c"])):
+        assert configure("shakes", treatments=value).options.treatments == ("a", "b", "c")
+    check_names("names", ["a", "b"], 2)
+
+
+@pytest.mark.parametrize("options", TABLES)
+def test_pictures_and_words_have_the_names_and_escape_them(options):
+    variant = configure("shakes", **options, **NAMED)
+    batch = Batch(variant, 1, seed=3)
+    for _ in range(variant.facts.num_seats):
+        batch.play(np.ones(1, np.int64))
+    for viewer in (None, 0):
+        picture = variant.picture(batch.states[0], viewer)
+        everybody = ODD[1:] if viewer == 0 and variant.facts.num_seats > 1 else ODD
+        for said in (str(picture), ansi(picture)):
+            assert all(name in said for name in (*everybody, *NAMED["treatments"]))
+            assert "maester" not in said
+            assert "treatment" not in said
+        drawn = svg(picture)
+        assert "<b>" not in drawn
+        words = "".join(ElementTree.fromstring(drawn).itertext())
+        assert all(name in words for name in everybody)
+        rgb_array(picture)
+    if options.get("mode") == "physician":
+        assert [variant.describe_action(action) for action in range(3)] == list(NAMED["treatments"])
+    else:
+        assert [variant.seat_name(seat, 1) for seat in range(3)] == [ODD[0], "you", ODD[2]]
+    assert configure("shakes").seat_name(2) == "player 2"
+
+
+def test_a_treatment_alone_has_a_name():
+    variant = configure("shakes", treatments="rules")
+    batch = Batch(variant, 1, seed=3)
+    for _ in range(3):
+        batch.play(np.ones(1, np.int64))
+    said = str(variant.picture(batch.states[0]))
+    assert "maester 1: dragon peppers, saved " in said
+    assert re.search(r"maester \d won with a \d for [a-z ]+, (died|recovered)", said)
+
+
+def test_the_history_and_a_saved_game_keep_the_names(tmp_path):
+    variant = configure("shakes", **NAMED)
+    sitting = Sitting(variant, 1, [PERSON, "random", "dogmatic"])
+    while not sitting.over:
+        if sitting.mover in sitting.people:
+            sitting.play(1)
+        else:
+            sitting.step()
+    sitting.save_to(tmp_path / "game.json")
+    again = Sitting.load_from(tmp_path / "game.json")
+    assert again.variant.options == variant.options
+    shown = CliRunner().invoke(app, ["play", "--load", str(tmp_path / "game.json")], input="history\nq\n")
+    assert shown.exit_code == 0, shown.output
+    assert f"  {ODD[1]}: " in shown.output
+    assert f"{ODD[2]}: dogmatic" in shown.output
+    assert "player" not in shown.output.partition("after")[2].replace("player 0: you", "")
+
+
+def test_a_treatment_is_chosen_by_its_name():
+    options = [part for text in option_texts({"treatments": "rules", "num_patients": 2, "goal": 1}) for part in ("-o", text)]
+    typed = "hot mustard\n2\n\n"
+    played = CliRunner().invoke(app, ["play", "shakes", "-o", "mode=physician", *options, "--seed", "1"], input=typed)
+    assert played.exit_code == 0, played.output
+    assert "1: hot mustard   2: dragon peppers   3: wine with snake venom" in played.output
+    assert "you: hot mustard" in played.output
+    assert "you: dragon peppers" in played.output
+
+
+def test_the_soak_draws_names_too():
+    rng = np.random.default_rng(1)
+    drawn = [random_variant(load("shakes"), rng).options for _ in range(200)]
+    assert any(isinstance(options.treatments, tuple) for options in drawn)
+    assert any(options.maesters for options in drawn)

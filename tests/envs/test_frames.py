@@ -1,0 +1,199 @@
+"""Images: one size for a variant, whatever happens in the game, and the videos that others make of them."""
+
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+
+import dice_envs.envs.sb3
+from dice_envs import Batch, Picture, Row, SeatEnv, configure
+from dice_envs.agent import Uniform, ask
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, load, names
+from dice_envs.envs import aec
+from dice_envs.pictures.render import MOST_HEIGHT, frame_size, picture_height, rgb_array, svg
+from tests.support.variants import IDS, VARIANTS
+
+every_game = pytest.mark.parametrize("name", names())
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+def test_every_picture_of_a_game_fits_its_frame(name, options):
+    variant = configure(name, **options)
+    height, width = frame_size(variant)
+    assert height % 16 == width % 16 == 0
+    assert height <= MOST_HEIGHT
+    batch = Batch(variant, 1, seed=1)
+    streams = new_streams(2, 1)
+    tallest = 0
+    for _ in range(100):
+        for viewer in (None, 0):
+            tallest = max(tallest, picture_height(variant.picture(batch.states[0], viewer)))
+        if batch.seats[0] == OVER:
+            batch.deal()
+        batch.play(ask(Uniform(), variant, batch.states, np.arange(1), streams))
+    assert tallest <= height
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"raise_rule": "either"},
+        {"num_players": 4, "num_dice": 6, "num_faces": 8, "raise_rule": "either"},
+        {"num_players": 3, "num_dice": (6, 1, 6), "num_faces": 8, "raise_rule": "either"},
+        {"num_players": 2, "num_dice": 6, "num_faces": 8, "wild": "ones"},
+    ],
+)
+def test_the_longest_rounds_of_liars_dice_fit(options):
+    variant = configure("liars_dice", **options)
+    height, _ = frame_size(variant)
+    batch = Batch(variant, 1, seed=1)
+    tallest = 0
+    while batch.seats[0] != OVER:
+        action = batch.legal().argmax(axis=1)  # the lowest bid, and a call when there is no other
+        if action[0] == variant.params.call:
+            tallest = max(tallest, picture_height(variant.picture(batch.states[0], 1)))
+        batch.play(action)
+    assert min(tallest, MOST_HEIGHT) <= height
+    assert tallest > height - 200, "and the frame is not much too large"
+
+
+def test_many_dice_of_the_shakes_fit():
+    variant = configure("shakes", num_players=6, num_patients=60)
+    height, _ = frame_size(variant)
+    assert height < MOST_HEIGHT
+    batch = Batch(variant, 1, seed=1)
+    state = batch.states[0]
+    state["argued"][:] = 1
+    for shares in ([10] * 6, [60, 0, 0, 0, 0, 0], [12] * 5 + [0], [24, 12, 24, 0, 0, 0], [1, 12, 12, 12, 12, 11]):
+        state["treated"] = shares
+        state["dice"][:, 5] = np.array(shares) + 1
+        assert picture_height(variant.picture(state)) <= height
+
+
+def test_a_picture_that_is_too_large_is_made_smaller():
+    rows = tuple(Row(f"row {i}", (1, 2, 3)) for i in range(30))
+    whole = rgb_array(Picture("Long", rows))
+    assert whole.shape == (picture_height(Picture("Long", rows)), 640, 3)
+    small = rgb_array(Picture("Long", rows), (320, 640))
+    assert small.shape == (320, 640, 3)
+    assert small.dtype == np.uint8
+    assert len(whole) > 2000
+    dice = (small < 150).all(axis=2)
+    assert dice[300:].any(), "the last rows are in it"
+    assert not dice[:, 200:].any(), "its shape is kept"
+
+
+@every_game
+def test_frames_in_play_have_one_size(name):
+    env = SeatEnv(name, render_mode="rgb_array")
+    vector = gymnasium.make_vec(f"dice_envs/{load(name).env_name}-v0", num_envs=2, render_mode="rgb_array")
+    venv = dice_envs.envs.sb3.make_vec_env(name, 2, render_mode="rgb_array", seed=1)
+    table = aec.raw_env(name, render_mode="rgb_array", **load(name).gym_options)
+    assert env._repr_svg_() is None
+    assert table._repr_svg_() is None
+    _, info = env.reset(seed=1)
+    _, infos = vector.reset(seed=1)
+    venv.reset()
+    table.reset(seed=1)
+    shape = (*frame_size(env.variant), 3)
+    for _ in range(12):
+        frames = [env.render(), *vector.render(), *venv.get_images(), table.render()]
+        assert {frame.shape for frame in frames} == {shape}
+        assert {frame.dtype for frame in frames} == {np.dtype(np.uint8)}
+        assert env._repr_svg_() == svg(env.variant.picture(env.games.states[0], int(env.games.learners[0])))
+        mover = int(table.agent_selection.removeprefix("player_"))
+        assert table._repr_svg_() == svg(table.variant.picture(table._states[0], mover))
+        _, _, ended, _, info = env.step(int(info["action_mask"].argmax()))
+        if ended:
+            _, info = env.reset()
+        *_, infos = vector.step(infos["action_mask"].argmax(axis=1))
+        venv.step(venv.action_masks().argmax(axis=1))
+        table.step(int(table.infos[table.agent_selection]["action_mask"].argmax()))
+        if not table.agents or any(table.terminations.values()):
+            table.reset()
+
+
+def test_without_pillow_only_images_fail(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    for make in (SeatEnv, dice_envs.SeatVectorEnv, dice_envs.envs.sb3.make_vec_env, aec.raw_env, aec.parallel_env):
+        for mode in (None, "ansi", "human"):
+            make("fatestones", render_mode=mode)
+        with pytest.raises(ImportError, match=r"'rgb_array' needs Pillow: pip install \"dice-envs\[render\]\""):
+            make("fatestones", render_mode="rgb_array")
+
+
+# --- videos -----------------------------------------------------------------------------------------------------------
+
+
+def video(folder):
+    """(frames, height, width) and the mean difference of the video's frames from one another."""
+    clips = pytest.importorskip("moviepy")
+    (path,) = folder.glob("*.mp4")
+    clip = clips.VideoFileClip(str(path))
+    frames = np.array(list(clip.iter_frames()), float)
+    clip.close()
+    return frames.shape[:3], np.abs(np.diff(frames, axis=0)).mean()
+
+
+@pytest.mark.library("gymnasium", "RecordVideo, vector RecordVideo, HumanRendering")
+@pytest.mark.library("stable-baselines3", "VecVideoRecorder")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@every_game
+def test_videos(name, tmp_path, monkeypatch):
+    """Gymnasium's and SB3's recorders, each of a game or a few."""
+    pytest.importorskip("moviepy")
+    from gymnasium.wrappers import HumanRendering, RecordVideo
+    from stable_baselines3.common.vec_env import VecVideoRecorder
+
+    identifier = f"dice_envs/{load(name).env_name}-v0"
+    size = frame_size(gymnasium.make(identifier).unwrapped.variant)
+    env = RecordVideo(
+        gymnasium.make(identifier, render_mode="rgb_array"), str(tmp_path / "one"), episode_trigger=lambda _: False,
+        step_trigger=lambda step: step == 0, video_length=30,
+    )  # fmt: skip
+    _, info = env.reset(seed=1)
+    for _ in range(40):
+        _, _, ended, _, info = env.step(int(info["action_mask"].argmax()))
+        if ended:
+            _, info = env.reset()
+    env.close()
+    shape, change = video(tmp_path / "one")
+    assert shape[1:] == size
+    assert shape[0] >= 29
+    assert change > 0
+
+    if hasattr(gymnasium.wrappers.vector, "RecordVideo"):  # Gymnasium 1.2 or later
+        vector = gymnasium.make_vec(identifier, num_envs=3, render_mode="rgb_array")
+        vector = gymnasium.wrappers.vector.RecordVideo(
+            vector, str(tmp_path / "many"), step_trigger=lambda step: step == 0, video_length=10
+        )
+        _, infos = vector.reset(seed=1)
+        for _ in range(15):
+            *_, infos = vector.step(infos["action_mask"].argmax(axis=1))
+        vector.close()
+        shape, change = video(tmp_path / "many")
+        assert min(shape[1:]) >= min(size)
+        assert change > 0
+
+    venv = dice_envs.envs.sb3.make_vec_env(name, 2, render_mode="rgb_array", seed=1)
+    venv = VecVideoRecorder(venv, str(tmp_path / "sb3"), record_video_trigger=lambda step: step == 0, video_length=10)
+    venv.reset()
+    for _ in range(15):
+        venv.step(np.array(venv.env_method("action_masks")).argmax(axis=1))
+    venv.close()
+    shape, change = video(tmp_path / "sb3")
+    assert min(shape[1:]) >= min(size)
+    assert change > 0
+
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = HumanRendering(gymnasium.make(identifier, render_mode="rgb_array"))
+    _, info = env.reset(seed=1)
+    for _ in range(5):
+        _, _, ended, _, info = env.step(int(info["action_mask"].argmax()))
+        if ended:
+            _, info = env.reset()
+    assert env.window.get_size() == size[::-1]
+    env.close()

@@ -1,0 +1,265 @@
+"""What an illegal action does, in every shell: the same, and with one warning."""
+
+import contextlib
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+
+import dice_envs.envs.sb3
+from dice_envs import IllegalActionError, SeatEnv, SeatVectorEnv, configure
+from dice_envs.core.game import load
+from dice_envs.envs import aec
+
+# One with rewards on the way to the end for each game that has any, so that the last one has to make up for them.
+GAMES = [
+    ("liars_dice", {}),
+    ("liars_dice", {"num_players": 3, "num_dice": 2, "reward": "dice"}),
+    ("fatestones", {}),
+    ("score_dice", {"reward": "score"}),
+    ("shakes", {}),
+    ("shakes", {"mode": "maesters", "num_players": 4}),
+    ("thirties", {}),
+]
+IDS = [f"{name}{i}" for i, (name, _) in enumerate(GAMES)]
+each_game = pytest.mark.parametrize(("name", "options"), GAMES, ids=IDS)
+
+
+@pytest.fixture(autouse=True)
+def not_warned_yet(monkeypatch):
+    monkeypatch.setattr("dice_envs.core.batch._warned", False)
+
+
+@contextlib.contextmanager
+def one_warning():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    assert [str(warning.message)[:17] for warning in caught] == ["an illegal action"]
+
+
+def wrong_action(mask):
+    """The first action that is not legal; where all are, one that does not exist."""
+    return int(np.argmin(np.append(mask, 0)))
+
+
+def legal_action(rng, mask):
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+@each_game
+def test_seat_env(name, options):
+    env = SeatEnv(name, illegal_action="lose", **options)
+    rng = np.random.default_rng(0)
+    least = env.variant.facts.min_return
+    lost = 0
+    with one_warning():
+        for seed in range(30):
+            _, info = env.reset(seed=seed)
+            earned, ended = 0.0, False
+            for _ in range(seed % 3):
+                if not ended:
+                    _, reward, ended, _, info = env.step(legal_action(rng, info["action_mask"]))
+                    earned += reward
+                    assert "illegal_action" not in info
+            if not ended:
+                action = wrong_action(info["action_mask"])
+                observation, reward, ended, truncated, info = env.step(action)
+                assert (ended, truncated) == (True, False)
+                assert earned + reward == pytest.approx(least, abs=1e-6)
+                assert f"action {action} " in info["illegal_action"]
+                assert not info["action_mask"].any()
+                assert env.observation_space.contains(observation)
+                with pytest.raises(gymnasium.error.ResetNeeded):
+                    env.step(0)
+                lost += 1
+    assert lost >= 10
+    for action in (None, 0.5, "call", [0, 0]):
+        env.reset(seed=1)
+        with pytest.raises(IllegalActionError):
+            env.step(action)
+
+
+@pytest.mark.library("gymnasium", "the same as SyncVectorEnv, illegal actions too")
+@each_game
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.filterwarnings("ignore:an illegal action")
+def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
+    """Observations, rewards, ends and all that `infos` holds, with illegal actions among the others."""
+
+    def compare(ours, theirs):
+        assert ours.keys() == theirs.keys()
+        for key, value in ours.items():
+            if isinstance(value, dict):
+                compare(value, theirs[key])
+            elif value.dtype == object:
+                for one, other in zip(value, theirs[key], strict=True):
+                    np.testing.assert_array_equal(one, other, err_msg=key)
+            else:
+                np.testing.assert_array_equal(value, theirs[key], err_msg=key)
+                assert value.dtype == theirs[key].dtype, key
+
+    options = {**load(name).gym_options, **options}
+    mode = gymnasium.vector.AutoresetMode(mode)
+    vector = SeatVectorEnv(name, 4, illegal_action="lose", autoreset_mode=mode, **options)
+    singles = [lambda: SeatEnv(name, illegal_action="lose", **options)] * 4
+    sync = gymnasium.vector.SyncVectorEnv(singles, autoreset_mode=mode)
+    rng = np.random.default_rng(1)
+    ours, theirs = vector.reset(seed=3), sync.reset(seed=3)
+    reasons = 0
+    for _ in range(60):
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        compare(ours[-1], theirs[-1])
+        masks = ours[-1]["action_mask"]
+        wrong = rng.random(4) < 0.1
+        over = ~masks.any(axis=1)  # next-step reset ignores the action
+        actions = np.array([wrong_action(m) if w or o else legal_action(rng, m) for m, w, o in zip(masks, wrong, over)])
+        ours, theirs = vector.step(actions), sync.step(actions)
+        for one, other in zip(ours[1:4], theirs[1:4], strict=True):
+            np.testing.assert_array_equal(one, other)
+        reasons += "illegal_action" in ours[-1] or "illegal_action" in ours[-1].get("final_info", {})
+        ended = ours[2]
+        if mode is gymnasium.vector.AutoresetMode.DISABLED and ended.any():
+            compare(ours[-1], theirs[-1])
+            ours, theirs = (env.reset(options={"reset_mask": ended.copy()}) for env in (vector, sync))
+            # Gymnasium's infos then speak of the games that are dealt, ours of all: both have the same masks of these.
+            np.testing.assert_array_equal(ours[1]["action_mask"][ended], theirs[1]["action_mask"][ended])
+            theirs = (theirs[0], ours[1])
+    assert reasons > 5
+
+
+@each_game
+def test_sb3_env(name, options):
+    venv = dice_envs.envs.sb3.make_vec_env(name, 6, seed=4, illegal_action="lose", **options)
+    vector = SeatVectorEnv(name, 6, illegal_action="lose", autoreset_mode="SameStep", **options)
+    venv.reset()
+    _, infos = vector.reset(seed=4)
+    rng = np.random.default_rng(2)
+    lost = 0
+    with one_warning():
+        for _ in range(40):
+            wrong = rng.random(6) < 0.2
+            masks = infos["action_mask"]
+            actions = np.array([wrong_action(mask) if w else legal_action(rng, mask) for mask, w in zip(masks, wrong)])
+            observations, rewards, dones, told = venv.step(actions)
+            theirs, their_rewards, ended, _, infos = vector.step(actions)
+            np.testing.assert_array_equal(observations, theirs)
+            np.testing.assert_array_equal(rewards, their_rewards.astype(np.float32))
+            np.testing.assert_array_equal(dones, ended)
+            reasons = infos.get("final_info", {}).get("illegal_action", [None] * 6)
+            for i, info in enumerate(told):
+                assert info.get("illegal_action") == reasons[i]
+                assert ("illegal_action" in info) == wrong[i]
+                if wrong[i]:
+                    lost += 1
+                    assert info["episode"]["r"] == pytest.approx(vector.variant.facts.min_return, abs=1e-6)
+    assert lost > 20
+
+
+@each_game
+@pytest.mark.parametrize("make", [aec.raw_env, aec.env])
+def test_pettingzoo_env(name, options, make):
+    if name == "shakes" and make is aec.env:
+        pytest.skip("every action that exists is legal")
+    variant = configure(name, **options)
+    env = make(variant, illegal_action="lose")
+    rng = np.random.default_rng(3)
+    lost = 0
+    with one_warning():
+        for seed in range(20):
+            env.reset(seed=seed)
+            earned = dict.fromkeys(env.possible_agents, 0.0)
+            loser = None
+            for turn, agent in enumerate(env.agent_iter()):
+                _, reward, terminated, truncated, info = env.last()
+                earned[agent] += reward
+                mask = info["action_mask"]
+                if terminated or truncated:
+                    env.step(None)
+                elif turn < seed % 4:
+                    env.step(legal_action(rng, mask))
+                elif mask.all() and make is aec.env:
+                    break  # PettingZoo's AssertOutOfBoundsWrapper lets no action through that does not exist
+                else:
+                    loser = agent
+                    env.step(wrong_action(mask))
+                    assert env.infos[agent]["illegal_action"].startswith(f"{agent}: action ")
+                    assert all(env.terminations.values())
+                    assert not any(reward for other, reward in env.rewards.items() if other != agent)
+            if loser:
+                lost += 1
+                assert not env.agents
+                assert earned[loser] == pytest.approx(variant.facts.min_return, abs=1e-6)
+        assert lost >= 3
+    env.reset(seed=1)
+    with pytest.raises((IllegalActionError, AssertionError)):
+        env.step("call")
+
+
+def test_env_may_raise_and_raw_env_does():
+    for env in (aec.raw_env("liars_dice"), aec.env("liars_dice", illegal_action="raise")):
+        env.reset(seed=1)
+        with pytest.raises(IllegalActionError, match="player_"):
+            env.step(60)
+        env.step(0)
+
+
+@pytest.mark.filterwarnings("ignore:an illegal action")
+def test_parallel_env():
+    env = aec.parallel_env("fatestones", illegal_action="lose")
+    for actions, losers in (([0, 2], [1]), ([2, 0], [0]), ([2, 2], [0, 1])):
+        env.reset(seed=1)
+        env.step({"player_0": 0, "player_1": 0})  # then each hand has two dice left
+        agents = env.agents
+        _, rewards, terminations, _, infos = env.step(dict(zip(agents, actions, strict=True)))
+        assert not env.agents
+        assert all(terminations.values())
+        for seat, agent in enumerate(agents):
+            assert rewards[agent] == (-1 if seat in losers else 0)
+            assert ("illegal_action" in infos[agent]) == (seat in losers)
+        env.reset(seed=1)
+        with pytest.raises(IllegalActionError):
+            env.step(dict.fromkeys(agents, "high"))
+
+
+@pytest.mark.parametrize(
+    "make", [SeatEnv, SeatVectorEnv, dice_envs.envs.sb3.make_vec_env, aec.raw_env, aec.env, aec.parallel_env]
+)
+def test_only_these_two(make):
+    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
+        make("fatestones", illegal_action="ignore")
+
+
+@pytest.mark.library("stable-baselines3", "PPO, A2C and DQN learn without masks", game="liars_dice")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:an illegal action")
+@pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
+def test_sb3_learners_without_masks_learn(algorithm):
+    """They learn what is legal, and to win more games than they lose against random play."""
+    import stable_baselines3
+
+    settings = {
+        "PPO": {"n_steps": 64, "batch_size": 512, "learning_rate": 1e-3, "ent_coef": 0.01},
+        "A2C": {"n_steps": 16, "learning_rate": 1e-3},
+        "DQN": {"learning_starts": 500, "exploration_fraction": 0.3, "learning_rate": 1e-3, "gradient_steps": 4},
+    }[algorithm]
+    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 16, seed=0, illegal_action="lose", num_dice=1)
+    model = getattr(stable_baselines3, algorithm)("MlpPolicy", venv, gamma=1.0, seed=0, device="cpu", **settings)
+
+    def play():
+        """The shares of games that are lost by illegal actions, and won."""
+        venv.seed(99)
+        observations = venv.reset()
+        ends = []
+        for _ in range(200):
+            actions, _ = model.predict(observations)
+            observations, _, dones, infos = venv.step(actions)
+            ends += [("illegal_action" in infos[i], infos[i]["episode"]["r"] > 0) for i in np.flatnonzero(dones)]
+        return np.mean(ends, axis=0)
+
+    illegal_before, won_before = play()
+    model.learn(40_000)
+    illegal, won = play()
+    assert illegal < min(0.1, illegal_before)
+    assert won > max(0.55, won_before)

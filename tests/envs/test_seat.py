@@ -1,0 +1,286 @@
+"""One seat against opponents: autoreset modes, opponents, rewards, wrong input, SB3."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import dice_envs.envs.sb3
+from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, configure
+from dice_envs.core.batch import Batch, IllegalActionError
+from dice_envs.core.game import OVER
+
+
+def random_actions(rng, masks):
+    return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+
+
+@pytest.mark.parametrize("players", [2, 4])
+def test_autoreset_modes_play_the_same_games(players):
+    """Game i of every mode is the same game as long as the same actions are played in it."""
+    options = {"num_players": players, "num_dice": 2, "opponents": "numbers:bluff=0.5"}
+    histories = {}
+    for mode in ("NextStep", "SameStep", "Disabled"):
+        env = SeatVectorEnv("liars_dice", 4, autoreset_mode=mode, **options)
+        assert env.metadata["autoreset_mode"].value == mode
+        observations, infos = env.reset(seed=5)
+        logs = [[observations[i].tobytes()] for i in range(4)]
+        waiting = np.zeros(4, bool)  # next-step mode: this step's action is ignored
+        for _ in range(120):
+            actions = infos["action_mask"].argmax(axis=1)
+            if mode == "NextStep":
+                actions = np.where(waiting, 0, actions)
+            observations, rewards, ended, truncated, infos = env.step(actions)
+            assert not truncated.any()
+            for i in range(4):
+                if mode == "NextStep" and waiting[i]:
+                    assert rewards[i] == 0
+                    assert not ended[i]
+                    logs[i].append(observations[i].tobytes())
+                    continue
+                final = infos["final_obs"][i] if mode == "SameStep" and ended[i] else observations[i]
+                logs[i].append((final.tobytes(), float(rewards[i]), bool(ended[i])))
+                if mode == "SameStep" and ended[i]:
+                    logs[i].append(observations[i].tobytes())
+            if mode == "NextStep":
+                waiting = ended.copy()
+            if mode == "Disabled" and ended.any():
+                with pytest.raises(gymnasium.error.ResetNeeded, match="reset_mask"):
+                    env.step(actions)
+                observations, infos = env.reset(options={"reset_mask": ended})
+                for i in np.flatnonzero(ended):
+                    logs[i].append(observations[i].tobytes())
+        histories[mode] = logs
+    for i in range(4):
+        shortest = min(len(log[i]) for log in histories.values())
+        assert shortest > 60
+        assert histories["NextStep"][i][:shortest] == histories["SameStep"][i][:shortest] == histories["Disabled"][i][:shortest]
+
+
+def test_returned_arrays_are_the_callers_to_keep():
+    env = SeatVectorEnv("liars_dice", 8)
+    observations, infos = env.reset(seed=1)
+    kept = []
+    for _ in range(30):
+        kept.append((observations, observations.copy(), infos["action_mask"], infos["action_mask"].copy()))
+        observations, *_, infos = env.step(infos["action_mask"].argmax(axis=1))
+    for live, then, mask, mask_then in kept:
+        np.testing.assert_array_equal(live, then)
+        np.testing.assert_array_equal(mask, mask_then)
+
+
+def test_the_learner_is_paid_what_its_seat_earns():
+    """Returns by the environment are the game's own: winners +1, and it sees its loss when another ends the game."""
+    env = SeatVectorEnv("liars_dice", 64, autoreset_mode="SameStep", opponents="numbers", num_dice=2)
+    rng = np.random.default_rng(0)
+    _, infos = env.reset(seed=1)
+    seen = []
+    for _ in range(200):
+        _, rewards, ended, _, infos = env.step(random_actions(rng, infos["action_mask"]))
+        assert set(np.abs(rewards[ended])) <= {1.0}
+        assert not rewards[~ended].any()
+        seen.extend(rewards[ended])
+    assert {-1.0, 1.0} == set(seen)
+    assert np.mean(seen) < -0.3, "random play loses to the numbers"
+
+
+def test_the_learner_ends_when_it_is_out_though_others_play_on():
+    env = SeatEnv("liars_dice", num_players=3, num_dice=1, seat=0, starter="first", illegal_action="raise")
+    env.reset(seed=3, options={"dice": [[1], [2], [3]]})
+    observation, reward, ended, _, _ = env.step(17)  # three sixes: nothing can be raised, so they are called
+    assert ended
+    assert reward == pytest.approx(-0.5)
+    assert env.games.states["seat"][0] != OVER, "two others still play"
+    assert env.observation_space.contains(observation)
+
+
+def test_seat_is_drawn_for_each_game_or_fixed():
+    env = SeatVectorEnv("liars_dice", 3000, num_players=3, num_dice=1)
+    _, infos = env.reset(seed=2)
+    counts = np.bincount(infos["seat"], minlength=3)
+    assert ((counts - 1000) ** 2 / 1000).sum() < 20
+    _, infos = SeatVectorEnv("liars_dice", 30, num_players=3, seat=2).reset(seed=2)
+    assert set(infos["seat"]) == {2}
+
+
+def test_opponents_by_seat_and_by_pool():
+    class Recorder:
+        def __init__(self):
+            self.seats = set()
+
+        def act(self, turn):
+            self.seats |= set(turn.seats.tolist())
+            return turn.legal.argmax(axis=1)
+
+    first, second = Recorder(), Recorder()
+    env = SeatVectorEnv("liars_dice", 20, opponents=[first, second], seat=1, num_players=3)
+    _, infos = env.reset(seed=1)
+    for _ in range(20):
+        _, _, _, _, infos = env.step(infos["action_mask"].argmax(axis=1))
+    assert first.seats == {2}, "opponents are listed in turn order after the learner"
+    assert second.seats == {0}
+    pool = Pool([Recorder(), Recorder(), Recorder()], weights=[1, 0, 3])
+    env = SeatVectorEnv("liars_dice", 4000, opponents=pool, autoreset_mode="SameStep")
+    env.reset(seed=1)
+    players = env.games.players.max(axis=1)
+    counts = np.bincount(players, minlength=3)
+    assert counts[1] == 0
+    assert abs(counts[0] / 4000 - 0.25) < 0.035
+    with pytest.raises(ValueError, match="weights must be 3 non-negative numbers"):
+        Pool(["random"] * 3, weights=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"opponents": "nobody"}, "unknown agent 'nobody'"),
+        ({"opponents": ["random", "random"]}, "opponents must be one agent, a Pool, or 1 agents"),
+        ({"seat": 2}, "seat must be a whole number from 0 to 1, not 2"),
+        ({"seat": "first"}, "seat must be 'random' or a number"),
+        ({"num_envs": 0}, "num_envs must be a whole number from 1"),
+        ({"autoreset_mode": "Never"}, "autoreset_mode must be one of NextStep, SameStep, Disabled, not 'Never'"),
+        ({"render_mode": "3d"}, "render_mode must be one of human, ansi, rgb_array or None, not '3d'"),
+        ({"num_dice": 0}, "num_dice must be"),
+    ],
+)
+def test_wrong_arguments_of_the_vector_env(arguments, words):
+    with pytest.raises(ValueError, match=".") as caught:
+        SeatVectorEnv("liars_dice", **arguments)
+    assert words in str(caught.value)
+
+
+def test_an_illegal_action_in_a_batch_moves_no_game():
+    env = SeatVectorEnv("liars_dice", 4, seat=0, starter="first")
+    env.reset(seed=1)
+    before = env.games.states.copy()
+    for actions in ([0, 0, 0, 60], [0, 0, 0, 99], [0, 0, 0], [0.0, 0, 0, 0], [[0], [0], [0], [0]]):
+        with pytest.raises(IllegalActionError):
+            env.step(np.array(actions))
+        assert all((env.games.states[field] == before[field]).all() for field in before.dtype.names)
+    with pytest.raises(IllegalActionError, match=r"game 3: action 60 \(call\) is not legal now; legal: 0 \(1 x 1\)"):
+        env.step(np.array([0, 0, 0, 60]))
+    batch = Batch("liars_dice", 2, seed=0)
+    with pytest.raises(IllegalActionError, match="game 1"):
+        batch.play(np.array([0, 60]))
+    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 2, seed=0, seat=0, starter="first")
+    venv.reset()
+    with pytest.raises(IllegalActionError, match="game 0"):
+        venv.step(np.array([60, 0]))
+
+
+def test_single_env_loses_by_an_illegal_action_or_raises(monkeypatch):
+    monkeypatch.setattr("dice_envs.core.batch._warned", False)  # it is said once in a process
+    env = SeatEnv("liars_dice", seat=0, starter="first")
+    env.reset(seed=1)
+    with pytest.warns(UserWarning, match="an illegal action has ended a game"):
+        _, reward, ended, _, info = env.step(60)
+    assert (reward, ended) == (-1.0, True)
+    assert "not legal" in info["illegal_action"]
+    strict = SeatEnv("liars_dice", seat=0, starter="first", illegal_action="raise")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        strict.step(0)
+    strict.reset(seed=1)
+    with pytest.raises(IllegalActionError, match="legal: 0"):
+        strict.step(60)
+    strict.step(0)
+
+
+def test_an_agent_that_plays_an_illegal_action_is_found_out():
+    class Cheat:
+        def act(self, turn):
+            return np.full(len(turn), 9999)
+
+    env = SeatEnv("liars_dice", opponents=Cheat(), seat=1, starter="first")
+    with pytest.raises(AgentError, match="Cheat in liars_dice, seat 0 of game 0: action 9999 does not exist"):
+        env.reset(seed=1)
+
+
+# --- Stable-Baselines3 ----------------------------------------------------------------------------------------------
+
+
+def test_sb3_vec_env_is_the_vector_env_with_same_step_reset():
+    """The same seeds and actions give the same observations, rewards, ends, masks and terminal observations."""
+    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 5, opponents="numbers", seed=3, num_dice=2)
+    vector = SeatVectorEnv("liars_dice", 5, opponents="numbers", autoreset_mode="SameStep", num_dice=2)
+    theirs, infos = vector.reset(seed=3)
+    ours = venv.reset()
+    rng = np.random.default_rng(1)
+    returns = np.zeros(5)
+    ends = 0
+    for _ in range(200):
+        np.testing.assert_array_equal(ours, theirs)
+        masks = np.stack(venv.env_method("action_masks"))
+        np.testing.assert_array_equal(masks, infos["action_mask"].astype(bool))
+        actions = random_actions(rng, masks)
+        ours, rewards, dones, own_infos = venv.step(actions)
+        theirs, their_rewards, ended, _, infos = vector.step(actions)
+        np.testing.assert_allclose(rewards, their_rewards)
+        np.testing.assert_array_equal(dones, ended)
+        returns += rewards
+        for i in np.flatnonzero(dones):
+            np.testing.assert_array_equal(own_infos[i]["terminal_observation"], infos["final_obs"][i])
+            assert own_infos[i]["episode"]["r"] == pytest.approx(returns[i])
+            returns[i] = 0
+            ends += 1
+    assert ends > 20
+    assert venv.has_attr("action_masks")
+    assert venv.get_attr("render_mode") == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("states", None),
+        ("states", np.zeros(4, np.int64)),
+        ("streams", np.zeros(3, "u8")),
+        ("learners", np.full(4, 2)),
+        ("learners", np.full(4, -1)),
+        ("learners", np.zeros(4, np.int32)),
+        ("players", np.full((4, 2), -1)),
+        ("players", np.full((4, 2), 7)),
+        ("earned", np.full(4, np.nan)),
+        ("returns", np.full(4, np.inf)),
+        ("lengths", np.zeros(5, np.int64)),
+    ],
+)
+def test_a_wrong_snapshot_is_refused_and_changes_nothing(field, value):
+    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 4, seed=3)
+    venv.reset()
+    before = {name: array.tobytes() for name, array in venv.snapshot().items()}
+    with pytest.raises(ValueError, match="snapshot"):
+        venv.restore({**venv.snapshot(), field: value})
+    assert {name: array.tobytes() for name, array in venv.snapshot().items()} == before
+
+
+def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
+    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 4, seed=3)
+    venv.reset()
+    wrong = venv.snapshot()
+    wrong["states"]["seat"] = 5
+    with pytest.raises(ValueError, match="snapshot has seats to move"):
+        venv.restore(wrong)
+
+
+@pytest.mark.library("sb3-contrib", "MaskablePPO learns", game="liars_dice")
+def test_maskable_ppo_learns_out_of_the_box():
+    """The library's own PPO, a few thousand steps, beats random play clearly more often than random does."""
+    from sb3_contrib import MaskablePPO
+    from sb3_contrib.common.maskable.utils import get_action_masks
+
+    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 64, opponents="random", seed=0, num_dice=1)
+    model = MaskablePPO("MlpPolicy", venv, n_steps=32, batch_size=1024, gamma=1.0, seed=0, device="cpu", learning_rate=2e-3)
+    model.learn(30_000)
+    venv.seed(99)
+    observations = venv.reset()
+    returns = []
+    for _ in range(60):
+        actions, _ = model.predict(observations, action_masks=get_action_masks(venv))
+        observations, _, dones, infos = venv.step(actions)
+        returns += [infos[i]["episode"]["r"] for i in np.flatnonzero(dones)]
+    assert len(returns) > 500
+    assert np.mean(np.array(returns) > 0) > 0.65
+
+
+def test_variant_passes_through():
+    variant = configure("liars_dice", num_dice=3)
+    assert SeatEnv(variant).variant is variant
+    assert SeatEnv(variant, num_faces=4).variant.options.num_dice == 3

@@ -1,0 +1,613 @@
+"""Exact measures of Liar's Dice: against OpenSpiel, against play, against what is known."""
+
+import dataclasses
+import functools
+import itertools
+
+import numpy as np
+import pytest
+
+from dice_envs import Turn, Uniform, agents, configure, measure
+from dice_envs.agent import ask_probabilities
+from dice_envs.agents.liars_dice import Numbers
+from dice_envs.core.dice import new_streams
+from dice_envs.exact import Effort, asked
+from dice_envs.exact.liars_dice import measures as exact
+from dice_envs.exact.liars_dice import walk as liars_dice_walk
+from dice_envs.exact.liars_dice.measures import Stage, exploitability, record_response, winning_probability
+from dice_envs.exact.liars_dice.tree import hands_of
+from dice_envs.experiments.arena import play_table, tournament
+
+pyspiel = pytest.importorskip("pyspiel")
+from open_spiel.python import policy as peer_policy  # noqa: E402
+from open_spiel.python.algorithms import cfr  # noqa: E402
+from open_spiel.python.algorithms import exploitability as peer  # noqa: E402
+
+SIZES = [(1, 6), (2, 3)]  # dice each and faces, under OpenSpiel's rules
+
+
+@functools.cache
+def openspiel_game(num_dice, num_faces):
+    return pyspiel.load_game(f"liars_dice(players=2,numdice={num_dice},dice_sides={num_faces})")
+
+
+def as_function(tabular, num_dice, num_faces):
+    """An OpenSpiel policy as a function of our observations: the state's string is made from own dice and bids."""
+    game = openspiel_game(num_dice, num_faces)
+    bids = 2 * num_dice * num_faces
+
+    def chances(observations, masks):
+        out = np.zeros(masks.shape)
+        for row, seen in enumerate(observations):
+            counts = np.rint(seen[:num_faces] * num_dice).astype(int)
+            dice = [face for face in range(num_faces) for _ in range(counts[face])]
+            by_seat = seen[num_faces + 2 :][: 2 * bids].reshape(2, bids)
+            made = np.flatnonzero(by_seat.any(axis=0)).tolist()
+            state = game.new_initial_state()
+            mover = len(made) % 2
+            for place in range(2 * num_dice):  # seat 0's dice are dealt first
+                state.apply_action(dice[place % num_dice] if place // num_dice == mover else 0)
+            for bid in made:
+                state.apply_action(bid)
+            for action, chance in tabular.action_probabilities(state).items():
+                out[row, action] = chance
+        return out
+
+    return chances
+
+
+def random_tabular(num_dice, num_faces, seed):
+    tabular = peer_policy.TabularPolicy(openspiel_game(num_dice, num_faces))
+    rng = np.random.default_rng(seed)
+    drawn = rng.exponential(size=tabular.action_probability_array.shape) ** 3 * (tabular.legal_actions_mask != 0)
+    tabular.action_probability_array[:] = drawn / drawn.sum(axis=1, keepdims=True)
+    return tabular
+
+
+def agrees(tabular, num_dice, num_faces):
+    ours = measure(
+        "liars_dice", as_function(tabular, num_dice, num_faces), rules="openspiel", num_dice=num_dice, num_faces=num_faces
+    )
+    theirs = peer.nash_conv(openspiel_game(num_dice, num_faces), tabular) / 2
+    assert ours.measures[0].value == pytest.approx(theirs, abs=1e-9)
+    assert ours.measures[0].error == 0
+
+
+@pytest.mark.parametrize(("num_dice", "num_faces"), [(1, 3), (2, 2)])
+def test_random_policies_of_small_games_agree_with_openspiel(num_dice, num_faces):
+    for seed in range(3):
+        agrees(random_tabular(num_dice, num_faces, seed), num_dice, num_faces)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("num_dice", "num_faces"), SIZES)
+def test_random_policies_agree_with_openspiel(num_dice, num_faces):
+    agrees(random_tabular(num_dice, num_faces, seed=0), num_dice, num_faces)  # OpenSpiel takes half a minute
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("num_dice", "num_faces"), SIZES)
+def test_a_cfr_policy_agrees_with_openspiel(num_dice, num_faces):
+    solver = cfr.CFRPlusSolver(openspiel_game(num_dice, num_faces))
+    for _ in range(2):
+        solver.evaluate_and_update_policy()
+    agrees(solver.average_policy(), num_dice, num_faces)
+
+
+class BySeat:
+    """Plays at random in one seat, and the lowest legal action in the other."""
+
+    def __init__(self, random_seat):
+        self.random_seat = random_seat
+
+    def probabilities(self, turn):
+        chances = turn.legal / turn.legal.sum(axis=1, keepdims=True)
+        lowest = np.eye(turn.legal.shape[1])[turn.legal.argmax(axis=1)]
+        return np.where((turn.seats == self.random_seat)[:, None], chances, lowest)
+
+    def act(self, turn):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("random_seat", [0, 1])
+def test_an_agent_that_plays_differently_by_seat(random_seat):
+    """It is each of two players half of the time, whoever may begin."""
+    options = {"num_dice": 1, "num_faces": 3}
+    alike = [
+        measure("liars_dice", agent, **options).measures
+        for agent in ("random", lambda seen, masks: np.eye(masks.shape[1])[masks.argmax(axis=1)])
+    ]
+    found = measure("liars_dice", BySeat(random_seat), **options).measures
+    for each, (first, second) in zip(found, zip(*alike, strict=True), strict=True):
+        assert each.value == pytest.approx((first.value + second.value) / 2, abs=1e-12)
+        assert each.error == 0
+    variant = configure("liars_dice", **options)
+    assert exploitability(variant, asked(BySeat(random_seat), variant)) == pytest.approx(found[0].value, abs=1e-12)
+    assert "24 information sets" in found[0].note, "of both seats"
+    assert "12 information sets" in alike[0][0].note, "of one seat, where it was seen to play alike in both"
+
+
+@pytest.mark.parametrize("random_seat", [0, 1])
+def test_two_agents_of_which_one_plays_differently_by_seat(random_seat):
+    variant = configure("liars_dice", num_dice=1, num_faces=3)
+
+    def lowest(seen, masks):
+        return np.eye(masks.shape[1])[masks.argmax(axis=1)]
+
+    for other in ("random", lowest, "numbers"):
+        parts = [winning_probability(variant, agent, other) for agent in ("random", lowest)]
+        assert len(set(parts)) == 2
+        assert winning_probability(variant, BySeat(random_seat), other) == pytest.approx(np.mean(parts), abs=1e-12)
+        assert winning_probability(variant, other, BySeat(random_seat)) == pytest.approx(1 - np.mean(parts), abs=1e-12)
+
+
+def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_nothing_else():
+    variant = configure("liars_dice", num_dice=1, num_faces=3)
+    asked_for = []
+
+    class Network:
+        observes_only = True
+
+        def probabilities(self, turn):
+            asked_for.append(len(turn))
+            return turn.legal / turn.legal.sum(axis=1, keepdims=True)
+
+    first = exploitability(variant, Network())
+    once = sum(asked_for)
+    Network.observes_only = False
+    assert exploitability(variant, Network()) == first
+    assert sum(asked_for) == 3 * once
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("iterations", [30, 300, 3000])
+def test_a_sampled_policy_of_openspiel_is_as_exploitable_as_openspiel_says(iterations):
+    """Monte Carlo CFR has other regrets in each seat. Both may begin, as the default options have it."""
+    from open_spiel.python.algorithms import external_sampling_mccfr
+
+    from dice_envs.envs.openspiel import PolicyAgent
+    from dice_envs.envs.openspiel import openspiel_game as ours
+
+    np.random.seed(iterations)  # noqa: NPY002 - the solver draws from it
+    game = ours("liars_dice", num_dice=1, num_faces=3)
+    solver = external_sampling_mccfr.ExternalSamplingSolver(game)
+    for _ in range(iterations):
+        solver.iteration()
+    policy = solver.average_policy()
+    measured = measure("liars_dice", PolicyAgent(game, policy), num_dice=1, num_faces=3).measures[0]
+    assert measured.value == pytest.approx(peer.exploitability(game, policy), abs=1e-9)
+    assert measured.error == 0
+
+
+def test_known_figures():
+    assert measure("liars_dice", "random", rules="openspiel", num_dice=1).score == 0
+    # What an independent program found of today's agent.
+    numbers = measure("liars_dice", "numbers", rules="openspiel", num_dice=1).measures[0]
+    assert numbers.value == pytest.approx(0.46, abs=0.005)
+
+
+OPTIONS = [
+    {"num_dice": 1},
+    {"num_dice": 2, "num_faces": 3},
+    {"num_dice": 2, "num_faces": 3, "rounds": "single", "wild": "ones"},
+    {"num_dice": (2, 1), "num_faces": 3, "rounds": "single", "raise_rule": "either", "wild": "highest", "starter": "first"},
+    {"num_dice": (1, 3), "num_faces": 4, "rounds": "single"},
+    {"num_dice": (1, 2), "num_faces": 3, "starter": "first", "wild": "highest"},
+]
+
+
+class Best:
+    """Plays the response that the measure has found."""
+
+    def __init__(self, variant, seat, against):
+        self.variant, self.seat = variant, seat
+        self.value, self.book = record_response(variant, against, 1 - seat)
+
+    def act(self, turn):
+        actions = turn.legal.argmax(axis=1)  # at the other seat, where its games do not count
+        for i, state in enumerate(turn.states):
+            if state["seat"] != self.seat or turn.legal[i].sum() == 1:
+                continue
+            own, other = int(state["dice"][self.seat]), int(state["dice"][1 - self.seat])
+            chosen = self.book[Stage(other, own, bool(state["starter"] != self.seat))]
+            hands, _ = hands_of(self.variant, own)
+            (hand,) = np.flatnonzero((hands == state["counts"][self.seat]).all(axis=1))
+            bid = chosen[tuple(state["bids"][: state["num_bids"]].tolist())][hand]
+            actions[i] = turn.params.call if bid < 0 else bid
+        return actions
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_best_response_wins_what_it_is_said_to(options):
+    """Played through the game's own kernels, from either seat."""
+    variant = configure("liars_dice", **options)
+    numbers, games = agents.make("numbers:bluff=0.5"), 8_000
+    for seat in range(2):
+        best = Best(variant, seat, numbers)
+        players = [best, numbers] if seat == 0 else [numbers, best]
+        returns = play_table(variant, players, games, 3)
+        own = returns[::2, seat]  # in every second game each sits where it is listed
+        error = own.std() / np.sqrt(len(own))
+        assert own.mean() == pytest.approx(2 * best.value - 1, abs=5 * error)
+
+
+@pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
+def test_answers_instead_of_probabilities(options):
+    """An agent that only acts: exactly if its answers never differ, else within its interval."""
+
+    class Acts:
+        def __init__(self, spec):
+            self.agent = agents.make(spec)
+
+        def act(self, turn):
+            return self.agent.act(turn)
+
+    for spec in ("numbers:threshold=0.5", "reader"):
+        found, expected = (measure("liars_dice", each, **options).measures for each in (Acts(spec), spec))
+        assert [dataclasses.replace(each, note="") for each in found] == [
+            dataclasses.replace(each, note="") for each in expected
+        ]
+    for spec in ("random", "numbers:bluff=0.5"):
+        (sampled, _), (exact, _) = (measure("liars_dice", each, **options).measures for each in (Acts(spec), spec))
+        assert exact.error == 0
+        assert 0 < sampled.error < 0.1
+        assert sampled.value == pytest.approx(exact.value, abs=sampled.error)
+
+
+# --- a plain second implementation ---------------------------------------------------------------------------------
+
+
+class Plain:
+    """Whole games by Python recursion over the game's own kernels: hand by hand, every raise, every round's true stakes."""
+
+    def __init__(self, variant, *players):
+        self.variant, self.players = variant, players  # by seat; None: the best response
+        self.known, self.values = {}, {}
+
+    def position(self, dice, starter, path, hands):
+        state = np.zeros(1, self.variant.game.state)
+        self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
+        state["dice"][0, :2] = dice
+        state["in_play"] = sum(dice)
+        state["seat"] = state["starter"] = starter
+        state["counts"][0, :2] = hands
+        for bid in path:
+            self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([bid]))
+        return state
+
+    def chances(self, seat, dice, starter, path, hands):
+        """What the seat's player does with its hand (the other's is hidden from it), (actions,)."""
+        key = seat, dice, starter, path, tuple(hands[seat])
+        if key not in self.known:
+            state = self.position(dice, starter, path, hands)
+            turn = Turn(self.variant, state, np.zeros(1, np.int64), new_streams(1, 1))
+            self.known[key] = ask_probabilities(self.players[seat], turn)[0]
+        return self.known[key]
+
+    def value(self, dice, starter):
+        """How often seat 0 wins the game from this round on."""
+        if (dice, starter) not in self.values:
+            self.values[dice, starter] = self.first_value(dice, starter)
+        return self.values[dice, starter]
+
+    def first_value(self, dice, starter):
+        hands = [hands_of(self.variant, each) for each in dice]
+        pairs = list(itertools.product(range(len(hands[0][0])), range(len(hands[1][0]))))
+        weights = {(a, b): hands[0][1][a] * hands[1][1][b] for a, b in pairs}
+        if None not in self.players:
+            return sum(self.expected(dice, starter, (), weights, hands, pair) for pair in pairs)
+        found = self.best(dice, starter, (), weights, hands)
+        return sum(found.values()) if self.players[0] is None else 1 - sum(found.values())
+
+    def after_call(self, dice, starter, path, hands):
+        """How often seat 0 wins once the bid is called."""
+        state = self.position(dice, starter, path, hands)
+        self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([self.variant.params.call]))
+        left = tuple(state["dice"][0, :2].tolist())
+        if state["seat"][0] < 0:
+            return float(state["rewards"][0, 0] > 0)
+        return self.value(left, int(state["seat"][0]))
+
+    def legal(self, dice, starter, path, hands):
+        state = self.position(dice, starter, path, hands)
+        masks = np.zeros((1, self.variant.facts.num_actions), np.int8)
+        self.variant.kernels.legal(self.variant.params, state, np.zeros(1, np.int64), masks)
+        return np.flatnonzero(masks[0]).tolist()
+
+    def expected(self, dice, starter, path, weights, hands, pair):
+        both = [hands[seat][0][pair[seat]] for seat in range(2)]
+        seat = (starter + len(path)) % 2
+        total = 0.0
+        for action, chance in enumerate(self.chances(seat, dice, starter, path, both)):
+            if chance > 0 and action == self.variant.params.call:
+                total += chance * weights[pair] * self.after_call(dice, starter, path, both)
+            elif chance > 0:
+                total += self.expected(dice, starter, (*path, action), {pair: weights[pair] * chance}, hands, pair)
+        return total
+
+    def best(self, dice, starter, path, weights, hands):
+        """For each hand of the best response, how often it wins, times what reaches the position."""
+        mine = 0 if self.players[0] is None else 1
+        seat = (starter + len(path)) % 2
+        anyhow = [hands[0][0][0], hands[1][0][0]]
+        found = dict.fromkeys((pair[mine] for pair in weights), -1.0 if seat == mine else 0.0)
+        for action in self.legal(dice, starter, path, anyhow):
+            passed = dict(weights)
+            for pair in weights:
+                if seat != mine:
+                    both = [hands[each][0][pair[each]] for each in range(2)]
+                    passed[pair] *= self.chances(seat, dice, starter, path, both)[action]
+            if action == self.variant.params.call:
+                won = dict.fromkeys(found, 0.0)
+                for pair, weight in passed.items():
+                    first = self.after_call(dice, starter, path, [hands[each][0][pair[each]] for each in range(2)])
+                    won[pair[mine]] += weight * (first if mine == 0 else 1 - first)
+            else:
+                won = self.best(dice, starter, (*path, action), passed, hands)
+            for hand in found:
+                found[hand] = max(found[hand], won[hand]) if seat == mine else found[hand] + won[hand]
+        return found
+
+    def mean(self):
+        """How often seat 0 wins, mean over who begins."""
+        starters = (0, 1) if self.variant.options.starter == "random" else (0,)
+        return np.mean([self.value(self.variant.options.dice_per_seat, starter) for starter in starters])
+
+
+PLAIN = [
+    {"num_dice": 1, "num_faces": 3},
+    {"num_dice": 2, "num_faces": 3},
+    {"num_dice": (2, 1), "num_faces": 3, "wild": "ones", "starter": "first"},
+    {"num_dice": (1, 2), "num_faces": 2, "raise_rule": "either", "wild": "highest"},
+    {"num_dice": 2, "num_faces": 2, "raise_rule": "either", "rounds": "single"},
+]
+ONE_FAST = [PLAIN[3], *(pytest.param(each, marks=pytest.mark.slow) for each in PLAIN if each != PLAIN[3])]
+
+
+def tangled(variant):
+    """An agent whose choices depend on all that it sees, and do not spread evenly."""
+    weights = np.random.default_rng(5).normal(size=(variant.facts.observation_size, variant.facts.num_actions)) * 2
+
+    def chances(observations, masks):
+        logits = np.exp(observations @ weights) * masks * (np.sin(50 * observations @ weights) > -0.5)
+        logits += 1e-9 * masks
+        return logits / logits.sum(axis=1, keepdims=True)
+
+    return chances
+
+
+@pytest.mark.parametrize("options", ONE_FAST)
+def test_a_plain_implementation_agrees_on_best_responses(options):
+    variant = configure("liars_dice", past_rounds=False, **options)
+    for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
+        agent = asked(spec, variant)
+        wins = [Plain(variant, None, agent).mean(), 1 - Plain(variant, agent, None).mean()]
+        assert (1 + exploitability(variant, agent)) / 2 == pytest.approx(np.mean(wins), abs=1e-12)
+        assert measure(variant, spec).measures[1].value == pytest.approx(np.mean(wins), abs=1e-12)
+
+
+@pytest.mark.parametrize("options", ONE_FAST)
+def test_a_plain_implementation_agrees_on_two_agents(options):
+    variant = configure("liars_dice", past_rounds=False, **options)
+    pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
+    for pair in pairs:
+        one, other = (asked(each, variant) for each in pair)
+        wins = [Plain(variant, one, other).mean(), 1 - Plain(variant, other, one).mean()]
+        assert winning_probability(variant, *pair) == pytest.approx(np.mean(wins), abs=1e-12)
+
+
+# --- whole games ----------------------------------------------------------------------------------------------------
+
+# Best responses to the text's agent, mean over who begins, as an independent program found them.
+NUMBERS = {(2, 0): 0.85761, (2, 1): 0.94205, (3, 0): 0.88621, (3, 1): 0.96305}
+FIVE_DICE = {0: 0.952, 0.25: 0.957, 0.75: 0.975, 1: 0.984}
+
+
+@pytest.mark.parametrize(("dice", "bluff"), NUMBERS)
+def test_best_responses_in_whole_games(dice, bluff):
+    found = measure("liars_dice", f"numbers:bluff={bluff}", num_dice=dice).measures
+    assert found[1].value == pytest.approx(NUMBERS[dice, bluff], abs=5e-6)
+    assert found[0].value == pytest.approx(2 * found[1].value - 1)
+    assert [each.error for each in found] == [0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bluff", FIVE_DICE)
+def test_best_responses_with_five_dice(bluff):
+    variant = configure("liars_dice")
+    assert (1 + exploitability(variant, agents.make(f"numbers:bluff={bluff}"))) / 2 == pytest.approx(FIVE_DICE[bluff], abs=5e-4)
+
+
+def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
+    """A walk in parts, and an agent asked at every information set though the last bid alone matters to it."""
+
+    def outcome(spec):
+        variant = configure("liars_dice", num_dice=3, num_faces=4, wild="ones")
+        return exploitability(variant, asked(spec, variant)), winning_probability(variant, spec, "numbers:bluff=0.3")
+
+    specs = ("random", "numbers:bluff=0.5", "numbers:preset=article,bluff=0.7,threshold=0.3")
+    usual = {spec: outcome(spec) for spec in specs}
+    monkeypatch.setattr(liars_dice_walk, "HEAVY", 3000)
+    monkeypatch.setattr(liars_dice_walk, "ROWS_AT_ONCE", 1000)
+    for spec, expected in usual.items():
+        assert outcome(spec) == pytest.approx(expected, abs=1e-12)
+    for agent in (Uniform, Numbers):
+        monkeypatch.setattr(agent, "memoryless", False)
+    for spec, expected in usual.items():
+        assert outcome(spec) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_policy_in_a_list():
+    """Written node by node; played as the agent that it was taken from."""
+    variant = configure("liars_dice", num_dice=(2, 1), num_faces=3, raise_rule="either", wild="ones", past_rounds=False)
+    agent = asked(tangled(variant), variant)
+    played = liars_dice_walk.Round(variant, (2, 1))
+    for player in range(2):
+        listed = liars_dice_walk.Listed(played, player)
+        asking = liars_dice_walk.Asked(played, player, agent, player, new_streams(0, liars_dice_walk.ROWS_AT_ONCE)[None])
+        hands = np.arange(len(played.hands[player]))
+        waiting = [()]
+        while waiting:
+            bids = waiting.pop()
+            slot = bids[-1] + 1 if bids else 0
+            raises = played.child[played.first[slot] : played.first[slot + 1]] - 1
+            waiting += [(*bids, bid) for bid in raises.tolist()]
+            if len(raises) and len(bids) % 2 == player:
+                paths = np.array([bids], np.int16).reshape(1, -1)
+                chances = asking.ask(paths, np.zeros(len(hands), np.int64), hands, new_streams(0, len(hands)))
+                part = listed.part(bids)
+                assert (part == 0).all()
+                part[0], part[1:] = chances[:, -1], chances[:, raises].T
+        assert listed.policy.sum() == pytest.approx(played.information_sets(player))
+        single = liars_dice_walk.Listed(played, player, listed.policy.astype(np.float32))
+        won = liars_dice_walk.respond(played, player, asking)
+        assert liars_dice_walk.respond(played, player, listed) == pytest.approx(won, abs=1e-12)
+        assert liars_dice_walk.respond(played, player, single) == pytest.approx(won, abs=1e-6)
+    with pytest.raises(ValueError, match="must be a list of"):
+        liars_dice_walk.Listed(played, 0, np.zeros(5))
+    for bids in ((0,), (0, 0), (8, 3), (-1, 2), (0, 8)):
+        with pytest.raises(ValueError, match="has no choice after"):
+            liars_dice_walk.Listed(played, 0).part(bids)
+
+
+def test_progress_ends_where_it_should():
+    told = []
+
+    def done(amount, total):
+        told.append(amount / total)
+
+    for options in ({"num_dice": 2}, {"num_dice": (2, 1), "rounds": "single"}, {"num_dice": 2, "starter": "first"}):
+        variant = configure("liars_dice", **options)
+        for spec in ("numbers", "random"):
+            exact.measure(variant, asked(spec, variant), Effort(done=done))
+            assert sum(told) == pytest.approx(1)
+            told.clear()
+            winning_probability(variant, spec, "numbers", done)
+            assert sum(told) == pytest.approx(1)
+            told.clear()
+
+
+def test_an_agent_to_whom_past_rounds_matter():
+    """It is measured as it plays before it has seen a call, and the note says so; two agents are not computed then."""
+    words = "neither an upper nor a lower bound"
+    for spec, matter in (("reader", True), ("reader:learn=false", False), ("numbers", False)):
+        assert (words in measure("liars_dice", spec, num_dice=3).measures[0].note) == matter
+        assert words not in measure("liars_dice", spec, num_dice=3, rounds="single").measures[0].note
+        if matter:
+            with pytest.raises(ValueError, match="past rounds matter to reader: an exact result of two agents is known for"):
+                winning_probability(configure("liars_dice", num_dice=3), "numbers", spec)
+    for past_rounds in (True, False):
+        variant = configure("liars_dice", num_dice=2, num_faces=3, past_rounds=past_rounds)
+        assert (words in measure(variant, tangled(variant)).measures[0].note) == past_rounds
+
+
+@pytest.mark.parametrize("num_dice", [2, 3, (2, 3)])
+def test_that_past_rounds_matter_is_no_matter_of_luck(num_dice):
+    variant = configure("liars_dice", num_dice=num_dice)
+    reader = asked("reader", variant)
+    assert [exact.past_rounds_matter(variant, reader, seed) for seed in range(10)] == [True] * 10
+
+
+def test_what_is_known_of_past_rounds():
+    """True: a difference was seen; False: there can be none; None: none was seen."""
+
+    def even(observations, masks):
+        return masks / masks.sum(axis=1, keepdims=True)
+
+    two_dice = configure("liars_dice", num_dice=2)
+    assert exact.past_rounds_matter(two_dice, asked(even, two_dice)) is None
+    assert "it does not declare that they never do" in measure(two_dice, even).measures[0].note
+    blind = configure("liars_dice", num_dice=2, past_rounds=False)
+    assert exact.past_rounds_matter(blind, asked(even, blind)) is False, "it does not see them"
+    for options in ({"num_dice": 1}, {"num_dice": 2, "rounds": "single"}):
+        variant = configure("liars_dice", **options)
+        assert exact.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
+
+
+@pytest.mark.parametrize("spec", sorted(agents.for_game("liars_dice")))
+def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, monkeypatch):
+    variant = configure("liars_dice", num_dice=2)
+    try:
+        player = asked(spec, variant)
+    except ValueError:
+        pytest.skip("plays other variants")
+    if not player.memoryless and player.looks_back is not False:
+        pytest.skip("declares nothing")
+    monkeypatch.setattr(player, "memoryless", False)
+    monkeypatch.setattr(player, "looks_back", None)
+    assert exact.past_rounds_matter(variant, player) is None
+
+
+def test_a_round_that_one_would_rather_lose():
+    """No agent of this game is like that yet, so the check is shown values that are."""
+    variant = configure("liars_dice", num_dice=(2, 1))
+    chances = {stage: np.array([0.0 if stage.agent == 1 else 0.9]) for stage in exact._stages(variant, 0)}
+    chances[Stage(2, 1, False)] = np.array([0.5])
+    assert exact._opponent_wins(Stage(2, 1, False), chances, variant, best=False) == 0
+    variant = configure("liars_dice", num_dice=2)
+    chances = {stage: np.array([0.9 if stage == Stage(2, 1, False) else 0.0]) for stage in exact._stages(variant, 0)}
+    chances[Stage(1, 1, True)] = np.array([1.0])
+    chances[Stage(1, 2, True)] = np.array([0.0])
+    with pytest.raises(ValueError, match="with 2 dice against the agent's 2 one would rather lose the round than win it"):
+        exact._opponent_wins(Stage(2, 2, True), chances, variant, best=True)
+
+
+def test_two_agents_that_are_not_computed():
+    def chances(observations, masks):
+        drawn = np.random.default_rng().random(masks.shape) * masks
+        return drawn / drawn.sum(axis=1, keepdims=True)
+
+    one_die = configure("liars_dice", num_dice=1)
+
+    class Acts:
+        def act(self, turn):
+            return Uniform().act(turn)
+
+    for pair in (("numbers", chances), (Acts(), "numbers")):
+        with pytest.raises(ValueError, match="are random: an exact result of two agents is known for"):
+            winning_probability(one_die, *pair)
+    with pytest.raises(ValueError, match="an exact result of two agents is known for liars_dice only, not for thirties"):
+        winning_probability(configure("thirties", num_players=2), "random", "random")
+    with pytest.raises(ValueError, match="num_players must be 2 for an exact result of two agents, not 3"):
+        winning_probability(configure("liars_dice", num_players=3), "random", "random")
+    assert winning_probability(one_die, "numbers", "numbers") == pytest.approx(0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options", [{"num_dice": 2}, {"num_dice": 3}, {"num_dice": (2, 3), "starter": "first", "wild": "ones"}]
+)
+def test_two_agents_win_as_often_as_computed(options):
+    variant = configure("liars_dice", **options)
+    specs = ["random", "numbers", "numbers:bluff=0.5", "numbers:bluff=1,preset=article", "reader:learn=false"]
+    for pair in itertools.combinations(specs, 2):
+        played = tournament(variant, pair, 200_000, 11)
+        # Of thirty pairs none should miss twice its 95 % interval.
+        assert winning_probability(variant, *pair) == pytest.approx(played.win_rate[0][1], abs=2 * played.ci95[0][1])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_players": 3}, "num_players must be 2 for an exact measure, not 3: with more players"),
+        ({"num_dice": 6}, "num_dice=6 with num_faces=6 and raise_rule='quantity' makes a round of about 5,970,557,208 "),
+        ({"num_dice": 2, "reward": "dice"}, "reward must be 'win' for an exact measure, not 'dice'"),
+        ({"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "250,000,000 at most are allowed for an exact measure"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(options, words):
+    with pytest.raises(ValueError, match=".") as caught:
+        measure("liars_dice", "random", **options)
+    assert words in str(caught.value)
+
+
+def test_sizes_of_the_rounds():
+    """Information sets with a choice, as an independent program counted them, and the largest of the academic benchmarks."""
+    for dice, sets in ((2, 3_213), (3, 145_040)):
+        played = liars_dice_walk.Round(configure("liars_dice", num_dice=dice), (dice, dice))
+        assert sum(played.information_sets(player) for player in range(2)) == sets
+    openspiel = configure("liars_dice", rules="openspiel", num_dice=2, num_faces=5)
+    played = liars_dice_walk.Round(openspiel, (2, 2))
+    assert sum(played.information_sets(player) for player in range(2)) == 2**19 * 15
+    five = liars_dice_walk.Round(configure("liars_dice"), (5, 5))
+    assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < exact.MOST_INFORMATION_SETS

@@ -1,0 +1,407 @@
+"""Liar's Dice solved: known values, certificates, what is kept, and a plain program that agrees."""
+
+import json
+import os
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dice_envs import configure
+from dice_envs.exact.liars_dice import solution as liars_dice_solution
+from dice_envs.exact.liars_dice.programme import solve_exactly
+from dice_envs.exact.liars_dice.round import Bounds, RoundSolver, Walker, memory_of, quantised
+from dice_envs.exact.liars_dice.solution import OutOfTimeError, cache_folder, rounds_of, solve, starter_wins
+from dice_envs.exact.liars_dice.tree import Tree, public_nodes
+from dice_envs.games.liars_dice import NO_BID, STATE, play
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def tree_of(dice, **options):
+    return Tree(configure("liars_dice", num_dice=6, **options), dice)
+
+
+OPENSPIEL = {"raise_rule": "either", "wild": "highest"}
+# The chance that the starter wins: from an independent program, or as published for returns of ±1.
+ROUNDS = [
+    ((1, 1), {}, Fraction(5, 6)),
+    ((2, 1), {}, Fraction(89, 108)),
+    ((1, 2), {}, Fraction(67, 108)),
+    ((2, 2), {}, Fraction(211, 324)),
+    ((1, 1), {"raise_rule": "either"}, (1 + Fraction(-1, 9)) / 2),
+    ((1, 1), {"raise_rule": "either", "wild": "ones"}, (1 + Fraction(-7, 327)) / 2),
+    ((1, 1), OPENSPIEL, (1 + Fraction(-7, 258)) / 2),
+]
+
+
+@pytest.mark.parametrize(("dice", "rules", "value"), ROUNDS)
+def test_known_values_of_small_rounds(dice, rules, value):
+    tree = tree_of(dice, **rules)
+    walker = Walker(tree, solve_exactly(tree))
+    lower, upper = walker.bounds()
+    assert lower == pytest.approx(float(value), abs=1e-9)
+    assert upper == pytest.approx(float(value), abs=1e-9)
+    assert walker.value() == pytest.approx(float(value), abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dice", "rules", "value"), ROUNDS)
+def test_iterations_and_two_threads_find_the_same(dice, rules, value):
+    """Threads change nothing at all: each walks branches of its own."""
+    solvers = [RoundSolver(tree_of(dice, **rules), threads) for threads in (1, 2)]
+    for solver in solvers:
+        solver.iterate(100)
+    assert (solvers[0].averages == solvers[1].averages).all()
+    assert solvers[0].bounds() == solvers[1].bounds()
+    lower, upper = solvers[0].bounds()
+    assert lower - 1e-12 <= value <= upper + 1e-12
+    assert upper - lower < 5e-3
+
+
+@pytest.mark.thorough
+def test_a_certificate_is_that_of_what_is_stored():
+    """Rounding to two bytes moves the strategies, and the bounds with them; half of them lost, the bounds are wide."""
+    tree = tree_of((2, 2))
+    numbers = solve_exactly(tree)
+    assert Walker(tree, quantised(tree, numbers)).bounds().width == pytest.approx(0, abs=1e-4)
+    numbers[::2] = 0
+    assert Walker(tree, numbers).bounds().width > 0.1
+
+
+def position(params, dice, mover, counts, bids=()):
+    """A state in a round that seat 0 has started; the mover holds `counts`, the other dice are not set."""
+    state = np.zeros(1, STATE)[0]
+    state["dice"][:2] = dice
+    state["in_round"][:2] = 1
+    state["in_play"] = sum(dice)
+    state["bid"] = NO_BID
+    for bid in bids:
+        play(params, state, bid)
+    assert state["seat"] == mover
+    state["counts"][mover] = counts
+    return state
+
+
+def plain_response(variant, tree, averages, player, dice):
+    """What a best response wins, on the whole tree, hand by hand, with every raise. Nothing is left out.
+
+    The strategies are looked up by state, so this is also a test of where they are found.
+    """
+    solution = liars_dice_solution.Solution(variant, {dice: liars_dice_solution.SolvedRound.of(tree, averages, 0, 0.0)})
+    params = variant.params
+    hands, chances = tree.hands, tree.hand_chances
+
+    def state_of(bids, hand):
+        mover = len(bids) % 2
+        return np.array([position(params, dice, mover, hands[mover][hand], bids)])
+
+    def wins_call(bids, own, other):
+        """Whether the caller wins."""
+        bid = bids[-1]
+        quantity, face = divmod(bid, params.num_faces)
+        mover = len(bids) % 2
+        total = tree.matches[mover][own, face] + tree.matches[1 - mover][other, face]
+        return total < quantity + 1
+
+    def value(bids, reach):
+        """By the player's hands."""
+        mover = len(bids) % 2
+        other = 1 - player
+        raises = tree.raises_after(bids[-1] if bids else -1).tolist()
+        mine = np.zeros(len(hands[player]))
+        if mover == player:
+            options = []
+            if bids:
+                options.append([sum(reach[o] * wins_call(bids, h, o) for o in range(len(reach))) for h in range(len(mine))])
+            options += [value((*bids, bid), reach) for bid in raises]
+            return np.max(options, axis=0)
+        mixes = np.array([solution.probabilities(state_of(bids, hand))[0] for hand in range(len(hands[other]))])
+        if bids:
+            called = reach * mixes[:, params.call]
+            for h in range(len(mine)):
+                mine[h] += sum(called[o] * (not wins_call(bids, o, h)) for o in range(len(reach)))
+        for bid in raises:
+            if (mixes[:, bid] > 0).any():
+                mine = mine + value((*bids, bid), reach * mixes[:, bid])
+        return mine
+
+    return float(value((), chances[1 - player]) @ chances[player])
+
+
+@pytest.mark.parametrize("rules", [{}, {"raise_rule": "either"}, {"raise_rule": "either", "wild": "highest"}, {"wild": "ones"}])
+@pytest.mark.parametrize("dice", [(1, 1), (2, 1), (1, 2)])
+def test_a_plain_program_agrees(dice, rules):
+    """What the tree leaves out changes no best response, to a strategy that is far from optimal."""
+    faces = 3 if sum(dice) == 2 else 2
+    variant = configure("liars_dice", num_dice=dice, num_faces=faces, rounds="single", starter="first", **rules)
+    tree = Tree(variant, dice)
+    solver = RoundSolver(tree)
+    solver.iterate(3)
+    bounds = solver.bounds()
+    assert plain_response(variant, tree, solver.averages, 0, dice) == pytest.approx(bounds.upper, abs=1e-12)
+    assert 1 - plain_response(variant, tree, solver.averages, 1, dice) == pytest.approx(bounds.lower, abs=1e-12)
+
+
+# --- games --------------------------------------------------------------------------------------------------------
+
+
+def test_two_dice_of_elimination():
+    solution = solve(configure("liars_dice", num_dice=2), 1e-6)
+    assert solution.value == pytest.approx(0.61996075, abs=1e-8)
+    assert solution.lower <= solution.value + 1e-12
+    assert solution.value <= solution.upper + 1e-12
+    assert solution.exploitability < 1e-9
+    assert sorted(solution.rounds) == [(1, 1), (1, 2), (2, 2)]
+    written = json.loads(json.dumps(solution.as_dict()))
+    assert set(written) == {"value", "lower", "upper", "exploitability", "nash_conv", "seconds", "rounds"}
+    assert set(written["rounds"][0]) == {"dice", "value", "lower", "upper", "iterations", "seconds"}
+
+
+def test_openspiels_single_round_is_a_return():
+    solution = solve(configure("liars_dice", rules="openspiel", num_dice=1), 1e-9)
+    assert solution.value == pytest.approx(-7 / 258, abs=1e-9)
+    assert solution.upper - solution.lower == pytest.approx(0, abs=1e-9)
+
+
+def test_rounds_that_a_game_comes_to():
+    """Whoever starts a later round has just lost a die."""
+    assert rounds_of(configure("liars_dice", num_dice=2).options) == [(1, 1), (1, 2), (2, 2)]
+    assert len(rounds_of(configure("liars_dice", num_dice=5).options)) == 21
+    assert rounds_of(configure("liars_dice", num_dice=(2, 1), starter="first").options) == [(1, 1), (2, 1)]
+    assert rounds_of(configure("liars_dice", num_dice=(2, 1), rounds="single").options) == [(1, 2), (2, 1)]
+
+
+def test_a_game_of_rounds():
+    """By hand: with one die each the round is the game; with more, winning it is worth what follows."""
+    chances = {(1, 1): Bounds(0.8, 0.9), (1, 2): Bounds(0.6, 0.7), (2, 1): Bounds(0.8, 0.8), (2, 2): Bounds(0.5, 0.5)}
+    assert starter_wins((1, 1), chances) == Bounds(0.8, 0.9)
+    # One die against two: it must win this round and then the one in which the other starts with one die.
+    assert starter_wins((1, 2), chances) == pytest.approx((0.6 * (1 - 0.9), 0.7 * (1 - 0.8)))
+
+
+# --- what is kept -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
+    variant = configure("liars_dice", num_dice=3)
+    first = solve(variant, 1e-2)
+    assert len(list(cache_folder().rglob("*.npz"))) == 7
+    assert not list(cache_folder().rglob("*.tmp"))
+
+    def refuse(*arguments):
+        raise AssertionError("solved again")
+
+    monkeypatch.setattr(liars_dice_solution._Job, "work", refuse)
+    again = solve(variant, 1e-2, resume=True)
+    assert again.bounds == first.bounds
+    with pytest.raises(AssertionError, match="solved again"):
+        solve(variant, 1e-2)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "text", "other", "negative"])
+def test_damaged_files_are_as_good_as_none(damage):
+    variant = configure("liars_dice", num_dice=1)
+    solve(variant)
+    (path,) = cache_folder().rglob("*.npz")
+    content = path.read_bytes()
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "text":
+        path.write_text("no archive")
+    elif damage == "other":
+        np.savez(path.open("wb"), numbers=np.ones(3), iterations=1, seconds=1.0)
+    else:
+        np.savez(path.open("wb"), numbers=-np.ones(54), iterations=1, seconds=1.0)
+    assert solve(variant, 1e-9, resume=True).exploitability < 1e-9
+
+
+def test_a_file_with_worse_strategies_is_solved_again():
+    """The certificate is of what was read, not what the file says of itself."""
+    variant = configure("liars_dice", num_dice=1)
+    solve(variant)
+    (path,) = cache_folder().rglob("*.npz")
+    np.savez(path.open("wb"), numbers=np.ones(54), iterations=1, seconds=1.0)
+    assert solve(variant, 1e-9, resume=True).exploitability < 1e-9
+
+
+@pytest.mark.thorough
+def test_a_worse_result_does_not_take_the_place_of_a_better_one():
+    variant = configure("liars_dice", num_dice=3)
+    better = solve(variant, 1e-3)
+    assert solve(variant, 1e-1).exploitability > better.exploitability
+    again = solve(variant, 1e-3, resume=True)
+    assert again.bounds == better.bounds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone_back", [0, 1])
+def test_a_game_that_is_stopped_ends_the_same(folder, gone_back):
+    """Before or after the first round that is gone back to, which the precision is chosen for."""
+    variant = configure("liars_dice", num_dice=3)
+    finished = []
+
+    def stop(progress):
+        finished.append(progress.finished)
+        if sum(finished) == len(rounds_of(variant.options)) + gone_back:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        solve(variant, 1e-3, folder=folder / "stopped", done=stop)
+    again = solve(variant, 1e-3, folder=folder / "stopped", resume=True)
+    whole = solve(variant, 1e-3, folder=folder / "whole")
+    for dice, found in whole.rounds.items():
+        np.testing.assert_array_equal(found.numbers, again.rounds[dice].numbers)
+        assert (found.bounds, found.iterations, found.widths) == (
+            again.rounds[dice].bounds, again.rounds[dice].iterations, again.rounds[dice].widths,
+        )  # fmt: skip
+
+
+def test_what_a_kill_has_left_is_removed(folder):
+    variant = configure("liars_dice", num_dice=1)
+    solve(variant, 1e-3, folder=folder)
+    (path,) = folder.rglob("*.npz")
+    old, fresh = path.with_name(".1-1.npz.abcd_123.tmp"), path.with_name(".1-1.npz.abcd_124.tmp")
+    for left_over in (old, fresh):
+        left_over.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    solve(variant, 1e-3, folder=folder, resume=True)
+    assert sorted(path.parent.iterdir()) == sorted([fresh, path])
+
+
+class Clock:
+    """Stands for the module `time`: so many seconds pass each time somebody looks."""
+
+    def __init__(self, step):
+        self.now, self.step = 0.0, step
+
+    def monotonic(self):
+        self.now += self.step
+        return self.now
+
+
+def test_out_of_time(monkeypatch):
+    """What there is by then is the result, with its certificate, and every round has something."""
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solution.time", Clock(0.01))
+    solution = solve(configure("liars_dice", num_dice=3), 1e-9, seconds=10)
+    assert solution.lower < solution.upper
+    assert solution.exploitability > 1e-9
+    assert len(solution.rounds) == 7
+
+
+def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, monkeypatch):
+    variant, clock = configure("liars_dice", num_dice=3), Clock(0.01)
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solution.time", clock)
+    ended = []
+
+    def late(progress):
+        if progress.finished:
+            ended.append(progress.dice)
+            clock.now += 4.0
+
+    with pytest.raises(OutOfTimeError, match="5 of 7 rounds could not begin within the 7 s given"):
+        solve(variant, 1e-3, seconds=7, folder=folder, done=late)
+    assert ended == rounds_of(variant.options)[:2]
+    assert len(list(folder.rglob("*.npz"))) == 2
+    taken = solve(variant, 1e-3, folder=folder, resume=True)
+    assert taken.exploitability <= 1e-3
+
+
+def test_too_large_a_game_for_the_time_is_refused_before_anything_is_done(folder, monkeypatch):
+    variant = configure("liars_dice", num_dice=6, num_faces=8)
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solution.Tree", None)
+    with pytest.raises(OutOfTimeError, match=r"num_dice=6 with num_faces=8 .* public nodes in all; .* and 3 s are given"):
+        solve(variant, 1e-3, seconds=3, folder=folder)
+    assert not folder.exists() or not list(folder.rglob("*"))
+
+
+def test_nodes_are_counted_as_the_tree_counts_them():
+    for dice in ((1, 1), (2, 3), (3, 3)):
+        assert public_nodes(configure("liars_dice"), dice) == tree_of(dice).nodes
+    assert public_nodes(configure("liars_dice", raise_rule="either"), (1, 1)) == 2**12  # every rising sequence of 12 bids
+
+
+@pytest.mark.parametrize("dice", [(1, 1), (3, 3), (4, 3)])
+def test_the_memory_of_a_round_is_what_its_arrays_take(dice):
+    """The solver's two and the narrow copy that stays; before anything is solved, it is compared with what there is."""
+    tree = tree_of(dice)
+    solver = RoundSolver(tree)
+    arrays = [solver.averages, solver._numbers.regrets, quantised(tree, solver.averages)]
+    assert memory_of(tree) == sum(array.nbytes for array in arrays)
+
+
+# --- bad input ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_players": 3}, "num_players must be 2 for optimal play, not 3"),
+        ({"reward": "dice"}, "reward must be 'win' for optimal play, not 'dice'"),
+        ({"num_dice": 3, "raise_rule": "either"}, "num_dice=3 with num_faces=6 takes .* GiB of memory"),
+        ({"num_dice": 6, "raise_rule": "either", "num_faces": 8}, "makes a round of .* public nodes"),
+    ],
+)
+def test_what_cannot_be_solved_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        solve(configure("liars_dice", **options))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [({"precision": 0}, "precision"), ({"threads": 0}, "threads"), ({"seconds": 0}, "seconds must be above 0, not 0")],
+)
+def test_bad_arguments_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        solve(configure("liars_dice", num_dice=1), **arguments)
+
+
+# --- what an action is worth -----------------------------------------------------------------------------------------
+
+
+def test_action_values_agree_with_the_certificate():
+    """The best first bids of all hands together win what the best response wins."""
+    variant = configure("liars_dice", num_dice=2)
+    solution = solve(variant, 1e-6)
+    tree = solution.rounds[2, 2].tree
+    total = 0.0
+    for hand, chance in zip(tree.hands[0], tree.hand_chances[0], strict=True):
+        state = position(variant.params, (2, 2), 0, hand)
+        values = solution.action_values(state)
+        assert values.reached
+        assert values.mix.sum() == pytest.approx(1)
+        played = values.mix > 1e-6
+        assert values.wins[played] == pytest.approx(np.nanmax(values.wins), abs=1e-6)
+        total += chance * np.nanmax(values.wins)
+    assert total == pytest.approx(solution.upper, abs=1e-9)
+
+
+def test_action_values_know_only_what_the_seat_may_know():
+    """Other dice in the other hand change nothing."""
+    variant = configure("liars_dice", num_dice=2)
+    solution = solve(variant, 1e-3)
+    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].tree.hands[1][7], [3])
+    first = solution.action_values(state)
+    state["counts"][0] = solution.rounds[2, 2].tree.hands[0][5]
+    second = solution.action_values(state)
+    assert np.array_equal(first.wins, second.wins, equal_nan=True)
+    assert (first.mix == second.mix).all()
+
+
+def test_action_values_after_a_bid_that_optimal_play_never_makes():
+    """Four sixes at once, of four dice: called, it wins only if all are sixes, as fair dice have it."""
+    variant = configure("liars_dice", num_dice=2)
+    solution = solve(variant, 1e-3)
+    state = position(variant.params, (2, 2), 1, [0, 0, 0, 0, 0, 2, 0, 0], [3 * 6 + 5])
+    values = solution.action_values(state)
+    assert values.mix[variant.params.call] == 1
+    lost = solution.chance((1, 2)).upper  # of the seat, which then starts with one die against two
+    won = 1 - solution.chance((1, 2)).lower
+    fails = 35 / 36
+    assert values.wins[variant.params.call] == pytest.approx(lost + (won - lost) * fails)

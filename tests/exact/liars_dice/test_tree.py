@@ -1,0 +1,62 @@
+"""The tree of a round of Liar's Dice: its sizes, and that what is left out is worth nothing."""
+
+import numpy as np
+import pytest
+
+from dice_envs import configure
+from dice_envs.exact.liars_dice.tree import LEAF, Tree
+
+RULES = [
+    {},
+    {"num_faces": 4, "raise_rule": "either"},
+    {"wild": "ones"},
+    {"num_faces": 4, "raise_rule": "either", "wild": "highest"},
+    {"num_faces": 3, "raise_rule": "either", "wild": "ones"},
+    {"num_faces": 2, "wild": "highest"},
+]
+DICE = [(1, 1), (2, 1), (1, 2), (2, 2)]
+
+
+def tree_of(dice, **options):
+    return Tree(configure("liars_dice", num_dice=6, **options), dice)
+
+
+@pytest.mark.parametrize(("dice", "nodes"), [(2, 634), (3, 10_605), (4, 180_840), (5, 3_113_852)])
+def test_public_nodes_as_an_independent_program_counted_them(dice, nodes):
+    assert tree_of((dice, dice)).nodes == nodes
+
+
+def test_a_round_that_is_too_large_is_refused_before_it_is_built():
+    with pytest.raises(ValueError, match="num_dice=\\(6, 6\\) with num_faces=8 and raise_rule='either' makes a round of"):
+        tree_of((6, 6), num_faces=8, raise_rule="either")
+
+
+@pytest.mark.parametrize("dice", DICE)
+@pytest.mark.parametrize("rules", RULES)
+def test_kinds_hold_together(dice, rules):
+    """Chances sum to 1, maps lead to classes that exist, and numbers of different nodes never share a place."""
+    tree = tree_of(dice, **rules)
+    kinds = tree.kinds
+    for player in range(2):
+        assert tree.chances[player].sum() == pytest.approx(1)
+        assert len(tree.chances[player]) == kinds.classes[0, player]
+    seen = np.zeros(kinds.size[0], int)
+    waiting = [(0, 0)]
+    while waiting:
+        kind, offset = waiting.pop()
+        mover, active = kinds.mover[kind], kinds.active[kind]
+        assert active <= kinds.classes[kind, mover]
+        if kind > 0:
+            seen[offset : offset + active] += 1
+        for edge in range(kinds.first_edge[kind], kinds.first_edge[kind + 1]):
+            child = kinds.child[edge]
+            allowed = kinds.allowed[kinds.allowed_at[edge] : kinds.allowed_at[edge + 1]]
+            entries = active if child != LEAF else len(allowed)
+            seen[offset + kinds.entry[edge] : offset + kinds.entry[edge] + entries] += 1
+            for player in range(2):
+                part = kinds.maps[kinds.map_at[edge, player] :][: kinds.classes[kind, player]]
+                assert part.min() >= 0
+                assert part.max() < (2 if child == LEAF else kinds.classes[child, player])
+            if child != LEAF:
+                waiting.append((child, offset + kinds.shift[edge]))
+    assert (seen == 1).all()

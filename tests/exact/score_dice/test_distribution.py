@@ -1,0 +1,276 @@
+"""Exact score distributions against icepool, brute force and the published tables."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from dice_envs.exact.score_dice.distribution import Distribution, score_distribution
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.reproduce.score_dice.tables import TABLES
+from dice_envs.experiments.solve.score_dice.distribution import cells, pool_name
+from dice_envs.experiments.solve.score_dice.pools import STANDARD_DICE, nearest_pools, pools_of
+
+icepool_tables = pytest.importorskip("dice_envs.experiments.bench.score_dice.icepool_tables")
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")
+def test_every_published_cell_agrees(table):
+    for (name, _, _, published), result in zip(table.rows, table.compute(), strict=True):
+        assert cells(result) == published, name
+
+
+def test_tables_equal_those_of_icepool():
+    for table, dice in zip(TABLES, icepool_tables.tables(TABLES), strict=True):
+        for (name, *_), result, die in zip(table.rows, table.compute(), dice, strict=True):
+            assert result.chances == icepool_tables.chances(die), (table.section, name)
+
+
+def test_two_d6_with_rerolled_ties():
+    chances = score_distribution((6, 6), (6, 6), "reroll").chances
+    assert chances == {-2: Fraction(27, 82), 0: Fraction(14, 41), 2: Fraction(27, 82)}
+
+
+def random_pairs(count, seed):
+    rng = random.Random(seed)
+    return [tuple(tuple(rng.choice(STANDARD_DICE) for _ in range(rng.randint(1, 5))) for _ in range(2)) for _ in range(count)]
+
+
+def check_sorted_pools(pairs, rules):
+    evaluators = icepool_tables.evaluators()
+    for (a, b), ties in itertools.product(pairs, rules):
+        peer = icepool_tables.sorted_pairs(evaluators[ties], a, b)
+        assert score_distribution(a, b, ties).chances == icepool_tables.chances(peer), (a, b, ties)
+
+
+@pytest.mark.thorough
+def test_random_sorted_pools_equal_icepool():
+    pairs = random_pairs(200, 1)
+    check_sorted_pools(pairs[:100], ["none"])
+    check_sorted_pools(pairs[100:], ["a"])
+
+
+@pytest.mark.slow
+def test_many_random_sorted_pools_equal_icepool():
+    check_sorted_pools(random_pairs(250, 4), ["none", "a"])
+
+
+def test_random_unsorted_pools_equal_icepool():
+    rng = random.Random(2)
+    for _ in range(200):
+        count = rng.randint(1, 6)
+        a, b = (rng.choice(STANDARD_DICE),) * count, tuple(rng.choice(STANDARD_DICE) for _ in range(count))
+        for ties in ("none", "a", "reroll"):
+            peer = icepool_tables.unsorted_pairs(a, b, ties)
+            assert score_distribution(a, b, ties, "unsorted").chances == icepool_tables.chances(peer), (a, b, ties)
+        swapped = score_distribution(b, a, "reroll", "unsorted").chances
+        assert swapped == {-score: c for score, c in reversed(score_distribution(a, b, "reroll", "unsorted").chances.items())}
+
+
+def test_random_rerolled_pools_equal_icepool():
+    evaluator = icepool_tables.evaluators()["reroll"]
+    rng = random.Random(3)
+    for _ in range(25):
+        size_a, size_b, count = rng.choice(STANDARD_DICE), rng.choice(STANDARD_DICE), rng.randint(1, 4)
+        peer = icepool_tables.sorted_reroll(evaluator, size_a, size_b, count)
+        ours = score_distribution((size_a,) * count, (size_b,) * count, "reroll")
+        assert ours.chances == icepool_tables.chances(peer), (size_a, size_b, count)
+
+
+# --- brute force: the rules again, roll by roll ---------------------------------------------------------------------
+
+
+def rolls(pool):
+    """Every roll of the pool, highest die first (of equal faces the larger die), as (face, size)."""
+    for faces in itertools.product(*(range(1, size + 1) for size in pool)):
+        yield sorted(zip(faces, pool, strict=True), reverse=True)
+
+
+def one_roll(a, b, ties, pairing):
+    """{(score, tied of a, tied of b): chance} of one roll."""
+    columns = min(len(a), len(b))
+    found = defaultdict(Fraction)
+    orders = [tuple(range(columns))] if pairing == "sorted" else list(itertools.permutations(range(columns)))
+    each = Fraction(1, math.prod(a) * math.prod(b) * len(orders))
+    for hand_a, hand_b, order in itertools.product(rolls(a), rolls(b), orders):
+        pairs = [(hand_a[i], hand_b[order[i]]) for i in range(columns)]
+        score = sum((x[0] > y[0]) - (x[0] < y[0]) + (x[0] == y[0] and ties == "a") for x, y in pairs)
+        tied = [(x[1], y[1]) for x, y in pairs if x[0] == y[0]] if ties == "reroll" else []
+        found[score, tuple(sorted(x for x, _ in tied)), tuple(sorted(y for _, y in tied))] += each
+    return found
+
+
+def by_hand(a, b, ties, pairing):
+    final = defaultdict(Fraction)
+    again = Fraction(0)
+    for (score, tied_a, tied_b), chance in one_roll(a, b, ties, pairing).items():
+        if len(tied_a) == min(len(a), len(b)):
+            again += chance
+        elif tied_a:
+            for more, rest in by_hand(tied_a, tied_b, ties, pairing).items():
+                final[score + more] += chance * rest
+        else:
+            final[score] += chance
+    return {score: chance / (1 - again) for score, chance in sorted(final.items())}
+
+
+BY_HAND = [
+    ((4, 3), (3, 2)), ((4, 4), (4,)), ((2,), (5, 3)), ((4, 3, 2), (4, 2)), ((2, 3), (4, 3, 3)), ((3, 2, 2), (3, 3, 2)),
+    ((4, 2, 2), (3,)), ((2, 2, 2), (2, 2, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pairing", ["sorted", "unsorted"])
+@pytest.mark.parametrize("ties", ["none", "a", "reroll"])
+@pytest.mark.parametrize(("a", "b"), BY_HAND, ids=str)
+def test_small_pools_equal_brute_force(a, b, ties, pairing):
+    assert score_distribution(a, b, ties, pairing).chances == by_hand(a, b, ties, pairing)
+
+
+# --- properties ----------------------------------------------------------------------------------------------------
+
+pools = st.lists(st.integers(2, 12), min_size=1, max_size=4).map(tuple)
+
+
+@settings(max_examples=60, deadline=None)
+@given(a=pools, b=pools, ties=st.sampled_from(["none", "a", "reroll"]), pairing=st.sampled_from(["sorted", "unsorted"]))
+def test_distributions_are_sound(a, b, ties, pairing):
+    result = score_distribution(a, b, ties, pairing)
+    columns = min(len(a), len(b))
+    assert sum(result.chances.values()) == 1
+    assert all(chance > 0 for chance in result.chances.values())
+    assert list(result.chances) == sorted(result.chances)
+    assert max(map(abs, result.chances)) <= columns
+    if ties != "none":
+        assert {(score - columns) % 2 for score in result.chances} == {0}, "every pair scores a point for somebody"
+    if ties != "a":
+        mirror = score_distribution(b, a, ties, pairing)
+        assert mirror.chances == {-score: chance for score, chance in reversed(result.chances.items())}
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [((6,) * 9, (8,) * 8), pytest.param((6,) * 20, (6,) * 20, marks=pytest.mark.slow)], ids=["9d6-8d8", "20d6"]
+)
+def test_large_pools_equal_icepool(a, b):
+    peer = icepool_tables.sorted_pairs(icepool_tables.evaluators()["none"], a, b)
+    assert score_distribution(a, b).chances == icepool_tables.chances(peer)
+
+
+def test_metrics():
+    result = Distribution({-1: Fraction(1, 2), 0: Fraction(1, 6), 2: Fraction(1, 3)})
+    assert result.win_bias == Fraction(-50, 3)
+    assert result.tie_percentage == Fraction(50, 3)
+    assert result.closeness == pytest.approx((1 / 2 + 4 / 3) ** -0.5)
+    assert Distribution({0: Fraction(1)}).closeness == math.inf
+
+
+def test_wrong_input_is_refused():
+    with pytest.raises(ValueError, match="pairing must be one of 'sorted', 'unsorted', not 'shuffled'"):
+        score_distribution((6,), (6,), pairing="shuffled")
+    with pytest.raises(ValueError, match="ties must be one of"):
+        score_distribution((6,), (6,), "b")
+    with pytest.raises(ValueError, match="pool_b must be"):
+        score_distribution((6,), ())
+
+
+# --- the search and the commands ------------------------------------------------------------------------------------
+
+
+def test_the_search_finds_the_pools_with_the_wanted_figures():
+    wanted = score_distribution((6,) * 5, (6, 6, 8, 8, 8), "a")
+    candidates = [*pools_of((4, 6, 8), 5, 5), (6,) * 4]
+    found = nearest_pools(
+        [(6,) * 5], candidates, "a", "sorted", float(wanted.win_bias), float(wanted.tie_percentage), wanted.closeness, 4
+    )
+    assert found[0].pool_b == (6, 6, 8, 8, 8)
+    assert found[0].distance == pytest.approx(0, abs=1e-12)
+    assert [match.distance for match in found] == sorted(match.distance for match in found)
+    assert found[1].distance > 0
+    everything = nearest_pools([(6,) * 5], candidates, "a", "sorted", bias=float(wanted.win_bias), count=len(candidates))
+    assert Counter(match.pool_b for match in everything) == Counter(candidates)
+
+
+@pytest.mark.parametrize(
+    ("targets", "words"),
+    [
+        ({}, "needs a target"),
+        ({"bias": 200}, "bias must be a number from -100 to 100, not 200"),
+        ({"tie_percentage": -1}, "ties must be a number from 0 to 100, not -1"),
+        ({"closeness": math.nan}, "closeness must be a number from 0 to 10, not nan"),
+    ],
+)
+def test_a_search_without_sense_is_refused(targets, words):
+    with pytest.raises(ValueError, match=words):
+        nearest_pools([(6,)], [(6,)], "a", "sorted", **targets)
+
+
+def test_pools_have_names():
+    assert pool_name((8, 8, 6, 10)) == "1d6/2d8/1d10"
+    assert len(list(pools_of(STANDARD_DICE, 1, 2))) == 6 + 21
+
+
+def test_solve_command(tmp_path):
+    file = tmp_path / "out.json"
+    command = ["solve", "score_dice", "-o", "pool_a=6,6,6,6,6", "-o", "pool_b=6,6,8,8,8", "-o", "ties=a"]
+    answer = CliRunner().invoke(app, [*command, "--pairing", "sorted", "--json", str(file), "--report", str(tmp_path)])
+    assert answer.exit_code == 0, answer.output
+    data = json.loads(file.read_text())
+    assert set(data) == {"win_bias", "tie_percentage", "closeness", "distribution"}
+    assert f"{data['win_bias']:.2f} {data['closeness']:.3f}" == "-2.24 0.305"
+    assert sum(Fraction(chance) for chance in data["distribution"].values()) == 1
+    assert set(data["distribution"]) == {"-5", "-3", "-1", "1", "3", "5"}
+    assert (tmp_path / "score_dice_distribution.png").stat().st_size > 5000
+    wrong = CliRunner().invoke(app, [*command, "--pairing", "shuffled"])
+    assert wrong.exit_code == 2
+
+
+def test_solve_command_values_of_play(tmp_path):
+    file = tmp_path / "out.json"
+    command = ["solve", "score_dice", "-o", "pool_a=6,6", "-o", "pool_b=6,6", "-o", "ties=a", "-o", "reward=score"]
+    answer = CliRunner().invoke(app, [*command, "--best-response", "--equilibrium", "--json", str(file)])
+    assert answer.exit_code == 0, answer.output
+    data = json.loads(file.read_text())
+    assert data["equilibrium"] == pytest.approx(2 / 6)
+    assert data["best_response"]["a"] > data["equilibrium"] > -data["best_response"]["b"]
+
+
+def test_reproduce_command(tmp_path):
+    file = tmp_path / "out.json"
+    search = ["--bias", "0", "--most", "2", "--pool-a", "6,6", "--count", "3"]
+    command = ["reproduce", "score-dice", "--json", str(file), "--games", "2000", "--seed", "1", *search]
+    answer = CliRunner().invoke(app, command)
+    assert answer.exit_code == 0, answer.output
+    data = json.loads(file.read_text())
+    cells = 3 * sum(len(table.rows) for table in TABLES)
+    assert len(data["rows"]) == 2 * cells + 3
+    assert all(row["agrees"] for row in data["rows"])
+    assert all(row["error"] == 0 for row in data["rows"][: cells + 3])
+    assert any(row["error"] > 0 for row in data["rows"][cells + 3 :])
+    assert len(data["search"]) == 3
+    assert "| 5d6          |     0.00 |  9.91 |     0.340 |" in answer.output
+
+
+@pytest.mark.slow
+def test_reproduce_command_draws_every_table(tmp_path):
+    answer = CliRunner().invoke(app, ["reproduce", "score-dice", "--report", str(tmp_path)])
+    assert answer.exit_code == 0, answer.output
+    assert len(list(tmp_path.glob("score_dice_*.png"))) == len(TABLES)
+
+
+@pytest.mark.parametrize("pairing", ["sorted", "unsorted"])
+@pytest.mark.parametrize("pools", [((6, 4, 3, 2), (6, 4, 4, 3)), ((5, 4, 3), (6, 6, 5, 4)), ((4, 4), (4, 4)), ((3,), (2,))])
+def test_progress_of_rolling_again_adds_up(pools, pairing):
+    told = []
+    score_distribution(*pools, "reroll", pairing, lambda amount, total: told.append((amount, total)))
+    if pairing == "sorted" or len(set(pools[0])) > 1:
+        assert 0.8 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
+    assert len({total for _, total in told}) <= 1

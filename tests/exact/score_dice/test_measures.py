@@ -1,0 +1,427 @@
+"""Best responses to sorted play of score dice and the measure, against exhaustive search, assignment and play."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from dice_envs import Turn, agents, configure, measure
+from dice_envs.agents.score_dice import Response
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER
+from dice_envs.exact.score_dice.distribution import score_distribution
+from dice_envs.exact.score_dice.measures import ResponseToHighest, count_situations
+from dice_envs.experiments.arena import play_table, tournament
+from dice_envs.games.score_dice import HELD, Options
+from tests.support.policies import Noisy
+
+
+def mean_reward(options, pairing):
+    result = score_distribution(*options.pools, options.ties, pairing)
+    if options.reward == "win":
+        return float(result.win_bias) / 100
+    return float(sum(score * chance for score, chance in result.chances.items()))
+
+
+# --- best response --------------------------------------------------------------------------------------------------
+
+
+def exhaustive(options, seat, opponent, best=max):
+    """The value of the best (or, with min, worst) way to play against an opponent who shows its highest die, or a
+    random one: over every hand of the own dice and every roll of the other's that fits what was shown. Dice are told
+    apart by their places. Without spare dice and rolling again."""
+    own, other = options.pools if seat == 0 else options.pools[::-1]
+    tie = (1 if seat == 0 else -1) * (options.ties == "a")
+    final = (lambda score: float((score > 0) - (score < 0))) if options.reward == "win" else float
+
+    def value(hand, rolls, score):
+        if not hand:
+            return final(score)
+        values = []
+        for die in set(hand):
+            rest = list(hand)
+            rest.remove(die)
+            shown = defaultdict(lambda: defaultdict(float))
+            for roll, chance in rolls.items():
+                held = [place for place, face in enumerate(roll) if face]
+                if opponent == "highest":
+                    held = [min(held, key=lambda place: (-roll[place], place))]
+                for place in held:
+                    left = (*roll[:place], 0, *roll[place + 1 :])
+                    shown[place, roll[place]][left] += chance / len(held)
+            total = 0.0
+            for (_, face), after in shown.items():
+                weight = sum(after.values())
+                after = {roll: chance / weight for roll, chance in after.items()}
+                total += weight * value(tuple(rest), after, score + ((die > face) - (die < face) or tie))
+            values.append(total)
+        return best(values)
+
+    rolls = dict.fromkeys(itertools.product(*(range(1, size + 1) for size in other)), 1 / math.prod(other))
+    every = list(itertools.product(*(range(1, size + 1) for size in own)))
+    return sum(value(hand, rolls, 0) for hand in every) / len(every)
+
+
+SMALL = [
+    Options(pool_a=(4, 4), pool_b=(4, 4)),
+    Options(pool_a=(3, 3, 3), pool_b=(3, 3, 3), ties="a"),
+    Options(pool_a=(3, 3, 3), pool_b=(4, 3, 2), reward="score"),
+    Options(pool_a=(4, 3, 2), pool_b=(3, 2, 2), ties="a"),
+]
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("options", SMALL, ids=str)
+def test_response_to_highest_equals_exhaustive_search(options, seat):
+    assert ResponseToHighest(options, seat).game_value() == pytest.approx(exhaustive(options, seat, "highest"), abs=1e-12)
+
+
+@pytest.mark.parametrize("options", SMALL, ids=str)
+def test_nothing_can_be_gained_or_lost_against_random_choices(options):
+    for seat, sign in ((0, 1), (1, -1)):
+        unsorted = sign * mean_reward(options, "unsorted")
+        assert exhaustive(options, seat, "shuffled", max) == pytest.approx(unsorted, abs=1e-12)
+        assert exhaustive(options, seat, "shuffled", min) == pytest.approx(unsorted, abs=1e-12)
+
+
+def test_open_hands_are_an_assignment_problem():
+    options = Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), open_hands=True, reward="score")
+    total = 0
+    for a, b in itertools.product(itertools.product(range(1, 5), repeat=3), repeat=2):
+        points = np.sign(np.subtract.outer(a, b))
+        total += points[linear_sum_assignment(points, maximize=True)].sum()
+    assert ResponseToHighest(options, 0).game_value() == pytest.approx(total / 4**6)
+
+
+def test_a_response_gains_and_knowing_the_hand_gains_more():
+    options = Options(pool_a=(6, 6, 6), pool_b=(6, 6, 6))
+    hidden = ResponseToHighest(options, 0).game_value()
+    known = ResponseToHighest(Options(pool_a=(6, 6, 6), pool_b=(6, 6, 6), open_hands=True), 0).game_value()
+    assert 0.1 < hidden < known
+
+
+def every_roll(variant):
+    """States after every roll of both pools, spare dice dropped, A to choose."""
+    pools = variant.options.pools
+    rolls = list(itertools.product(*(itertools.product(*(range(1, size + 1) for size in pool)) for pool in pools)))
+    states = np.zeros(len(rolls), variant.game.state)
+    variant.kernels.deal(variant.params, states, np.arange(len(rolls)))
+    for state, dice in zip(states, rolls, strict=True):
+        variant.game.arrange(variant.options, state, {"dice": dice})
+    return states
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},
+        {"pool_a": (4, 3), "pool_b": (4, 3, 2), "reward": "score"},
+        {"pool_a": (4, 3, 2), "pool_b": (3, 2), "ties": "reroll"},
+        {"pool_a": (3, 3, 2), "pool_b": (3, 2, 2), "open_hands": True},
+    ],
+    ids=str,
+)
+def test_values_of_choices_are_those_of_the_game(options):
+    variant = configure("score_dice", **options)
+    states = every_roll(variant)
+    index = np.arange(len(states))
+    for seat in range(2):
+        response = ResponseToHighest(variant.options, seat)
+        now = states.copy()
+        if seat == 1:
+            masks = np.zeros((len(now), variant.facts.num_actions), np.int8)
+            variant.kernels.legal(variant.params, now, index, masks)
+            variant.kernels.play(variant.params, now, index, masks.argmax(axis=1))
+        values = response.action_values(variant, now)
+        assert ((values > -np.inf) == (now["status"][:, seat, : values.shape[1]] == HELD)).all()
+        assert values.max(axis=1).mean() == pytest.approx(response.game_value(), abs=1e-12)
+        again = np.empty_like(now)
+        variant.kernels.reroll(variant.params, now, index, np.full(len(now), seat), new_streams(1, len(now)), again)
+        assert (response.action_values(variant, again) == values).all()  # what is hidden is not looked at
+
+
+PLAYED = {
+    "5d6": {},
+    "reroll": {"pool_a": (4, 4, 3), "pool_b": (4, 4, 3), "ties": "reroll"},
+    "reroll-spare": {"pool_a": (4, 4, 3), "pool_b": (3, 3), "ties": "reroll"},
+    "spare": {"pool_a": (4, 4, 4), "pool_b": (6, 4, 4, 3), "ties": "a"},
+    "open": {"pool_a": (4, 4, 4), "pool_b": (4, 4, 4), "open_hands": True, "ties": "reroll", "reward": "score"},
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["reroll", "reroll-spare", "spare", "open", pytest.param("5d6", marks=pytest.mark.slow)])
+def test_the_agent_earns_the_value_of_the_response(name):
+    variant = configure("score_dice", **PLAYED[name])
+    games = 6_000
+    returns = play_table(variant, [Response(), agents.make("highest")], games, 21)[:, 0]
+    for seat in range(2):  # in game g the first agent sits at seat g mod 2
+        earned = returns[seat::2]
+        value = ResponseToHighest(variant.options, seat).game_value()
+        assert abs(earned.mean() - value) < 4 * earned.std() / math.sqrt(len(earned)), seat
+
+
+# --- agents -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"pool_a": (6, 6), "pool_b": (6, 6), "ties": "reroll"}, marks=pytest.mark.thorough),
+        {"pool_a": (4, 4), "pool_b": (6, 4, 3), "ties": "reroll"},
+        {"pool_a": (4, 4, 4), "pool_b": (4, 4, 4), "open_hands": True, "ties": "a"},
+    ],
+    ids=str,
+)
+def test_agents_play_legally_and_the_equilibrium_loses_nothing(options):
+    specs = ["score_nash", "highest", "score_response:highest", "shuffled"]
+    games = 500
+    result = tournament(configure("score_dice", **options), specs, games, 3)
+    # Seats rotate, so an equilibrium player earns nothing on average against another, and no less against anybody.
+    earned = result.mean_return[0][1:]
+    assert all(mean > -5 / math.sqrt(games) for mean in earned), earned
+
+
+def test_asking_an_agent_does_not_depend_on_what_is_hidden():
+    variant = configure("score_dice", pool_a=(6, 6, 6), pool_b=(6, 6, 6, 6), ties="a")
+    states = np.zeros(40, variant.game.state)
+    states["rng"] = new_streams(1, 40)["rng"]
+    index = np.arange(40)
+    variant.kernels.deal(variant.params, states, index)
+    variant.kernels.play(variant.params, states, index, np.zeros(40, np.int64))
+    others = np.empty_like(states)
+    variant.kernels.reroll(variant.params, states, index, np.ones(40, np.int64), new_streams(9, 40), others)
+    assert (states["seat"] != OVER).all()
+    for agent in (Response(), agents.make("highest")):
+        actions = [agent.act(Turn(variant, s, index, new_streams(5, 40))) for s in (states, others)]
+        assert (actions[0] == actions[1]).all()
+
+
+def test_agents_refuse_other_games_and_wrong_parameters():
+    for spec in ("highest", "shuffled", "score_response", "score_nash"):
+        with pytest.raises(ValueError, match="plays score_dice only"):
+            play_table(configure("liars_dice"), [agents.make(spec), agents.make("random")], 2, 1)
+    with pytest.raises(ValueError, match="to must be one of"):
+        agents.make("score_response:random")
+
+
+# --- the measure ------------------------------------------------------------------------------------------------------
+
+
+class Odd:
+    """A policy that depends on all that it may: places, faces, and the order in which both sides' dice were shown."""
+
+    def weight(self, faces, place, past):
+        """Of showing the die at this place; `past`: (own place, the other's place and face) column by column."""
+        told = sum((2 + column) * (3 * own + 5 * other + 7 * face) for column, (own, other, face) in enumerate(past))
+        return 1 + (5 * place + 3 * sum(faces) + 2 * faces[place] + told) % 4
+
+    def act(self, turn):
+        return self.probabilities(turn).argmax(axis=1)
+
+    def probabilities(self, turn):
+        out = np.zeros(turn.legal.shape)
+        for row, (state, seat) in enumerate(zip(turn.states, turn.seats, strict=True)):
+            faces = state["faces"][seat].tolist()
+            shown = state["shown"][:, : state["column"]].tolist()
+            past = [
+                (own, other, int(state["faces"][1 - seat, other]))
+                for own, other in zip(shown[seat], shown[1 - seat], strict=True)
+            ]
+            for place in np.flatnonzero(turn.legal[row]).tolist():
+                out[row, place] = self.weight(faces, place, past)
+        return out / out.sum(axis=1, keepdims=True)
+
+
+def highest_function(observations, masks):
+    own = observations[:, : masks.shape[1]]
+    return np.eye(masks.shape[1])[own.argmax(axis=1)]
+
+
+def uniform_function(observations, masks):
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+MEASURED = {
+    "2d4": {"pool_a": (4, 4), "pool_b": (4, 4)},
+    "three kinds": {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},
+    "score": {"pool_a": (4, 3, 2), "pool_b": (3, 3, 3), "reward": "score"},
+    "spare": {"pool_a": (4, 3), "pool_b": (4, 3, 2), "ties": "a"},
+    "open": {"pool_a": (3, 3, 2), "pool_b": (3, 3, 2), "open_hands": True},
+    "reroll": {"pool_a": (4, 3), "pool_b": (4, 3, 2), "ties": "reroll", "sample": 300},
+    "sample": {"pool_a": (4, 4, 4), "pool_b": (4, 4, 3), "sample": 300},
+}
+
+
+def by_name(agent, **options):
+    return {each.name: each for each in measure("score_dice", agent, **options).measures}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_random_play_scores_0_and_the_best_response_1(name):
+    options = MEASURED[name]
+    for agent in ("random", "shuffled", uniform_function):
+        assert measure("score_dice", agent, **options).score == pytest.approx(0, abs=1e-12)
+    assert measure("score_dice", "score_response", **options).score == pytest.approx(1, abs=1e-9)
+    assert measure("score_dice", Odd(), **options).score < 1
+
+
+@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "spare", "open"])
+def test_exploitability_agrees_with_what_is_known(name):
+    options = MEASURED[name]
+    assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
+    assert by_name("score_nash", **options)["exploitability"].value == pytest.approx(0, abs=1e-9)
+    # The best response to sorted play is computed in an entirely different way.
+    responses = [ResponseToHighest(configure("score_dice", **options).options, seat).game_value() for seat in range(2)]
+    sorted_play = by_name("highest", **options)
+    assert sorted_play["exploitability"].value == pytest.approx(sum(responses) / 2, abs=1e-12)
+    assert sorted_play["reward against highest"].value == pytest.approx(0, abs=1e-12)
+    assert sorted_play["reward against highest"].optimum == pytest.approx(sum(responses) / 2, abs=1e-12)
+    assert {each.error for each in sorted_play.values()} == {0}
+
+
+def slow_response(options, seat, agent):
+    """What a best response wins from the agent at this seat, by recursion over what the responder sees."""
+    own, other = (list(itertools.product(*(range(1, size + 1) for size in options.pools[s]))) for s in (seat, 1 - seat))
+    final = (lambda score: float((score > 0) - (score < 0))) if options.reward == "win" else float
+    tie = (options.ties == "a") * (1 if seat == 1 else -1)  # for the responder
+
+    def respond(roll, left, past, group):
+        """`group`: (the agent's roll, how much the agent's choices have led here, score)."""
+        if not left:
+            return sum(reach * final(score) for _, reach, score in group)
+        values = []
+        for reply in left:
+            after = defaultdict(list)
+            for faces, reach, score in group:
+                held = [place for place in range(len(faces)) if place not in [own for own, _, _ in past]]
+                weights = [agent.weight([*faces], place, past) for place in held]
+                for place, weight in zip(held, weights, strict=True):
+                    points = (roll[reply] > faces[place]) - (roll[reply] < faces[place]) or tie
+                    share = reach * weight / sum(weights)
+                    after[place, faces[place]].append((faces, share, score + points))
+            rest = [place for place in left if place != reply]
+            values.append(
+                sum(respond(roll, rest, [*past, (place, reply, roll[reply])], some) for (place, _), some in after.items())
+            )
+        return max(values)
+
+    total = 0.0
+    for roll in other:
+        every = [(faces, 1.0, 0) for faces in own]
+        for group in [[each] for each in every] if options.open_hands else [every]:
+            total += respond(roll, list(range(len(roll))), [], group)
+    return total / (len(own) * len(other))
+
+
+@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "open"])
+def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
+    options = configure("score_dice", **MEASURED[name]).options
+    expected = sum(slow_response(options, seat, Odd()) for seat in range(2)) / 2
+    assert by_name(Odd(), **MEASURED[name])["exploitability"].value == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_reward_against_sorted_play_comes_out_in_play(name):
+    found = by_name(Odd(), **MEASURED[name])["reward against highest"]
+
+    class Drawn(Odd):
+        def act(self, turn):
+            chances = self.probabilities(turn)
+            return (chances.cumsum(axis=1) > turn.rng.random((len(turn), 1)) * (1 - 1e-9)).argmax(axis=1)
+
+    options = {key: value for key, value in MEASURED[name].items() if key != "sample"}
+    games = 4_000
+    earned = play_table(configure("score_dice", **options), [Drawn(), agents.make("highest")], games, 8)[:, 0]
+    both = earned.reshape(-1, 2).mean(axis=1)  # in every second game it sits at seat 0
+    assert found.value == pytest.approx(both.mean(), abs=5 * both.std() / np.sqrt(len(both)) + 2.6 * found.error)
+
+
+def test_a_sample_agrees_with_the_whole():
+    options = {"pool_a": (4, 4, 4), "pool_b": (4, 4, 3), "ties": "a"}
+    for agent in (Odd(), highest_function):
+        (sampled,) = measure("score_dice", agent, **options, sample=1_000).measures
+        whole = by_name(agent, **options)["reward against highest"]
+        assert (whole.error, whole.note) == (0, "all 2,176 information sets of each seat")
+        assert 0 < sampled.error < 0.05
+        assert sampled.value == pytest.approx(whole.value, abs=2.6 * sampled.error)
+        assert sampled.note.startswith("a random sample of 1,000 games from each seat")
+        assert sampled.note.endswith("exploitability is not measured, since a smaller sample is asked for")
+
+
+def test_functions_and_agents_that_play_alike_measure_alike():
+    options = MEASURED["spare"]
+    assert measure("score_dice", highest_function, **options).measures == measure("score_dice", "highest", **options).measures
+
+
+def test_random_answers_have_an_interval():
+    for options in (
+        {"pool_a": (4, 4), "pool_b": (4, 4)},
+        {"pool_a": (4, 3), "pool_b": (4, 3), "ties": "reroll", "sample": 500},
+    ):
+        found = by_name(Noisy(), **options)
+        for quantity, exact in by_name("random", **options).items():
+            assert 0 < found[quantity].error < 0.2
+            assert found[quantity].value == pytest.approx(exact.value, abs=found[quantity].error + exact.error)
+            assert "mean of 10 runs" in found[quantity].note
+
+
+def test_tied_dice_that_are_rolled_again_have_a_sample_and_an_exact_optimum():
+    options = MEASURED["reroll"]
+    (found,) = measure("score_dice", "score_response", **options).measures
+    responses = [ResponseToHighest(Options(pool_a=(4, 3), pool_b=(4, 3, 2), ties="reroll"), s).game_value() for s in range(2)]
+    assert found.optimum == pytest.approx(sum(responses) / 2)
+    assert "exploitability is not measured, since tied dice are rolled again" in found.note
+
+
+@pytest.mark.slow
+def test_the_default_pools_are_sampled():
+    assert measure("score_dice", "random", sample=2_000).score == 0
+    assert measure("score_dice", "score_response", sample=2_000).score == pytest.approx(1, abs=1e-9)
+    (highest,) = measure("score_dice", "highest").measures
+    assert highest.value == pytest.approx(0, abs=2 * highest.error)
+    assert highest.error < 0.005
+
+
+@pytest.mark.parametrize(("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
+def test_progress_adds_up(name, expected):
+    told = []
+    measure("score_dice", uniform_function, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))
+    assert sum(amount for amount, _ in told) == expected
+    assert {total for _, total in told} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "has up to 2,204,615,430,518,470 situations"),
+        ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "at most 250,000 are computed"),
+        ({"pool_a": (4, 4), "pool_b": (4, 4), "sample": 1}, "sample must be at least 2 games, not 1"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(options, words):
+    with pytest.raises(ValueError, match=".") as caught:
+        measure("score_dice", "random", **options)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *SMALL,
+        Options(pool_a=(6, 4, 4), pool_b=(6, 5, 4, 3, 3)),
+        Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), open_hands=True),
+    ],
+    ids=str,
+)
+def test_the_bound_on_situations_holds(options):
+    for seat in range(2):
+        response = ResponseToHighest(options, seat)
+        response.game_value()
+        assert len(response._values) <= count_situations(options, seat)

@@ -1,0 +1,274 @@
+"""What each choice is worth: exact values against independent oracles, and odds; neither looks at what is hidden."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dice_envs.exact.odds
+from dice_envs import Batch, Turn, agents, configure, exact
+from dice_envs.core.dice import STREAM, new_streams
+from dice_envs.core.game import OVER, names
+from dice_envs.exact import action_values
+from dice_envs.exact import shakes as exact_shakes
+from dice_envs.exact import thirties as exact_thirties
+from dice_envs.exact.liars_dice import measures as exact_liars_dice
+from dice_envs.exact.liars_dice import solution as liars_dice_solution
+from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.exact.odds import odds, random_odds
+from tests.conftest import scaled
+
+KNOWN = {  # variants whose optimal play is known
+    "liars_dice": {"num_dice": 1},
+    "fatestones": {"hand_size": 3},
+    "score_dice": {"pool_a": (6, 6, 4), "pool_b": (6, 6, 6, 4)},
+    "shakes": {"num_patients": 4, "goal": 2},
+    "thirties": {"num_players": 1, "num_dice": 4, "target": 17},
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path_factory.getbasetemp() / "solutions"))
+
+
+def positions(variant, seed, games=3):
+    """States of random games in which somebody is to move."""
+    batch = Batch(variant, games, seed=seed)
+    rng = np.random.default_rng(seed)
+    found = []
+    while (playing := np.flatnonzero(batch.seats != OVER)).size:
+        found += [batch.states[i].copy() for i in playing]
+        masks = batch.legal()[playing]
+        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]), playing)
+    return found
+
+
+def rerolled(variant, state, seed):
+    """The state with all that its mover cannot see drawn again."""
+    out = np.empty(1, variant.game.state)
+    index = np.zeros(1, np.int64)
+    stream = new_streams(seed, 1)
+    variant.kernels.reroll(variant.params, np.array([state]), index, np.array([state["seat"]]), stream, out)
+    return out[0]
+
+
+def probabilities(spec, variant, state):
+    turn = Turn(variant, np.array([state]), np.zeros(1, np.int64), np.zeros(1, STREAM))
+    return agents.make(spec).probabilities(turn)[0]
+
+
+@pytest.mark.parametrize("game", names())
+def test_values_are_those_of_legal_actions_and_know_nothing_hidden(game):
+    for options, values_of in ((KNOWN.get(game), action_values), ({}, odds), ({}, lambda *both: random_odds(*both, sample=50))):
+        if options is None:
+            continue
+        variant = configure(game, **options)
+        for number, state in enumerate(positions(variant, 1)[:: scaled(7, 40)]):
+            before = state.copy()
+            found = values_of(variant, state)
+            mask = np.zeros(variant.facts.num_actions, np.int8)
+            variant.game.legal(variant.params, state, mask)
+            assert (np.isfinite(found.values) == (mask != 0)).all()
+            if found.mix is not None:
+                assert found.mix.sum() == pytest.approx(1)
+                assert (found.mix[mask == 0] == 0).all()
+            assert state == before
+            again = values_of(variant, rerolled(variant, state, number))
+            for one, other in zip(found, again):
+                np.testing.assert_equal(one, other)
+
+
+def test_nobody_is_advised_once_the_game_is_over():
+    variant = configure("thirties")
+    state = Batch(variant, 1, seed=1).states[0]
+    state["seat"] = OVER
+    for ask in (action_values, odds, random_odds):
+        with pytest.raises(ValueError, match="the game is over"):
+            ask(variant, state)
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "words"),
+    [
+        ("liars_dice", {"num_players": 3}, "num_players must be 2"),
+        ("shakes", {"variation": "competitive"}, "cooperative"),
+        ("score_dice", {"ties": "reroll"}, "ties must be 'none' or 'a'"),
+        ("score_dice", {"pool_a": (6,) * 13, "pool_b": (6,) * 13}, "at most 12 dice"),
+        ("thirties", {"num_faces": 2, "target": 8}, "num_faces=2"),
+    ],
+)
+def test_where_no_optimal_play_is_known(game, options, words):
+    variant = configure(game, **options)
+    state = Batch(variant, 1, seed=1).states[0]
+    with pytest.raises(ValueError, match=words):
+        action_values(variant, state)
+    assert np.isfinite(random_odds(variant, state, sample=20).values).any()
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "words"),
+    [
+        ("shakes", {"num_players": 6, "num_patients": 30}, "about 15,358,495 tallies; .* in passing up to 500,000"),
+        ("shakes", {"num_players": 2, "num_patients": 200}, "in passing"),
+        ("liars_dice", {"num_dice": 6}, "7,644,902,912 information sets; in passing"),
+        ("liars_dice", {"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "in passing"),
+    ],
+)
+def test_what_would_take_long_is_refused_in_passing_before_it_begins(game, options, words, monkeypatch):
+    def began(*arguments, **more):
+        raise AssertionError("it has begun")
+
+    monkeypatch.setattr(exact_shakes, "tallies", began)
+    monkeypatch.setattr(liars_dice_solution, "Tree", began)
+    variant = configure(game, **options)
+    state = Batch(variant, 1, seed=1).states[0]
+    with pytest.raises(ValueError, match=words):
+        action_values(variant, state, in_passing=True)
+    with pytest.raises(AssertionError, match="begun"):
+        action_values(variant, state)
+
+
+@pytest.mark.parametrize("game", names())
+def test_the_usual_games_are_not_refused_in_passing(game, monkeypatch):
+    """What they would take is looked at by hand; here nothing is solved."""
+    monkeypatch.setattr(exact_liars_dice, "solution_of", lambda variant, precision: None)
+    variant = configure(game)
+    state = Batch(variant, 1, seed=1).states[0]
+    if game == "liars_dice":
+        with pytest.raises(AttributeError, match="action_values"):  # of the solution that is None
+            action_values(variant, state, in_passing=True)
+    else:
+        values = action_values(variant, state, in_passing=True).values
+        np.testing.assert_array_equal(values, action_values(variant, state).values)
+
+
+# --- exact values -----------------------------------------------------------------------------------------------------
+
+
+def test_liars_dice_has_those_of_its_solution():
+    variant = configure("liars_dice", num_dice=1)
+    solution = solve(variant, 1e-3, resume=True)
+    for state in positions(variant, 2)[::3]:
+        found, its = action_values(variant, state), solution.action_values(state)
+        np.testing.assert_array_equal(found.values, its.wins)
+        np.testing.assert_allclose(found.mix, probabilities("nash", variant, state))
+        assert found.unit == "% of games won"
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize_loss", "thirty_or_over", "optimal"])
+def test_thirties_best_value_is_the_optimum(goal):
+    """The mean of the best choices' values over all first throws is the value of the game; each is what play brings."""
+    variant = configure("thirties", num_players=1, num_dice=4, target=17, goal=goal)
+    rules = exact_thirties.Rules.of(variant.options)
+    _, value = exact_thirties.solve(rules, goal)
+    state = Batch(variant, 1, seed=1).states[0]
+    total = 0.0
+    for throw, ways in exact_thirties.throws(4, 6):
+        state["counts"] = np.bincount(throw, minlength=9)[1:]
+        found = action_values(variant, state)
+        assert found.mix[np.nanargmax(found.values)] == 1 or np.isclose(found.values[found.mix == 1], np.nanmax(found.values))
+        total += ways / 6**4 * np.nanmax(found.values)
+    assert total == pytest.approx(float(value), abs=1e-12)
+
+
+def test_thirties_values_of_two_dice_by_hand():
+    variant = configure("thirties", num_players=1, num_dice=2, goal="maximize")
+    state = Batch(variant, 1, seed=1).states[0]
+    state["counts"] = np.bincount((2, 5), minlength=9)[1:]
+    assert action_values(variant, state).values == pytest.approx([7, 5 + 3.5])
+
+
+@pytest.mark.parametrize("reward", ["saved", "win"])
+def test_a_physicians_first_choice_is_worth_the_optimum(reward):
+    variant = configure("shakes", mode="physician", num_patients=5, goal=2, reward=reward)
+    found = action_values(variant, Batch(variant, 1, seed=1).states[0])
+    value = exact_shakes.solve(exact_shakes.Problem.of(variant.options), reward).value
+    assert found.values == pytest.approx([value] * 3)
+    for state in positions(variant, 3):
+        np.testing.assert_allclose(action_values(variant, state).mix, probabilities("bayes", variant, state))
+
+
+@pytest.mark.parametrize("ties", ["again", "random"])
+def test_a_team_is_worth_what_a_physician_is(ties):
+    """Maesters who argue for the best treatment and yield otherwise have it chosen: the bayes agent's choice is the best."""
+    variant = configure("shakes", num_patients=4, goal=2, ties=ties)
+    physician = configure("shakes", mode="physician", num_patients=4, goal=2)
+    for state in positions(variant, 4):
+        found = action_values(variant, state)
+        if state["spoken"] == 0:
+            assert np.nanmax(found.values) == pytest.approx(np.nanmax(action_values(physician, state).values))
+        argues = probabilities("bayes", variant, state)
+        if state["argued"].sum() == 0:  # on the way that bayes goes
+            assert found.values[argues > 0] == pytest.approx(np.nanmax(found.values))
+
+
+def test_fatestones_mix_is_the_nash_agents_and_nothing_beats_it():
+    variant = configure("fatestones", hand_size=3)
+    for state in positions(variant, 5):
+        found = action_values(variant, state)
+        np.testing.assert_allclose(found.mix, probabilities("nash", variant, state))
+        assert found.values[found.mix > 1e-9] == pytest.approx(np.nanmax(found.values), abs=1e-9)
+    other = state.copy()
+    other["seat"] = 1 - state["seat"]
+    assert np.nanmax(action_values(variant, other).values) == pytest.approx(-np.nanmax(found.values), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"ties": "a"}, {"reward": "score"}, {"open_hands": True}, {"pool_a": (8, 6, 4), "pool_b": (6, 4)}]
+)
+def test_score_dice_values_are_the_mean_of_random_play(options):
+    """Sampled with other code: random play of both from the same positions."""
+    variant = configure("score_dice", **{**KNOWN["score_dice"], **options})
+    errors = []
+    for number, state in enumerate(positions(variant, 6)[:: scaled(3, 12)]):
+        found = action_values(variant, state)
+        sampled = random_odds(variant, state, number, scaled(1000, 50))
+        some = np.isfinite(found.values) & (sampled.errors > 0)
+        errors += ((found.values - sampled.values)[some] / sampled.errors[some]).tolist()
+    assert len(errors) >= 4
+    assert np.abs(errors).max() < 2.2, "in units of a 95 % interval"
+
+
+# --- odds -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_odds_of_bids_by_counting_all_throws():
+    variant = configure("liars_dice", num_dice=(2, 1), num_players=2, num_faces=3, wild="ones")
+    for state in positions(variant, 7, 2):
+        found = odds(variant, state)
+        seat = int(state["seat"])
+        unseen = int(state["in_play"]) - int(state["dice"][seat])
+        throws = list(itertools.product(range(3), repeat=unseen))
+        for action in np.flatnonzero(np.isfinite(found.values)):
+            bid = action if action < variant.params.call else int(state["bid"])
+            quantity, face = bid // 3 + 1, bid % 3
+            faces = {face, 0}
+            own = sum(int(state["counts"][seat, each]) for each in faces)
+            share = np.mean([own + sum(die in faces for die in throw) >= quantity for throw in throws])
+            assert found.values[action] == pytest.approx(1 - share if action == variant.params.call else share)
+
+
+def test_random_odds_of_a_position_that_chance_decides():
+    """One die each of 6 and 4 faces: the mean return is known, and the seed repeats it."""
+    variant = configure("score_dice", pool_a=6, pool_b=4, reward="score")
+    state = Batch(variant, 1, seed=3).states[0]
+    own = int(state["faces"][0, 0])
+    wanted = np.mean([np.sign(own - other) for other in range(1, 5)])
+    found = random_odds(variant, state, 5, 400)
+    assert abs(found.values[0] - wanted) <= 1.5 * found.errors[0] + 1e-12
+    assert random_odds(variant, state, 5, 400).values == found.values
+    for wrong in ({"sample": 1}, {"sample": 10**9}, {"seed": -1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            random_odds(variant, state, **wrong)
+
+
+def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
+    """As a game of one's own: its kernels are enough."""
+    for module in (exact, dice_envs.exact.odds):
+        monkeypatch.setattr(module, "offered", lambda game, function: None)
+    variant = configure("liars_dice", num_dice=1)
+    state = Batch(variant, 1, seed=1).states[0]
+    with pytest.raises(ValueError, match="no optimal play of liars_dice is known"):
+        action_values(variant, state)
+    assert odds(variant, state, sample=50).unit == "return"

@@ -1,0 +1,172 @@
+"""The measure of FateStones: against other recursions, against play, against what is known."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import agents, configure, measure
+from dice_envs.exact.fatestones import circles, draw_hands, evaluate, margins, solve_all, solve_draws
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.arena import play_table
+from dice_envs.games.fatestones import CODES
+from tests.support.policies import Noisy
+
+EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
+SMALL = {"dice": EASY, "hand_size": 2}  # 1,680 draws, all of them measured
+
+
+def by_name(spec, **options):
+    return {each.name: each for each in measure("fatestones", spec, **options).measures}
+
+
+@pytest.mark.parametrize("options", [{"sample": 100}, SMALL, {**SMALL, "scratch": "draw"}, {"hand_size": 5, "sample": 10}])
+def test_random_play_scores_0_and_nash_1(options):
+    assert measure("fatestones", "random", **options).score == 0
+    assert measure("fatestones", "nash", **options).score == pytest.approx(1, abs=1e-9)
+    response = by_name("best_response:random", **options)
+    assert response["margin against random"].gap == pytest.approx(0, abs=1e-12)
+    assert response["edge share"].value > 0.99  # it plans for good play after a tie too
+
+
+@pytest.mark.slow
+def test_figures_are_those_of_the_other_functions():
+    whole = solve_all(configure("fatestones", **SMALL))
+    random = by_name("random", **SMALL)
+    assert random["exploitability"].value == pytest.approx(whole.best_response, abs=1e-12)
+    assert random["margin against random"].optimum == pytest.approx(whole.best_response, abs=1e-12)
+    assert {each.error for each in random.values()} == {0}
+    assert "all 1,680 draws" in random["exploitability"].note
+
+    variant = configure("fatestones")
+    hands = draw_hands(variant, 300, 5)
+    for spec in ("best_response:random", "nash"):
+        found, expected = by_name(spec, sample=300, seed=5), evaluate(variant, agents.make(spec), hands, 5)
+        for name, figures in (
+            ("exploitability", expected.exploitability()),
+            ("edge share", expected.edge_share()),
+            ("margin against random", expected.margin()),
+        ):
+            assert (found[name].value, found[name].error) == pytest.approx(figures, abs=1e-12)
+    assert found["margin against random"].optimum == pytest.approx(solve_draws(hands).best_response, abs=1e-12)
+    assert "a random sample of 300 draws" in found["exploitability"].note
+
+
+def first_die(observations, masks):
+    return masks * (np.arange(masks.shape[1]) == 0)
+
+
+def test_every_order_of_a_hand_counts():
+    """An agent that always takes its first die is as good as a random one where all orders are measured."""
+    found = by_name(first_die, **SMALL)
+    assert found["edge share"].value == pytest.approx(0, abs=1e-12)
+    assert found["margin against random"].value == pytest.approx(0, abs=1e-12)
+    assert found["exploitability"].gap > by_name("random", **SMALL)["exploitability"].gap  # but known in advance
+
+
+def uniform(observations, masks):
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+def test_functions_are_measured():
+    assert measure("fatestones", uniform, sample=50).score == pytest.approx(0, abs=1e-12)
+
+
+def test_figures_come_out_in_play():
+    """Margin against a random opponent, and a best response that knows the agent, in games of one draw."""
+    variant = configure("fatestones", **SMALL, scratch="draw")
+    found = by_name("best_response:nash", **SMALL, scratch="draw")
+    games = 20_000
+    for players, expected in (
+        (("best_response:nash", "random"), found["margin against random"].value),
+        (("best_response:best_response:nash", "best_response:nash"), found["exploitability"].value),
+    ):
+        earned = play_table(variant, [agents.make(spec) for spec in players], games, 4)[:, 0]
+        assert earned.mean() == pytest.approx(expected, abs=5 * earned.std() / np.sqrt(games))
+
+
+def test_random_answers_are_averaged_and_said_to_be():
+    lost, share, margin = measure("fatestones", Noisy(), **SMALL).measures
+    assert lost.note.startswith("a random sample of 50 draws")
+    assert "an upper bound, from the mean of 8 random answers at each position; mean of 10 runs" in lost.note
+    assert share.value == pytest.approx(0, abs=share.error)
+    assert margin.value == pytest.approx(0, abs=margin.error)
+    variant = configure("fatestones", **SMALL)
+    single, _ = evaluate(variant, Noisy(), draw_hands(variant, 2_000, 1), 1).exploitability()
+    assert by_name("random", **SMALL)["exploitability"].value - lost.error < lost.value
+    assert lost.value + lost.error < single  # a best response to single answers wins too much
+
+
+def test_progress_adds_up():
+    told = []
+    measure("fatestones", "random", **SMALL, done=lambda amount, total: told.append((amount, total)))
+    assert sum(amount for amount, _ in told) == 1_680
+    assert {total for _, total in told} == {1_680}
+
+
+def test_dice_that_only_tie_leave_nothing_to_be_measured():
+    found = measure("fatestones", "random", dice=(333333,) * 6)
+    assert found.score is None
+    assert all(each.gap == 0 for each in found.measures)
+
+
+def test_a_sample_of_one_draw_is_refused():
+    with pytest.raises(ValueError, match="sample must be at least 2 draws, not 1"):
+        measure("fatestones", "random", sample=1)
+
+
+# --- which dice are good ----------------------------------------------------------------------------------------------
+
+
+def by_hand(one, two):
+    """Chance to win less chance to lose, from all 36 rolls."""
+    rolls = list(itertools.product(str(one), str(two)))
+    return (sum(a > b for a, b in rolls) - sum(a < b for a, b in rolls)) / 36
+
+
+def test_margins_are_those_of_all_rolls():
+    dice = np.array([0, 17, 200, 333, 461])
+    expected = [[by_hand(CODES[a], CODES[b]) for b in dice] for a in dice]
+    np.testing.assert_allclose(margins(dice), expected, atol=1e-12)
+
+
+def test_of_all_dice_111111_is_the_worst_and_666666_the_best():
+    mean = margins(np.arange(len(CODES))).mean(axis=1)
+    order = mean.argsort()
+    assert (CODES[order[0]], CODES[order[-1]]) == (111111, 666666)
+    assert mean[order[0]] < mean[order[1]] - 1e-9, "alone in its place"
+    assert mean[order[-1]] > mean[order[-2]] + 1e-9
+
+
+def test_circles_are_all_there_once():
+    """Against a search among all triples."""
+    fair = configure("fatestones").params.bag
+    found = circles(fair)
+    triples = {each.dice for each in found}
+    assert len(triples) == len(found) == 577
+    wanted = set()
+    for a, b, c in itertools.permutations(fair[:12].tolist(), 3):
+        if a < b and a < c and min(by_hand(CODES[x], CODES[y]) for x, y in ((a, b), (b, c), (c, a))) > 0:
+            wanted.add((a, b, c))
+    few = set(fair[:12].tolist())
+    assert {each for each in triples if set(each) <= few} == wanted
+    assert [CODES[die] for die in found[0].dice] == [144444, 333336, 222555]
+    assert found[0].least == pytest.approx(6 / 36)
+    assert found[0].least > found[1].least
+
+
+def test_the_command_lists_dice_and_circles(tmp_path):
+    file = tmp_path / "rank.json"
+    result = CliRunner().invoke(app, ["solve", "fatestones", "--rank", "--json", str(file)])
+    assert result.exit_code == 0, result.output
+    assert "577 circles" in result.output
+    assert "144444 > 333336 > 222555 > 144444, each by 0.1667 or more" in result.output
+    data = json.loads(file.read_text())
+    assert (len(data["dice"]), len(data["circles"])) == (32, 577)
+    every = CliRunner().invoke(app, ["solve", "fatestones", "--rank", "-o", "dice=all", "--json", str(file)])
+    assert every.exit_code == 0, every.output
+    listed = [row["die"] for row in json.loads(file.read_text())["dice"]]
+    assert (listed[0], listed[-1], len(listed)) == (111111, 666666, 462)
+    assert "circles are listed for bags of up to 100 different dice, not 462" in every.output

@@ -1,0 +1,208 @@
+"""`measure` asks one question, the same way, of every game and every agent that plays it."""
+
+import dataclasses
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+
+from dice_envs import AgentError, Measurement, Uniform, agents, measure
+from dice_envs.core.game import load, names, single_seat
+from tests.support.policies import save_random_policy
+
+# A small variant of each game, for which all is cheap, and a player whose score is 1 there.
+SMALL = {
+    "fatestones": ({"hand_size": 2}, "nash"),
+    "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, "nash"),
+    "score_dice": ({"pool_a": (4, 4), "pool_b": (4, 4)}, "score_response"),
+    "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
+    "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
+}
+FOR_OTHERS = {("shakes", "dogmatic"), ("liars_dice", "champion"), ("liars_dice", "adaptive")}  # a maester; five dice; rounds
+MEASURED = [name for name in names() if importlib.util.find_spec(f"dice_envs.exact.{name}")]
+
+
+def players(game):
+    """A spec of every agent that plays the game."""
+    for name in agents.for_game(game):
+        if (game, name) not in FOR_OTHERS and name != "ppo":
+            yield "mcts:4" if name == "mcts" else name
+
+
+# Search is compiled anew for each game: one is among the fast tests.
+CASES = [
+    pytest.param(game, spec, marks=[pytest.mark.slow] if spec == "mcts:4" and game != "liars_dice" else [])
+    for game in MEASURED
+    for spec in players(game)
+]
+
+
+@pytest.mark.parametrize(("game", "spec"), CASES)
+def test_every_agent_is_measured(game, spec):
+    options, exact = SMALL[game]
+    measured = measure(game, spec, sample=200, **options)
+    assert (measured.game, measured.agent) == (game, spec)
+    for each in measured.measures:
+        assert isinstance(each, Measurement)
+        assert np.isfinite([each.value, each.optimum, each.gap, each.error]).all()
+        assert each.gap >= 0
+        assert each.name
+        assert each.unit
+    assert measured.score is not None
+    assert measured.score <= 1 + 1e-9
+    if spec == "random":
+        assert measured.score == pytest.approx(0, abs=1e-12)
+    if spec == exact:
+        assert measured.score == pytest.approx(1, abs=1e-9)
+    form = json.loads(measured.json())
+    assert set(form) == {"game", "options", "agent", "seed", "score", "score_error", "measures"}
+    assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
+
+
+@pytest.mark.parametrize("game", MEASURED)
+def test_a_function_is_measured_as_the_agent_that_it_is(game):
+    options, _ = SMALL[game]
+
+    def uniform(observations, masks):
+        assert observations.dtype == np.float32
+        return masks / masks.sum(axis=1, keepdims=True)
+
+    ours, random = measure(game, uniform, sample=200, **options), measure(game, "random", sample=200, **options)
+    assert ours.agent == "uniform"
+    assert ours.score == pytest.approx(0, abs=1e-9)
+    assert [each.value for each in ours.measures] == pytest.approx([each.value for each in random.measures], abs=1e-9)
+
+
+def test_a_score_has_an_error_where_it_is_known():
+    options, _ = SMALL["thirties"]
+    exact, repeated = (measure("thirties", agent, **options) for agent in ("thirties", Throwing()))
+    assert exact.score_error == 0
+    again = [measure("thirties", Throwing(), seed=seed, **options) for seed in range(1, 6)]
+    assert 0 < repeated.score_error < 0.2
+    assert sum(abs(each.score) < each.score_error for each in [repeated, *again]) >= 4  # which is of random play
+    assert measure("fatestones", "best_response", sample=20).score_error is None
+    assert json.loads(repeated.json())["score_error"] == repeated.score_error
+
+
+class Throwing:
+    """Answers with random actions, and states no probabilities."""
+
+    def act(self, turn):
+        return Uniform().act(turn)
+
+
+@pytest.mark.parametrize("game", MEASURED)
+def test_progress_covers_all_repeats_of_a_random_agent(game):
+    options, _ = SMALL[game]
+    told = []
+    measured = measure(game, Throwing(), sample=200, **options, done=lambda amount, total: told.append((amount, total)))
+    assert "mean of 10 runs" in measured.measures[0].note
+    assert len({total for _, total in told}) == 1
+    assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("game", MEASURED)
+def test_a_trained_policy_is_measured(game, tmp_path):
+    options, _ = SMALL[game]
+    variant = single_seat(game, **options)
+    path = save_random_policy(tmp_path / "policy.npz", variant)
+    for spec in (f"ppo:{path}", f"ppo:{path},greedy=true"):
+        assert measure(variant, spec, sample=200).measures[0].gap > 0
+
+
+def test_a_game_without_a_yardstick_says_so():
+    game = dataclasses.replace(load("fatestones"), name="like_fatestones")
+    with pytest.raises(ValueError, match="like_fatestones cannot be measured exactly: no optimal play, equilibrium or best"):
+        measure(game, "random")
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
+        measure("thirties", "nobody")
+    with pytest.raises(TypeError, match="an agent is a spec"):
+        measure("thirties", 5)
+    with pytest.raises(ValueError, match="sample must be a whole number from 1"):
+        measure("thirties", "random", sample=0)
+    with pytest.raises(ValueError, match="seed must be a non-negative whole number"):
+        measure("thirties", "random", seed=-1)
+    with pytest.raises(AgentError, match="must sum to 1"):
+        measure("thirties", lambda observations, masks: masks / 7.0)
+    assert load("thirties").gym_options["num_players"] == 1
+
+
+def test_rounding_that_depends_on_the_batch_is_not_randomness():
+    """A network's matrix products round differently in batches of other sizes: that is no reason to measure it ten times."""
+
+    def rounds(observations, masks):
+        tilted = masks * (1 + 1e-7 * len(masks) * (np.arange(masks.shape[1]) % 2))
+        return tilted / tilted.sum(axis=1, keepdims=True)
+
+    def draws(observations, masks):
+        tilted = masks * (1 + 1e-3 * np.random.default_rng().random(masks.shape[1]))
+        return tilted / tilted.sum(axis=1, keepdims=True)
+
+    assert "mean of" not in measure("liars_dice", rounds, **ONE_DIE).measures[0].note
+    assert "mean of" in measure("liars_dice", draws, **ONE_DIE).measures[0].note
+
+
+ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
+
+
+def by_row(observations, masks):
+    """Probabilities that depend on where in the batch a position stands."""
+    tilted = masks * (1 + (np.arange(len(masks)) % 2)[:, None] * np.arange(masks.shape[1]))
+    return tilted / tilted.sum(axis=1, keepdims=True)
+
+
+class ActsByRow:
+    def act(self, turn):
+        rows, last = np.arange(len(turn)), turn.legal.shape[1] - 1 - turn.legal[:, ::-1].argmax(axis=1)
+        return np.where(rows % 2 == 0, turn.legal.argmax(axis=1), last)
+
+
+@pytest.mark.parametrize(("agent", "name"), [(by_row, "by_row"), (ActsByRow(), "ActsByRow")])
+def test_an_answer_that_depends_on_its_row_is_refused(agent, name):
+    with pytest.raises(AgentError, match=f"^{name}: its answer at a position depends on the row"):
+        measure("liars_dice", agent, **ONE_DIE)
+
+
+def after_the_opening(later):
+    """Uniform while every action but the call is legal, which nothing precedes; then as the function says."""
+
+    def policy(observations, masks):
+        opening = masks.sum(axis=1) == masks.shape[1] - 1
+        return np.where(
+            opening[:, None] & (masks[:, -1:] == 0), masks / masks.sum(axis=1, keepdims=True), later(observations, masks)
+        )
+
+    return policy
+
+
+@pytest.mark.parametrize("num_faces", [3, 6])
+def test_answers_are_compared_after_the_opening_too(num_faces):
+    """In games of a few positions, and in those that are asked about in batches."""
+
+    def draws(observations, masks):
+        drawn = masks * (0.01 + np.random.default_rng().random(masks.shape))
+        return drawn / drawn.sum(axis=1, keepdims=True)
+
+    def only_in_large_batches(observations, masks):
+        tilted = masks * (1 + (np.arange(len(masks)) >= 200)[:, None] * np.arange(masks.shape[1]))
+        return tilted / tilted.sum(axis=1, keepdims=True)
+
+    options = ONE_DIE | {"num_faces": num_faces}
+    assert measure("liars_dice", after_the_opening(draws), **options).measures[0].error > 0
+    with pytest.raises(AgentError, match="depends on the row"):
+        measure("liars_dice", after_the_opening(by_row), **options)
+    if num_faces == 6:
+        with pytest.raises(AgentError, match="depends on the row"):
+            measure("liars_dice", only_in_large_batches, **options)
+
+
+def test_random_answers_are_not_taken_for_such_that_depend_on_the_row():
+    class Draws:
+        def act(self, turn):
+            return turn.choose(Uniform().kernel(turn.variant))
+
+    assert measure("liars_dice", Draws(), **ONE_DIE).measures[0].error > 0

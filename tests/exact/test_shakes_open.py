@@ -1,0 +1,326 @@
+"""The Shakes with open efficacies, as on the rules' score sheet: what is seen, and exact answers beside brute force."""
+
+import functools
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import Batch, configure, describe, measure
+from dice_envs.agent import Turn, Uniform
+from dice_envs.agents import make
+from dice_envs.core.dice import new_streams
+from dice_envs.exact import action_values, optima
+from dice_envs.exact.shakes import (
+    Problem,
+    argument_chances,
+    as_policy,
+    as_tally_team,
+    as_team,
+    best_of,
+    evaluate,
+    evaluate_open,
+    open_optimum,
+    open_values,
+    solve,
+)
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.arena import play_table
+from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES
+from dice_envs.pictures.render import ansi
+from tests.support.shakes_tools import assert_distributed, states_with
+
+OPEN = {"open_efficacies": True}
+
+
+def blocks_of(variant, observation):
+    return {reading.name: reading for reading in describe(variant, observation)}
+
+
+# --- what is seen -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["physician", "maesters"])
+def test_every_seat_sees_the_efficacies(mode):
+    variant, hidden = (configure("shakes", mode=mode, **options) for options in (OPEN, {}))
+    assert variant.facts.observation_size == hidden.facts.observation_size + 3
+    batch, other = Batch(variant, 50, seed=1), Batch(hidden, 50, seed=1)
+    for seat in range(variant.facts.num_seats):
+        seen = batch.observe(np.full(50, seat))
+        assert (seen[:, :-3] == other.observe(np.full(50, seat))).all(), "the rest is as it was"
+        for state, observation in zip(batch.states, seen, strict=True):
+            assert blocks_of(variant, observation)["efficacy"].numbers == pytest.approx(np.roll(state["efficacy"][:3], -seat))
+            assert "efficacy 4" in ansi(variant.picture(state, seat))
+            assert "efficacy" not in ansi(hidden.picture(state, seat))
+
+
+def test_nothing_is_drawn_again():
+    variant = configure("shakes", mode="physician", num_players=5, **OPEN)
+    states = states_with(variant, [3, 1, 0, 0, 0], [1, 1, 0, 0, 0], 500)
+    turn = Turn(variant, states, np.arange(500), new_streams(1, 500))
+    assert (turn.states["efficacy"] == states["efficacy"]).all()
+
+
+@pytest.mark.parametrize("reward", ["saved", "win"])
+def test_games_are_played_as_with_hidden_ones(reward):
+    variants = [configure("shakes", mode="physician", reward=reward, **options) for options in (OPEN, {})]
+    returns = [play_table(variant, [make("thompson")], 300, 4) for variant in variants]
+    assert (returns[0] == returns[1]).all()
+
+
+def test_what_a_patient_pays_in_the_mean_follows_the_efficacy():
+    variant = configure("shakes", mode="physician", **OPEN)
+    states = states_with(variant, [3, 0, 0], [3, 0, 0], 20)
+    dealt = states["efficacy"][:, 1].copy()
+    for state in states:
+        variant.game.play_expected(variant.params, state, 1)
+    assert np.allclose(states["rewards"][:, 0], dealt / FACES)
+
+
+def test_it_is_an_option_of_the_cooperative_variation():
+    with pytest.raises(ValueError, match='open_efficacies is an option of variation="cooperative" alone'):
+        configure("shakes", variation="competitive", **OPEN)
+    with pytest.raises(ValueError, match="open_efficacies must be one of False, True, not 1"):
+        configure("shakes", open_efficacies=1)
+    plain, ours = configure("shakes"), configure("shakes", **OPEN)
+    assert plain.differences(ours) == ("open_efficacies=false", "open_efficacies=true")
+    with pytest.raises(ValueError, match="ppo has no policy in the package for shakes"):
+        measure("shakes", "ppo", **OPEN)
+
+
+# --- optimal play beside brute force ------------------------------------------------------------------------------
+
+
+def best_by_brute_force(problem, efficacies, reward):
+    """(treated, saved) → the value of each choice: everything that may happen, in fractions."""
+
+    @functools.cache
+    def value(left, saved):
+        if left == 0:
+            return Fraction(int(reward == "win" and saved >= problem.goal))
+        return max(choices(left, saved))
+
+    def choices(left, saved):
+        pay = int(reward == "saved")
+        return [
+            Fraction(pips, FACES) * (pay + value(left - 1, saved + 1)) + Fraction(FACES - pips, FACES) * value(left - 1, saved)
+            for pips in efficacies
+        ]
+
+    return choices
+
+
+@pytest.mark.parametrize("reward", ["saved", "win"])
+@pytest.mark.parametrize(("num_players", "num_patients", "goal"), [(2, 4, 3), (3, 12, 5), (6, 18, 7), (4, 5, 1)])
+def test_optimal_play(reward, num_players, num_patients, goal):
+    options = {"num_players": num_players, "num_patients": num_patients, "goal": goal, "reward": reward, **OPEN}
+    variant = configure("shakes", mode="physician", **options)
+    problem = Problem.of(variant.options)
+    choices = best_by_brute_force(problem, EFFICACIES[num_players], reward)
+    value = float(max(choices(num_patients, 0)))
+    assert open_optimum(problem, reward) == pytest.approx(value, abs=1e-14)
+    assert next(iter(optima(variant).values())) == pytest.approx(value, abs=1e-14)
+    for treated, saved in (((0, 0), (0, 0)), ((1, 2), (1, 1)), ((2, 1), (0, 0))):
+        tally = [np.array([[*counts, *[0] * (num_players - 2)]], np.int16) for counts in (treated, saved)]
+        expected = [float(each) for each in choices(num_patients - sum(treated), sum(saved))]
+        dealt = np.array([EFFICACIES[num_players]])
+        assert np.allclose(open_values(problem, reward, dealt, *tally), expected, atol=1e-14)
+        (state,) = states_with(variant, treated, saved, 1)
+        state["efficacy"][:num_players] = EFFICACIES[num_players]
+        found = action_values(variant, state)
+        assert np.allclose(found.values, expected, atol=1e-14)
+        assert "everybody knows the efficacies" in found.note
+
+
+def test_the_rules_numbers():
+    """All patients get the best treatment: 12 · 4/6 with three players, 12 · 3/6 with two."""
+    assert optima(configure("shakes", mode="physician", **OPEN))["patients saved"] == pytest.approx(8)
+    assert optima(configure("shakes", mode="physician", num_players=2, **OPEN))["patients saved"] == pytest.approx(6)
+    assert optima(configure("shakes", num_players=6, **OPEN))["patients saved"] == pytest.approx(12)
+
+
+@pytest.mark.parametrize("ties", ["again", "random"])
+def test_arguing_and_yielding(ties):
+    """Two maesters, the better one to speak first: it argues, and then the other must yield."""
+    variant = configure("shakes", num_players=2, ties=ties, num_patients=3, goal=1, **OPEN)
+    (state,) = states_with(variant, [0, 0], [0, 0], 1)
+    state["efficacy"][:2] = 3, 1
+    state["opener"] = state["seat"] = 0
+    after = 2 * 3 / 6
+    values = action_values(variant, state).values
+    assert values == pytest.approx([after + 1 / 6, after + 3 / 6])
+    variant.game.play(variant.params, state, ARGUE)
+    chance = argument_chances(np.zeros((1, 2), np.int16), np.zeros((1, 2), np.int16), ties)[0, 1]
+    assert 0 < chance < 1
+    values = action_values(variant, state).values
+    assert values[0] == pytest.approx(after + 3 / 6)
+    assert values[1] < values[0]
+
+
+# --- agents beside it ---------------------------------------------------------------------------------------------
+
+
+def sheet(observations, size=3):
+    return observations[:, -size:]
+
+
+def most_effective(observations, masks):
+    return best_of(sheet(observations).astype(float))
+
+
+def least_effective(observations, masks):
+    return best_of(-sheet(observations).astype(float))
+
+
+def argues_if_best(observations, masks):
+    """A maester who argues if its own treatment is the best."""
+    best = sheet(observations)[:, 0] == sheet(observations).max(axis=1)
+    chances = np.stack([~best, best], axis=1) * masks
+    return np.where(chances.sum(axis=1, keepdims=True) > 0, chances, masks)
+
+
+def argues_as_effective(observations, masks):
+    """A maester who argues as often as its own treatment saves."""
+    own = sheet(observations)[:, 0]
+    chances = np.stack([1 - own, own], axis=1) * masks
+    return chances / chances.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("reward", ["saved", "win"])
+def test_who_knows_the_efficacies_is_measured_exactly(reward):
+    found = measure("shakes", most_effective, reward=reward, **OPEN)
+    assert found.score == pytest.approx(1)
+    assert all(each.gap == pytest.approx(0, abs=1e-12) and not each.error for each in found.measures)
+    assert {each.name: each.value for each in measure("shakes", least_effective, **OPEN).measures}[
+        "patients saved"
+    ] == pytest.approx(2)
+    table = measure("shakes", argues_if_best, mode="maesters", reward=reward, **OPEN)
+    assert table.score == pytest.approx(1)
+
+
+def test_a_table_that_uses_its_sheet_in_part_agrees_with_games():
+    variant = configure("shakes", mode="maesters", num_patients=4, goal=2, **OPEN)
+    found = measure(variant, argues_as_effective)
+    assert "all 3 deals" in found.measures[0].note
+
+    class Agent:
+        def probabilities(self, turn):
+            return argues_as_effective(turn.observations, turn.legal)
+
+        def act(self, turn):
+            return (turn.rng.random(len(turn)) < self.probabilities(turn)[:, 1]).astype(np.int64)
+
+    returns = play_table(variant, [Agent()] * 3, 20_000, 5)[:, 0]
+    assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns))
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "maesters"}, {"num_players": 6}, {"mode": "maesters", "num_players": 6}])
+def test_bayes_is_optimal(options):
+    for reward in ("saved", "win"):
+        variant = configure("shakes", **{"mode": "physician", "reward": reward, **options, **OPEN})
+        found = measure(variant, "bayes")
+        assert found.score == pytest.approx(1)
+        assert all(each.gap == pytest.approx(0, abs=1e-12) and not each.error for each in found.measures)
+        returns = play_table(variant, [make("bayes")] * variant.facts.num_seats, 4000, 5)[:, 0]
+        assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns)) + 1e-9
+
+
+@pytest.mark.parametrize("spec", ["random", "greedy", "thompson", "thompson:permutations", "greedy:permutations", "argument"])
+def test_who_looks_at_the_tally_alone_does_as_well_as_with_hidden_ones(spec):
+    hidden, ours = (measure("shakes", spec, **options) for options in ({}, OPEN))
+    for before, now in zip(hidden.measures, ours.measures, strict=True):
+        assert now.value == pytest.approx(before.value, abs=1e-12)
+        assert now.optimum > before.optimum
+        assert not now.error
+    asked = evaluate_open(
+        Problem.of(configure("shakes", **OPEN).options),
+        lambda efficacies: as_policy(make(spec), configure("shakes", mode="physician", **OPEN), efficacies=efficacies),
+    )
+    assert asked.saved == pytest.approx(ours.measures[0].value, abs=1e-12)
+
+
+def test_thompson_draws_as_it_says():
+    variant = configure("shakes", mode="physician", **OPEN)
+    states = states_with(variant, [2, 1, 0], [1, 0, 0], 20_000)
+    turn = Turn(variant, states, np.arange(20_000), new_streams(1, 20_000))
+    agent = make("thompson:permutations")
+    assert_distributed(np.bincount(agent.act(turn), minlength=3), agent.probabilities(turn)[0])
+
+
+def test_search_finds_the_best_treatment():
+    variant = configure("shakes", mode="physician", num_patients=3, goal=1, **OPEN)
+    states = states_with(variant, [0, 0, 0], [0, 0, 0], 12)
+    chosen = make("mcts:300").act(Turn(variant, states, np.arange(12), new_streams(1, 12)))
+    assert (states["efficacy"][np.arange(12), chosen] == 4).mean() > 0.8
+
+
+def test_evaluation_of_all_deals():
+    problem = Problem(EFFICACIES[3], 6, 3, True)
+    known = evaluate_open(
+        problem, lambda efficacies: lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
+    )
+    assert known.shares.tolist() == [1, 0]
+    assert known.matching_gap == 0
+    assert known.most_dice[6] == known.most_treated[6] == 1
+    even = evaluate_open(problem, lambda efficacies: lambda treated, saved: np.full(treated.shape, 1 / 3))
+    same = evaluate(problem, lambda treated, saved: np.full(treated.shape, 1 / 3))
+    for field in ("distribution", "saved", "win", "shares", "most_dice", "most_treated"):
+        assert np.allclose(getattr(even, field), getattr(same, field), atol=1e-12)
+
+
+def test_evaluation_of_many_patients():
+    """More than 64 bits hold: five treatments and 100 patients."""
+    problem = Problem(EFFICACIES[5], 100, 60, True)
+    known = evaluate_open(
+        problem, lambda efficacies: lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
+    )
+    assert known.saved == pytest.approx(open_optimum(problem, "saved"))
+    assert known.win == pytest.approx(open_optimum(problem, "win"))
+
+
+# --- what is refused ----------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_silently_wrong():
+    variant = configure("shakes", mode="physician", **OPEN)
+    with pytest.raises(ValueError, match="open_efficacies must be false to solve by tallies"):
+        solve(Problem.of(variant.options), "saved")
+    with pytest.raises(ValueError, match="open_efficacies must be false for choices by the tally alone"):
+        make("bayes").chances(variant.options, np.zeros((1, 3), int), np.zeros((1, 3), int))
+    for agent in (make("mcts:2"), make("bayes")):
+        with pytest.raises(ValueError, match="open_efficacies: what this agent does depends on the efficacies"):
+            as_policy(agent, variant)
+    for team in (as_team, as_tally_team):
+        with pytest.raises(ValueError, match="open_efficacies: what this agent does"):
+            team(make("bayes"), configure("shakes", **OPEN))
+    as_policy(make("thompson"), variant)
+    with pytest.raises(ValueError, match="a policy must give 3 chances"):
+        evaluate_open(Problem.of(variant.options), lambda efficacies: lambda treated, saved: treated * 0.0)
+    with pytest.raises(ValueError, match="too many tallies that this policy reaches"):
+        evaluate_open(
+            Problem.of(variant.options), lambda efficacies: lambda treated, saved: np.full(treated.shape, 1 / 3), most=1000
+        )
+
+
+def test_an_agent_that_reaches_too_many_positions_is_played():
+    class Spread:
+        def probabilities(self, turn):
+            return Uniform().probabilities(turn) * 1.0
+
+    found = measure("shakes", Spread(), num_players=5, sample=2000, **OPEN)
+    assert "2,000 games played" in found.measures[0].note
+    assert abs(found.measures[0].value - 6) < 3 * found.measures[0].error
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("policy", "value"), [("optimal", 8.0), ("random", 4.0), ("bayes", 8.0), ("thompson", None)])
+def test_solve(policy, value):
+    results = [
+        CliRunner().invoke(app, ["solve", "shakes", "--policy", policy, *more]) for more in ([], ["-o", "open_efficacies=true"])
+    ]
+    hidden, ours = (float(re.search(r"patients saved ([\d.]+)", result.output)[1]) for result in results)
+    assert ours == pytest.approx(hidden if value is None else value, abs=1e-6)

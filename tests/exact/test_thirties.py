@@ -1,0 +1,645 @@
+"""The exact analysis of the game of 30s: against the paper, against brute force, and on the command line."""
+
+import functools
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import icepool
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from dice_envs import measure
+from dice_envs.agents.thirties import NAMES, Thirties, custom, named
+from dice_envs.agents.uniform import Random
+from dice_envs.core.game import configure
+from dice_envs.exact.thirties import (
+    Player,
+    Rules,
+    Strategy,
+    analyse,
+    asides,
+    differences,
+    expected_given,
+    foreknowledge,
+    policy_of,
+    relative_skill,
+    score_chances,
+    second_stage,
+    second_stage_points,
+    solve,
+    strategy_of,
+    throws,
+    worths,
+)
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.reproduce import thirties as reproduce_thirties
+from dice_envs.experiments.reproduce.thirties import CASES, all_rows
+from dice_envs.games.thirties import GOALS, Options
+
+R = Rules()
+
+
+# --- the paper ------------------------------------------------------------------------------------------------------
+
+
+def test_every_figure_of_the_paper_but_six_slips_agrees():
+    rows = all_rows()
+    assert {row.figure for row in rows if not row.agrees} == {
+        "0 dice put aside, %",  # 33.4 for 33.49
+        "3 dice put aside, %",  # 15.0 for 14.93
+        "all cases / 10^14, in the text",  # 219.56 for 219.37
+        "the same in the text",  # 29.79 where the program printed 28.785912
+        "aggressive: P(30 or more), %",  # 60.79 for 60.797
+        "aggressive: points for the next player",  # 3.68 for 3.6749
+    }
+    assert all(row.note for row in rows if not row.agrees)
+    assert len(rows) == len({row.figure for row in rows})
+
+
+def test_the_distribution_of_scores_is_the_papers():
+    found = Player(R, solve(R, "maximize")[0]).distribution()
+    assert [0] * 5 + list(found.weights) == [int(cases) for cases in CASES.split()]
+    assert (found.first, found.total) == (6, 6**21)
+
+
+# More digits than the paper prints, from an independent computation.
+FIGURES = {  # score, P(30 or more), below, above, for the next player
+    "thirty_or_over": (29.921054, 0.67441, 1.0522, 0.9733, 2.8600),
+    "optimal": (30.134784, 0.60797, 1.1164, 1.2512, 3.6749),
+    "minimize_loss": (29.951398, 0.65603, 1.0001, 0.9515, 2.7962),
+    "maximize": (30.151977, 0.62168, 1.0735, 1.2254, 3.5992),
+    "heuristic": (30.145716, 0.62075, 1.0712, 1.2169, 3.5741),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_table_of_strategies(name):
+    found = analyse(R, named(R, name))
+    values = (found.score, found.reached, found.below, found.above, found.given)
+    for value, figure, digits in zip(values, FIGURES[name], (6, 5, 4, 4, 4), strict=True):
+        assert round(float(value), digits) == figure
+
+
+def test_scores_skill_and_second_stage_to_more_digits():
+    scores = {
+        name: analyse(R, named(R, name)).score for name in ("sixes", "fives_and_sixes", "beginner", "heuristic", "maximize")
+    }
+    knowing = foreknowledge(R).mean
+    assert round(float(scores["sixes"]), 6) == 29.815248
+    assert round(float(scores["fives_and_sixes"]), 6) == 29.643862
+    assert round(float(scores["beginner"]), 6) == 29.723221
+    assert round(float(knowing), 6) == 32.733383
+    assert round(float(relative_skill(scores["beginner"], scores["maximize"], knowing)), 6) == 0.142436
+    assert round(float(relative_skill(scores["heuristic"], scores["maximize"], knowing)), 6) == 0.002419
+    assert [round(100 * float(chance), 2) for chance in second_stage(R)] == [33.49, 16.15, 17.48, 14.93, 10.59, 5.65, 1.71]
+    given = [2.957196, 5.881257, 8.805318, 11.729370, 14.652875, 17.544366]
+    assert [round(float(points), 6) for points in expected_given(R)[1:]] == given
+
+
+# --- brute force ------------------------------------------------------------------------------------------------------
+
+SMALL = [Rules(3, 4, 8), Rules(4, 3, 9), Rules(2, 6, 9), Rules(1, 5, 3), Rules(3, 3, 20)]
+
+
+def by_brute_force(rules, goal, any_dice=False):
+    """The best value over every order of every throw; with `any_dice` any dice may be thrown again."""
+    worth = worths(rules, goal)
+
+    @functools.cache
+    def value(dice, pips):
+        if dice == 0:
+            return worth[pips]
+        total = Fraction(0)
+        for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
+            throw = sorted(throw)
+            if any_dice:
+                kept = {k for size in range(1, dice + 1) for k in itertools.combinations(throw, size)}
+            else:
+                kept = [throw[again:] for again in range(dice)]
+            total += max(value(dice - len(k), pips + sum(k)) for k in kept)
+        return total / rules.num_faces**dice
+
+    return value(rules.num_dice, 0)
+
+
+@pytest.mark.parametrize("rules", SMALL)
+@pytest.mark.parametrize("goal", GOALS)
+def test_the_best_value_is_that_of_brute_force(rules, goal):
+    strategy, value = solve(rules, goal)
+    assert value == by_brute_force(rules, goal)
+    assert analyse(rules, strategy).value(goal) == value
+
+
+@pytest.mark.parametrize("rules", SMALL)
+def test_for_the_highest_score_it_is_best_to_keep_the_highest_dice(rules):
+    assert solve(rules, "maximize")[1] == by_brute_force(rules, "maximize", any_dice=True)
+
+
+@pytest.mark.parametrize("name", ["heuristic", "minimize_loss"])
+def test_a_strategys_distribution_is_that_of_brute_force(name):
+    rules = Rules(4, 3, 9)
+    strategy = named(rules, name)
+
+    def chances(aside, dice, weight, found):
+        if dice == 0:
+            found[sum(aside)] = found.get(sum(aside), 0) + weight
+            return
+        for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
+            throw = tuple(sorted(throw))
+            again = strategy(throw, aside)
+            chances(tuple(sorted(aside + throw[again:])), again, weight / rules.num_faces**dice, found)
+
+    found = {}
+    chances((), rules.num_dice, Fraction(1), found)
+    exact = Player(rules, strategy).distribution()
+    assert found == {exact.first + i: Fraction(cases, exact.total) for i, cases in enumerate(exact.weights) if cases}
+
+
+def test_foreknowledge_is_what_icepool_computes():
+    d6 = icepool.d(6)
+    two = icepool.map(lambda a, b: icepool.highest(a + b, max(a, b) + d6), d6, d6)
+    # Independent best scores after throwing one die and two dice again.
+    three = icepool.map(
+        lambda a, b, c: icepool.highest(a + b + c, a + b + c - min(a, b, c) + d6, max(a, b, c) + two), d6, d6, d6
+    )
+    for dice, die in ((1, d6), (2, two), (3, three)):
+        found = foreknowledge(Rules(dice, 6, 30))
+        assert [Fraction(cases, found.total) for cases in found.weights] == [
+            die.probability(found.first + i) for i in range(len(found.weights))
+        ]
+
+
+@pytest.mark.parametrize("dice", range(1, 9))
+def test_knowing_beats_the_best_strategy(dice):
+    rules = Rules(dice, 3, 12)
+    best = solve(rules, "maximize")[1]
+    assert foreknowledge(rules).mean > best if dice > 1 else foreknowledge(rules).mean == best == 2
+
+
+@pytest.mark.parametrize(("dice", "faces"), [(6, 6), (1, 2), (2, 3), (8, 8), (3, 2)])
+def test_the_second_stages_chances_are_those_of_icepool(dice, faces):
+    hit = icepool.coin(1, faces)
+
+    @functools.cache
+    def aside(left):
+        if left == 0:
+            return icepool.Die([0])
+        return (left @ hit).map(lambda new: new + aside(left - new) if new else 0)
+
+    assert second_stage(Rules(dice, faces)) == tuple(aside(dice).probability(count) for count in range(dice + 1))
+
+
+# With one die of three faces every third round starts again, with points doubled; with six dice few do.
+@pytest.mark.parametrize(("rules", "restarts"), [(R, 12), (Rules(1, 3, 2), 120), (Rules(3, 4, 5), 40), (Rules(8, 8, 62), 12)])
+def test_the_closed_form_is_the_limit_of_the_series(rules, restarts):
+    given = expected_given(rules)
+    assert len(given) == rules.most - rules.target + 1
+    for excess in range(1, len(given)):
+        series = sum(points * chance for points, chance in second_stage_points(rules, excess, restarts).items())
+        assert series < given[excess]
+        assert float(series) == pytest.approx(float(given[excess]), rel=1e-12)
+
+
+@pytest.mark.parametrize("dice", range(1, 9))
+def test_with_two_faces_the_second_stage_is_worth_infinitely_much(dice):
+    assert second_stage(Rules(dice, 2))[-1] == Fraction(1, 2)
+    assert expected_given(Rules(dice, 2, 2 * dice - 1)) is None
+    assert analyse(Rules(dice, 2, 2 * dice - 1), named(Rules(dice, 2), "sixes")).given is None
+    with pytest.raises(ValueError, match="infinite"):
+        solve(Rules(dice, 2, 2 * dice - 1), "optimal")
+    assert expected_given(Rules(dice, 2, 2 * dice)) == (0,)
+
+
+# --- other sizes --------------------------------------------------------------------------------------------------------
+
+
+def check_size(rules):
+    for goal in GOALS:
+        if goal == "optimal" and expected_given(rules) is None:
+            continue
+        strategy, value = solve(rules, goal)
+        found = analyse(rules, strategy)
+        assert sum(found.distribution.weights) == found.distribution.total == rules.cases(rules.num_dice)
+        assert min(found.distribution.weights) >= 0
+        assert found.value(goal) == value
+        for other in ("sixes", "heuristic", "beginner"):
+            assert analyse(rules, named(rules, other)).value(goal) <= value
+    expected = [0.0]  # the expected best score in floating point, dice by dice
+    for dice in range(1, rules.num_dice + 1):
+        best = sum(ways * max(sum(t[k:]) + expected[k] for k in range(dice)) for t, ways in throws(dice, rules.num_faces))
+        expected.append(best / rules.num_faces**dice)
+    assert float(solve(rules, "maximize")[1]) == pytest.approx(expected[-1], rel=1e-12)
+
+
+@pytest.mark.parametrize("rules", [Rules(1, 2, 1), Rules(7, 6, 35), Rules(8, 2, 13), Rules(8, 5, 33), Rules(2, 8, 30)])
+def test_other_sizes_are_exact(rules):
+    check_size(rules)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faces", range(2, 9))
+@pytest.mark.parametrize("dice", range(1, 9))
+def test_all_sizes_are_exact(dice, faces):
+    check_size(Rules(dice, faces, math.ceil(0.8 * dice * faces)))
+
+
+def test_cases_beyond_int64_are_not_wrapped():
+    found = Player(Rules(8, 8, 50), solve(Rules(8, 8, 50), "maximize")[0]).distribution()
+    assert found.total == 8**36 > 2**63
+    assert sum(found.weights) == found.total
+    assert found.weights[0] == 1  # eight ones, time after time with fewer dice: the worst of all cases
+
+
+@pytest.mark.parametrize("dice", range(1, 9))
+def test_throws_are_all_cases(dice):
+    assert sum(ways for _, ways in throws(dice, 5)) == 5**dice
+    assert len(throws(dice, 5)) == math.comb(dice + 4, 4)
+
+
+# --- strategies ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "throw", "again"),
+    [
+        ("sixes", (1, 5, 6, 6), 2),
+        ("sixes", (1, 2, 3), 2),
+        ("fives_and_sixes", (4, 5, 6), 1),
+        ("fives_and_sixes", (4, 4), 1),
+        ("beginner", (4, 5, 6), 0),
+        ("beginner", (3, 5, 6), 1),
+        ("beginner", (1, 4), 1),
+        ("beginner", (4, 4), 0),
+        ("heuristic", (1, 3), 1),  # below the highest die there is one low die, and it is no four
+        ("heuristic", (4, 4), 0),
+        ("heuristic", (1, 5, 5, 5, 5), 1),
+        ("heuristic", (4, 5, 5, 5, 5, 5), 0),
+        ("heuristic", (2, 2, 4), 2),
+        ("heuristic", (3, 4, 5, 6, 6), 3),
+    ],
+)
+def test_rules_of_thumb(name, throw, again):
+    assert named(R, name)(throw) == again
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1))
+def test_no_full_strategy_beats_the_best(seed):
+    rules = Rules(4, 4, 12)
+    rng = np.random.default_rng(seed)
+    choices = {(t, a): int(rng.integers(len(t))) for a in asides(rules) for t, _ in throws(4 - len(a), 4)}
+    drawn = analyse(rules, Strategy("drawn", lambda throw, aside: choices[throw, aside], "aside"))
+    assert sum(drawn.distribution.weights) == drawn.distribution.total
+    for goal in GOALS:
+        assert drawn.value(goal) <= solve(rules, goal)[1]
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_the_best_strategy_is_best_in_every_position(goal):
+    """Changing any one choice never helps, and where it makes no difference the expected score is no lower."""
+    rules = Rules(3, 4, 9)
+    best, value = solve(rules, goal)
+    score = analyse(rules, best).score
+    for aside in asides(rules):
+        for throw, _ in throws(3 - len(aside), 4):
+            for again in range(len(throw)):
+
+                def choose(t, a, here=(throw, aside), again=again):
+                    return again if (t, a) == here else best(t, a)
+
+                found = analyse(rules, Strategy("changed", choose, "aside"))
+                assert found.value(goal) <= value
+                if found.value(goal) == value:
+                    assert found.score <= score
+
+
+def test_maximizing_is_simple_and_the_other_goals_are_not():
+    assert solve(R, "maximize")[0].simple
+    for goal in GOALS[1:]:
+        strategy = solve(R, goal)[0]
+        positions = [(throw, aside) for aside in asides(R) for throw, _ in throws(6 - len(aside), 6)]
+        choices = {}
+        for throw, aside in positions:
+            choices.setdefault(throw, set()).add(strategy(throw, aside))
+        assert any(len(found) > 1 for found in choices.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_agent_plays_the_strategy_in_every_position(name):
+    options = configure("thirties", num_players=1).options
+    assert not list(differences(R, strategy_of(Thirties(name), options), named(R, name)))
+
+
+def test_exact_figures_of_an_agent_need_fixed_choices():
+    with pytest.raises(ValueError, match="agent plays at random"):
+        strategy_of(Random(), Options())
+
+
+def test_custom_functions_see_what_they_ask_for():
+    assert custom(lambda throw: 0).simple
+    assert not custom(lambda throw, aside: 0).simple
+    full = custom(lambda throw, aside: len(throw) - 1 if not aside else 0)
+    found = analyse(R, full)
+    expected = sum(max(throw) * ways for throw, ways in throws(6, 6)) / 6**6 + 5 * 3.5  # the highest of six, then five dice
+    assert float(found.score) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("wrong", [-1, 2, 1.0, None, True])
+def test_illegal_choices_are_refused(wrong):
+    with pytest.raises(ValueError, match="stubborn must throw 0 to 1 dice of 3 4 again"):
+        Strategy("stubborn", lambda throw: wrong)((3, 4))
+
+
+# --- any agent's measure ------------------------------------------------------------------------------------------------
+
+
+def dice_of(counts):
+    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
+
+
+def weights(throw, aside):
+    """An arbitrary mixed policy, as fractions."""
+    shares = [(7 * sum(throw) + 5 * throw[0] + 3 * sum(die**2 for die in aside) + 4 * k) % 6 for k in range(len(throw))]
+    shares[-1] += 1
+    return [Fraction(share, sum(shares)) for share in shares]
+
+
+class Mixed:
+    """Plays `weights`."""
+
+    def probabilities(self, turn):
+        chances = np.zeros(turn.legal.shape)
+        for row, state in enumerate(turn.states):
+            found = weights(dice_of(state["counts"]), dice_of(state["aside"]))
+            chances[row, : len(found)] = [float(chance) for chance in found]
+        return chances
+
+
+def uniformly(observations, masks):
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("rules", [Rules(4, 3, 9), Rules(3, 4, 8), Rules(1, 5, 3)])
+@pytest.mark.parametrize("agent", ["mixed", "random"])
+def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
+    found = [Fraction(0)] * (rules.most + 1)
+
+    def walk(aside, dice, chance):
+        if dice == 0:
+            found[sum(aside)] += chance
+            return
+        for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
+            throw = tuple(sorted(throw))
+            chances = weights(throw, aside) if agent == "mixed" else [Fraction(1, dice)] * dice
+            for again, share in enumerate(chances):
+                if share:
+                    walk(tuple(sorted(aside + throw[again:])), again, chance * share / rules.num_faces**dice)
+
+    walk((), rules.num_dice, Fraction(1))
+    options = Options(num_players=1, num_dice=rules.num_dice, num_faces=rules.num_faces, target=rules.target)
+    chances = score_chances(rules, policy_of(Mixed() if agent == "mixed" else Random(), options))
+    assert chances == pytest.approx([float(chance) for chance in found], abs=1e-12)
+
+
+DICE = [{}, {"num_dice": 3, "num_faces": 4, "target": 8}, {"num_dice": 4, "num_faces": 8, "target": 22}]
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("dice", DICE)
+def test_random_play_scores_0_the_best_strategy_1_and_others_between(goal, dice):
+    options = {"goal": goal, **dice}
+    assert measure("thirties", "random", **options).score == 0
+    assert measure("thirties", uniformly, **options).score == pytest.approx(0, abs=1e-12)
+    best = measure("thirties", "thirties:goal", **options)
+    assert best.score == pytest.approx(1, abs=1e-9)
+    assert measure("thirties", f"thirties:{goal}", **options).measures == best.measures
+    for name in ("sixes", "beginner", "heuristic"):
+        assert 0 < measure("thirties", f"thirties:{name}", **options).score < 1
+    assert measure("thirties", Mixed(), **options).score < 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("goal", GOALS)
+def test_measures_are_the_exact_figures(name, goal):
+    found = measure("thirties", f"thirties:{name}", goal=goal).measures
+    exact = analyse(R, named(R, name))
+    figures = {"value": exact.value(goal), "expected score": exact.score, "P(target or more)": exact.reached}
+    figures["points below the target"] = exact.below
+    optima = {"value": solve(R, goal)[1], "expected score": solve(R, "maximize")[1]}
+    optima |= {"P(target or more)": solve(R, "thirty_or_over")[1], "points below the target": -solve(R, "minimize_loss")[1]}
+    assert found[0].name == "value"
+    assert len(found) == (4 if goal == "optimal" else 3)  # the goal's own quantity stands first alone
+    for each in found:
+        assert each.value == pytest.approx(float(figures[each.name]), abs=1e-9)
+        assert each.optimum == pytest.approx(float(optima[each.name]), abs=1e-9)
+        assert each.gap == pytest.approx(abs(each.optimum - each.value), abs=1e-9)
+        assert each.error == 0
+
+
+def test_agents_that_only_act_are_measured():
+    class Acts:
+        def __init__(self, agent):
+            self.agent = agent
+
+        def act(self, turn):
+            return self.agent.act(turn)
+
+    dice = DICE[1]
+    assert measure("thirties", Acts(Thirties()), **dice).measures == measure("thirties", "thirties", **dice).measures
+    sampled, exact = (measure("thirties", each, **dice).measures[0] for each in (Acts(Random()), "random"))
+    assert exact.error == 0 < sampled.error < 0.1
+    assert sampled.value == pytest.approx(exact.value, abs=2 * sampled.error)
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_dice": 1, "num_faces": faces, "goal": goal, "target": 3} for faces in (3, 8) for goal in GOALS]
+)
+def test_with_one_die_there_is_nothing_to_choose(options):
+    found = measure("thirties", "random", **options)
+    assert found.score is None
+    assert found.measures[0].gap < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_players": 2}, "num_players must be 1 for an exact measure, not 2: optimal play of the table game is unknown"),
+        ({"num_faces": 2, "target": 3, "goal": "optimal"}, "goal must not be 'optimal' with num_faces=2: .* infinite"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        measure("thirties", "random", **options)
+
+
+def test_progress_is_told():
+    told = []
+    measure("thirties", "random", **DICE[1], done=lambda amount, total: told.append((amount, total)))
+    positions = sum(len(throws(3 - len(aside), 4)) for aside in asides(Rules(3, 4, 8)))
+    assert told == [(positions, positions)]
+
+
+# --- commands -----------------------------------------------------------------------------------------------------------
+
+
+def run(*arguments):
+    from dice_envs.experiments.__main__ import app
+
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_solve_writes_what_it_promises(tmp_path):
+    done = run("solve", "thirties", "--json", tmp_path / "out.json")
+    assert done.exit_code == 0, done.output
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert Fraction(result["value_exact"]) == solve(R, "maximize")[1]
+    assert result["value"] == pytest.approx(30.151977, abs=1e-6)
+    assert [0] * 5 + result["distribution"] == [int(cases) for cases in CASES.split()]
+    assert result["scores"] == list(range(6, 37))
+    assert sum(result["distribution"]) == result["cases"]
+
+
+def test_solve_takes_goals_and_options(tmp_path):
+    arguments = [
+        "--goal",
+        "optimal",
+        "-o",
+        "num_dice=3",
+        "-o",
+        "num_faces=4",
+        "-o",
+        "target=8",
+        "--json",
+        tmp_path / "out.json",
+    ]
+    assert run("solve", "thirties", *arguments).exit_code == 0
+    value = json.loads((tmp_path / "out.json").read_text())["value_exact"]
+    assert Fraction(value) == by_brute_force(Rules(3, 4, 8), "optimal")
+
+
+@pytest.mark.thorough
+def test_solve_prints_advice_as_the_papers_program_does():
+    assert "\n3 5 5 5 6 6 es: 30.843640 cap: 4\n" in run("solve", "thirties", "--verbose").stdout
+    full = run("solve", "thirties", "--goal", "minimize_loss", "--verbose").stdout
+    assert (
+        "\n5 6 6 6 | 5 5 es: 33.000000 cap: 0\n6 6 6 6 | 5 5 es: 34.000000 cap: 0\n5 5 expected score[4 dice]: 28.785912\n"
+        in full
+    )
+    assert full.count(" es: ") == sum(len(throws(6 - len(aside), 6)) for aside in asides(R))
+
+
+@pytest.mark.thorough
+def test_solve_compares_as_the_papers_program_does():
+    lines = run("solve", "thirties", "--compare", "minimize_loss", "thirty_or_over").stdout.splitlines()
+    assert "5 5 6 6 6 | 1 0 2" in lines
+    assert "1 1 5 6 6 6 | 2 3" in lines
+    lines = run("solve", "thirties", "--compare", "maximize", "heuristic").stdout.splitlines()
+    assert lines[0] == "1 5 5 5 5 | 4 1"
+    assert lines[-1] == "maximize and heuristic differ in 17 throws"
+    lines = run("solve", "thirties", "--compare", "heuristic", "thirties:heuristic").stdout.splitlines()
+    assert lines == ["heuristic and thirties:heuristic differ in 0 positions"]
+
+
+def test_solve_measures_agents(tmp_path):
+    assert run("solve", "thirties", "--strategy", "thirties:heuristic", "--json", tmp_path / "out.json").exit_code == 0
+    assert Fraction(json.loads((tmp_path / "out.json").read_text())["value_exact"]) == analyse(R, named(R, "heuristic")).score
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--goal", "best"], "goal must be one of 'maximize'"),
+        (["-o", "goal=optimal"], "option goal cannot be set with -o"),
+        (["-o", "num_players=3"], "option num_players cannot be set with -o: the turn of one player is solved"),
+        (["-o", "num_dice=9"], "num_dice must be a whole number from 1 to 8, not 9"),
+        (["--strategy", "fives"], "strategy must be one of sixes"),
+        (["--strategy", "mixed:"], "unknown agent 'mixed'"),
+        (["--compare", "sixes", "fives"], "not 'fives'"),
+        (["--strategy", "sixes", "--compare", "sixes", "sixes"], "give only one of"),
+        (["--goal", "optimal", "-o", "num_faces=2", "-o", "target=3"], "infinite"),
+    ],
+)
+def test_bad_input_ends_in_one_line(arguments, message):
+    done = run("solve", "thirties", *arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_reproduce_writes_rows_and_the_plot(tmp_path):
+    done = run("reproduce", "thirties", "--json", tmp_path / "rows.json", "--report", tmp_path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    assert {"source", "figure", "published", "ours", "error", "agrees", "note"} == set(rows[0])
+    assert all(row["error"] == 0 for row in rows)
+    assert (tmp_path / "thirties_scores.png").stat().st_size > 10_000
+
+
+# --- goals of one's own -----------------------------------------------------------------------------------------------
+
+
+def test_a_function_of_the_score_is_a_goal():
+    """One that says what a goal of the game says gives the same; another one its own best strategy."""
+    for goal in ("maximize", "minimize_loss", "thirty_or_over", "optimal"):
+        values = worths(R, goal)
+        strategy, value = solve(R, values.__getitem__)
+        expected, best = solve(R, goal)
+        assert value == best
+        assert analyse(R, strategy).value(values.__getitem__) == best
+        assert analyse(R, strategy).distribution == analyse(R, expected).distribution
+
+    def even(score):
+        return score % 2 == 0
+
+    strategy, value = solve(Rules(2, 6, 10), even)
+    best = max(
+        analyse(Rules(2, 6, 10), solve(Rules(2, 6, 10), other)[0]).value(even) for other in ("maximize", "thirty_or_over", even)
+    )
+    assert analyse(Rules(2, 6, 10), strategy).value(even) == value == best
+    assert strategy.name == "even"
+
+
+@pytest.mark.parametrize("worth", [None, "much", float("nan"), float("inf"), 1j])
+def test_what_is_no_worth_is_refused_by_name(worth):
+    def mine(score):
+        return worth
+
+    with pytest.raises(ValueError, match="goal mine must give a finite number for every score, not "):
+        solve(R, mine)
+
+
+def test_the_papers_aggressive_strategy_is_explained():
+    """A weight of pips above 30 gives all five of its figures; the second stage's expected points do not."""
+    rows = list(reproduce_thirties.explained())
+    assert len(rows) == 5
+    assert all(row.agrees for row in rows)
+    assert rows[0].note == "as all weights from 3.08 to 3.23 give it"
+    assert not all(row.agrees for row in reproduce_thirties._weighed(R, 300))
+
+
+def test_a_goal_or_a_strategy_from_a_file(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "def aggressive(score):\n    return 3.15 * (score - 30) if score > 30 else score - 30\ndef none(throw):\n    return 0\n"
+    )
+    runner = CliRunner()
+    found = runner.invoke(app, ["solve", "thirties", "--goal", f"{file}:aggressive"])
+    assert found.exit_code == 0, found.output
+    assert "3.675054" in found.output, "3.68 by the paper"
+    assert "dist: [21] from 6: 1 " in found.output
+    held = runner.invoke(app, ["solve", "thirties", "--goal", f"{file}:aggressive", "--strategy", f"{file}:none"])
+    assert held.exit_code == 0, held.output
+    assert "short of it by" in held.output
+    for goal, words in (
+        (f"{file}:nothing", "has no nothing"),
+        (f"{tmp_path}/no.py:x", "cannot be had"),
+        ("wild", "goal must be"),
+    ):
+        refused = runner.invoke(app, ["solve", "thirties", "--goal", goal])
+        assert refused.exit_code == 2
+        assert words in refused.stderr

@@ -1,0 +1,386 @@
+"""Work in parts gives the same wherever it is done, whatever dies on the way, and whether it is stopped or not."""
+
+import json
+import os
+import re
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import agents, configure, measure
+from dice_envs.agent import draw_actions
+from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.arena import GAMES_ASKED, GAMES_AT_ONCE, play_table
+from dice_envs.experiments.jobs import workers
+from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ray
+from dice_envs.experiments.sweep import parse_settings
+from dice_envs.learn.presets import PRESETS
+
+ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--games", "1500", "--seed", "3"]
+
+
+class Shuffled(Workers):
+    """Does parts in another order, each with copies of its arguments; arrays can't be written to. As a cluster might."""
+
+    def _each(self, function, shared, parts, sizes, done):
+        import pickle
+
+        for number, part in reversed(parts):
+            given, own = pickle.loads(pickle.dumps((tuple(shared), tuple(part))))
+            result = function(*given, *own, done)
+            for array in result if isinstance(result, tuple) else (result,):
+                if isinstance(array, np.ndarray):
+                    array.setflags(write=False)
+            yield number, result
+
+
+@pytest.mark.parametrize(
+    ("game", "specs", "options", "games", "match"),
+    [
+        ("liars_dice", ["random", "numbers"], {}, 2 * GAMES_AT_ONCE + 100, 1),
+        ("liars_dice", ["numbers", "ppo"], {}, GAMES_ASKED + 50, 1),
+        ("liars_dice", ["reader", "numbers:bluff=1", "random"], {"num_players": 3, "num_dice": 2}, 3 * GAMES_ASKED, 3),
+        ("thirties", ["random", "thirties"], {"num_players": 2}, GAMES_AT_ONCE + 30, 1),
+    ],
+)
+def test_games_are_the_same_wherever_their_parts_are_played(game, specs, options, games, match, monkeypatch):
+    monkeypatch.setattr("dice_envs.experiments.arena.PIECES_IN_PART", 1)
+    variant, told = configure(game, **options), []
+    tables = [
+        play_table(variant, [agents.make(spec) for spec in specs], games, 5, done, match=match, workers=each)
+        for each, done in ((HERE, lambda amount: None), (Shuffled(), told.append))
+    ]
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert sum(told) == games
+
+
+def test_every_agent_can_be_sent_elsewhere():
+    import pickle
+
+    variant = configure("liars_dice", num_dice=1)
+    for spec in ("random", "numbers:bluff=0.5", "reader", "mcts:5", "nash", "ppo"):
+        agent = agents.make(spec)
+        play_table(configure("liars_dice") if spec == "ppo" else variant, [agent, agents.make("random")], 2, 1)
+        assert type(pickle.loads(pickle.dumps(agent))) is type(agent)  # after it has played, too
+
+
+class Whim:
+    """Plays at random, and does not say so."""
+
+    def act(self, turn):
+        return draw_actions(turn.streams, turn.legal / turn.legal.sum(axis=1, keepdims=True))
+
+
+def test_a_measurement_is_the_same_wherever_its_repeats_are_made():
+    variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=3)
+    here, elsewhere = (measure(variant, Whim(), seed=4, apply=apply) for apply in (map, Shuffled().map))
+    assert here == elsewhere
+    assert "mean of 10 runs" in here.measures[0].note
+
+
+@pytest.mark.slow
+def test_a_solution_is_the_same_wherever_its_rounds_are_solved(tmp_path):
+    """The precision is one for which some rounds are gone back to."""
+    variant = configure("liars_dice", num_dice=3)
+    told = []
+    here, elsewhere = (
+        solve(variant, 1e-3, folder=tmp_path / str(number), done=told.append, elsewhere=each)
+        for number, each in enumerate((None, Shuffled().as_done))
+    )
+    assert sum(progress.finished for progress in told) > 2 * len(here.rounds)
+    assert here.bounds == elsewhere.bounds
+    for dice, found in here.rounds.items():
+        np.testing.assert_array_equal(found.numbers, elsewhere.rounds[dice].numbers)
+    files = [{path.relative_to(tmp_path / number) for path in (tmp_path / number).rglob("*.npz")} for number in "01"]
+    assert files[0] == files[1]
+    assert len(files[0]) == len(here.rounds)
+    kept = solve(variant, 1e-3, folder=tmp_path / "1", resume=True, elsewhere=lambda function, parts: iter(()))
+    assert kept.bounds == here.bounds
+
+
+# --- kept parts -------------------------------------------------------------------------------------------------------
+
+
+def numbered(base, number, done):
+    done(1)
+    return np.arange(number) + base if number % 2 else {"number": number + base}
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Parts are kept from the first second on."""
+    monkeypatch.setattr(workers, "KEEP_AFTER", 0.0)
+
+
+def stopped(json_file, parts=5, after=3, seed=7):
+    """Leave `after` parts of a run behind."""
+
+    def fails(base, number, done):
+        if number >= after:
+            raise KeyboardInterrupt
+        return numbered(base, number, done)
+
+    with pytest.raises(KeyboardInterrupt), kept_beside(json_file, False, {"of": "numbers"}, seed) as kept:
+        Workers(kept).run(fails, (10,), [(number,) for number in range(parts)])
+
+
+def test_what_was_finished_is_not_done_again(tmp_path, at_once):
+    file, told, done = tmp_path / "out.json", [], []
+    stopped(file)
+
+    def noting(base, number, tell):
+        done.append(number)
+        return numbered(base, number, tell)
+
+    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
+        assert kept.seed == 7
+        results = Workers(kept).run(noting, (10,), [(number,) for number in range(5)], done=told.append)
+    assert done == [3, 4]
+    assert sum(told) == 5
+    for number, result in enumerate(results):
+        expected = numbered(10, number, lambda amount: None)
+        assert np.array_equal(result, expected) if number % 2 else result == expected
+    assert not list(tmp_path.iterdir())  # all is over
+
+
+def test_a_damaged_part_is_done_again(tmp_path, at_once):
+    file = tmp_path / "out.json"
+    stopped(file)
+    (tmp_path / "out.json.parts" / "000_000001.npy").write_bytes(b"\x93NUMPY")
+    (tmp_path / "out.json.parts" / "000_000002.json").write_text('{"number"')
+    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
+        assert sorted(kept.of_next_run(5)[0]) == [0]
+
+
+def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
+    """As versions left them that were killed while they removed parts."""
+    file = tmp_path / "out.json"
+    stopped(file)
+    (tmp_path / "out.json.parts" / workers.PLAN).unlink()
+    with kept_beside(file, False, {"of": "other numbers"}, 8) as kept:
+        assert kept.of_next_run(5)[0] == {}
+    stopped(file, after=1)
+    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
+        assert sorted(kept.of_next_run(5)[0]) == [0]
+
+
+def test_as_long_as_there_are_parts_there_is_a_plan(tmp_path, at_once, monkeypatch):
+    """Wherever a kill interrupts their removal."""
+    unlink, seen = os.unlink, []
+
+    def look(path, **kwargs):
+        names = {each.name for each in (tmp_path / "out.json.parts").iterdir()}
+        seen.append((any(name[0] == "0" for name in names), workers.PLAN in names))
+        unlink(path, **kwargs)
+
+    file = tmp_path / "out.json"
+    stopped(file)
+    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
+        Workers(kept).run(numbered, (10,), [(number,) for number in range(5)])
+        monkeypatch.setattr(os, "unlink", look)
+    assert (True, True) in seen
+    assert (True, False) not in seen
+
+
+@pytest.mark.parametrize(
+    ("resume", "what", "seed", "message"),
+    [
+        (False, {"of": "numbers"}, None, "add --resume to go on with it, or remove it"),
+        (True, {"of": "letters"}, None, r"other of \('numbers', not 'letters'\)"),
+        (True, {"of": "numbers"}, 8, "a run with seed 7, not 8"),
+    ],
+)
+def test_parts_of_another_run_are_refused_and_stay(tmp_path, at_once, resume, what, seed, message):
+    file = tmp_path / "out.json"
+    stopped(file)
+    there = sorted((tmp_path / "out.json.parts").iterdir())
+    with pytest.raises(ValueError, match=message), kept_beside(file, resume, what, seed):
+        pass
+    assert sorted((tmp_path / "out.json.parts").iterdir()) == there
+
+
+def test_where_nothing_can_be_kept_the_work_goes_on(tmp_path, at_once, capsys):
+    (tmp_path / "out.json.parts").write_text("a file where the folder would be")
+    with kept_beside(tmp_path / "out.json", False, {}, 1) as kept:
+        assert Workers(kept).run(numbered, (0,), [(2,), (4,)]) == [{"number": 2}, {"number": 4}]
+    assert capsys.readouterr().out.count("finished parts are not kept") == 1
+
+
+# --- on Ray -----------------------------------------------------------------------------------------------------------
+
+
+def slow_square(folder, number, done):
+    """Its square, after a while; a file for each time that it was begun."""
+    (folder / f"{number}_{time.time_ns()}").touch()
+    time.sleep(0.5)
+    return {"square": number * number}
+
+
+@pytest.fixture
+def cluster():
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    yield made
+    made.shutdown()
+
+
+@pytest.mark.slow
+def test_a_part_whose_node_is_killed_is_done_again_and_the_others_are_kept(cluster, tmp_path, capsys):
+    victim = cluster.add_node(num_cpus=1)
+    killed = []
+
+    def kill(amount):
+        if not killed:
+            killed.append(cluster.remove_node(victim, allow_graceful=False))
+
+    parts = [(number,) for number in range(24)]
+    with on_ray(cluster.address) as there:
+        results = there.run(slow_square, (tmp_path,), parts, done=kill)
+    assert killed
+    told = " ".join(capsys.readouterr().out.split())
+    assert re.search(rf"the node \S+ \(\S+, {victim.node_id[:8]}\) is lost; its parts are done again on other nodes", told)
+    assert told.count("is lost") == 1
+    assert results == [{"square": number * number} for (number,) in parts]
+    begun = [path.name.partition("_")[0] for path in tmp_path.iterdir()]
+    assert set(begun) == {str(number) for (number,) in parts}
+    assert len(begun) - len(parts) <= 3  # only what the node was at, or had finished and not handed over
+
+
+@pytest.mark.slow
+def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
+    one_die = ["liars_dice", "-o", "rules=openspiel", "-o", "num_dice=1"]
+    small = ["--steps", "4096", "--evaluation-games", "200", "--set", "num_envs=32", "--set", "minibatch=256,512"]
+    sweep = ["train", *one_die, "-o", "num_faces=2", *small, "--seeds", "2"]
+    measured = ["measure", one_die[0], "mcts:4", *one_die[1:], "-o", "num_faces=3", "--seed", "2"]
+    reproduced = [
+        "reproduce",
+        "fatestones",
+        "--games",
+        "300",
+        "--draws",
+        "50",
+        "--work",
+        "0.001",
+        "--most",
+        "10",
+        "--seed",
+        "1",
+        "--liars-dice",
+        "0",
+    ]
+    ends = []
+    for name, more in (("here", []), ("there", ["--ray", cluster.address])):
+        folder = tmp_path / name
+        for number, command in enumerate((ARENA, measured, reproduced)):
+            result = CliRunner().invoke(app, [*command, "--json", str(folder / f"{number}.json"), *more])
+            assert result.exit_code == 0, result.output
+        result = CliRunner().invoke(app, [*sweep, "--out", str(folder / "runs"), *more])
+        assert result.exit_code == 0, result.output
+        files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".npz", ".json"))
+        rows = json.loads((folder / "runs" / "sweep.json").read_text())["rows"]
+        ends.append(
+            (
+                [path for path in files if path.name != "times.json"],
+                [(folder / path).read_bytes() for path in files if path.suffix == ".npz" or path.parent.name == ""],
+                [{key: value for key, value in row.items() if key != "minutes"} for row in rows],
+            )
+        )
+    assert ends[0] == ends[1]
+    assert len(ends[0][2]) == 4
+
+
+@pytest.mark.slow
+def test_what_is_solved_on_a_cluster_is_the_same(cluster, tmp_path, monkeypatch):
+    rounds = ["liars_dice", "-o", "num_dice=3", "--precision", "1e-3"]
+    sample = ["fatestones", "--draws", "30000", "--seed", "2"]
+    whole = ["fatestones", "-o", "dice=333333,222444,222666,111555,112233,445566", "-o", "hand_size=2", "--draws", "0"]
+    for number, command in enumerate((rounds, sample, whole)):
+        ends = []
+        for name, more in (("here", []), ("there", ["--ray", cluster.address])):
+            monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path / name))
+            file = tmp_path / f"{number}_{name}.json"
+            result = CliRunner().invoke(app, ["solve", *command, "--json", str(file), *more])
+            assert result.exit_code == 0, result.output
+            ends.append(json.loads(file.read_text(), object_hook=lambda found: {**found, "seconds": 0}))
+        assert ends[0] == ends[1]
+    kept = [sorted(path.name for path in (tmp_path / name).rglob("*.npz")) for name in ("here", "there")]
+    assert kept[0] == kept[1]
+
+
+@pytest.mark.slow
+def test_errors_of_a_worker_are_those_of_the_work(cluster):
+    with on_ray(cluster.address) as there, pytest.raises(ValueError, match="invalid literal"):
+        there.map(int, ["1", "x"])
+
+
+def test_what_cannot_be_a_cluster_gets_one_line():
+    pytest.importorskip("ray")
+    result = CliRunner().invoke(app, [*ARENA, "--ray", "nowhere"])
+    assert result.exit_code == 2
+    assert "--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not 'nowhere'" in result.output
+    result = CliRunner().invoke(app, ["train", "liars_dice", "--ray", "local"])
+    assert "--ray shares out several runs: add --seeds, or --set with several values" in result.output
+    result = CliRunner().invoke(app, ["solve", "liars_dice", "--minutes", "1", "--ray", "local"])
+    assert "--minutes shares the time between rounds that are solved one after another" in " ".join(result.output.split())
+    result = CliRunner().invoke(app, [*ARENA, "--resume"])
+    assert "--resume goes on with what is kept beside the file of --json" in result.output
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_read_as_what_they_are():
+    found = parse_settings(["learning_rate=3e-4,1e-3", "hidden=64x32,8", "normalize=false", "epochs=2"], PRESETS[""]["quick"])
+    assert found == {"learning_rate": [3e-4, 1e-3], "hidden": [(64, 32), (8,)], "normalize": [False], "epochs": [2]}
+
+
+@pytest.mark.parametrize(
+    "given", [["central_critic=true", "normalize=false"], ["minibatch=3000", "num_envs=30", "num_steps=100"]]
+)
+def test_settings_that_only_go_together_are_taken_together(given):
+    preset = PRESETS[""]["quick"]
+    assert set(parse_settings(given, preset)) == {pair.partition("=")[0] for pair in given}
+    with pytest.raises(ValueError, match="must be false with central_critic|must divide"):
+        parse_settings(given[:1], preset)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("speed=3", "--set 'speed': no such setting; settings are: steps, "),
+        ("opponents=random", "--set 'opponents': no such setting"),
+        ("epochs", "--set must be NAME=VALUE or NAME=VALUE,VALUE,..., not 'epochs'"),
+        ("epochs=1.5", "--set epochs must be a whole number, not '1.5'"),
+        ("epochs=0", "epochs must be a whole number from 1 to 1000, not 0"),
+        ("normalize=maybe", "--set normalize must be true or false, not 'maybe'"),
+        ("hidden=64,x", "--set hidden must be sizes such as 128x128, not 'x'"),
+        ("epochs=1,1", "--set epochs has a value twice: 1,1"),
+        ("hidden=64,64", "--set hidden has a value twice: 64,64; the layers of one network are written 128x128"),
+    ],
+)
+def test_wrong_settings_are_named(given, message):
+    result = CliRunner().invoke(app, ["train", "liars_dice", "--set", given])
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("ON_NODES", "dice_envs.experiments.nowhere", "no sources of dice-envs"),
+        ("stamp", lambda: "another", "other sources of dice-envs than this machine"),
+    ],
+)
+def test_a_node_without_the_same_sources_is_named_with_the_cure(cluster, monkeypatch, name, value, words):
+    monkeypatch.setattr(workers, name, value)
+    result = CliRunner().invoke(app, [*ARENA, "--ray", cluster.address])
+    assert result.exit_code == 2
+    assert re.fullmatch(
+        rf"error: the node \S+ \(\S+, \w{{8}}\) has {words}: install the same checkout there, with the same extras\n",
+        result.stderr,
+    )

@@ -1,0 +1,128 @@
+"""The FateStones project's own search, against an independent reading of what it does."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from dice_envs import configure
+from dice_envs.agent import Turn
+from dice_envs.core.dice import new_streams
+from dice_envs.exact.fatestones import draw_hands, first_choices
+from dice_envs.experiments.reproduce import fatestones
+from dice_envs.experiments.reproduce.fatestones.search import ProjectSearch
+from dice_envs.games.fatestones import DIE_OF_CODE
+
+
+def choices(first, second, simulations, games=2000, seed=1):
+    """How often seat 0 chooses each of its dice, (dice,) float64."""
+    variant = configure("fatestones", dice=[*first, *second], hand_size=len(first))
+    states = np.zeros(games, variant.game.state)
+    states["committed"] = -1
+    states["left"] = len(first)
+    states["hands"] = -1
+    for seat, hand in enumerate((first, second)):
+        states["hands"][:, seat, : len(hand)] = [DIE_OF_CODE[code] for code in hand]
+    turn = Turn(variant, states, np.arange(games), new_streams(seed, games))
+    return np.bincount(ProjectSearch(simulations).act(turn), minlength=len(first)) / games
+
+
+def test_faces_that_come_twice_count_once():
+    """144444 beats 333333 five times in six, and 111444 half of the time. To the search both are a coin."""
+    shares = choices((144444, 111444), (333333, 333333), 5)  # one for the root, one for each pair
+    assert shares == pytest.approx([0.5, 0.5], abs=0.04)
+
+
+def test_after_a_tie_a_win_is_a_loss():
+    """The first die ties; then the second, which is the better one, wins for certain. So both are worth the same."""
+    assert choices((333333, 444444), (333333, 333333), 400)[0] < 0.02
+    assert choices((333333, 222222), (333333, 333333), 400)[0] > 0.98  # and both of these lose for certain
+
+
+class Tree:
+    """The same search with dictionaries and positions as tuples: own dice, the other's, the pair, the faces."""
+
+    def __init__(self, draw):
+        self.draw, self.visits, self.total = draw, {}, {}
+
+    def follow(self, node):
+        own, other, pair, faces = node
+        if pair is None:
+            return [(own, other, (i, j), None) for i in range(len(own)) for j in range(len(other))]
+        if faces is None:
+            rolls = itertools.product(str(own[pair[0]]), str(other[pair[1]]))
+            return [(own, other, pair, roll) for roll in sorted(set(rolls))]
+        if faces[0] != faces[1]:
+            return []
+        return [(own[: pair[0]] + own[pair[0] + 1 :], other[: pair[1]] + other[pair[1] + 1 :], None, None)]
+
+    def ucb(self, node, parent):
+        return self.total[node] / self.visits[node] + math.sqrt(math.log(self.visits[parent]) / self.visits[node])
+
+    def simulate(self, root):
+        path = [root]
+        while path[-1] in self.visits and (after := self.follow(path[-1])):
+            fresh = [node for node in after if node not in self.visits]
+            path.append(self.draw.choice(fresh) if fresh else max(after, key=lambda node: self.ucb(node, path[-1])))
+        node, levels = path[-1], 1
+        while after := self.follow(node):
+            node, levels = self.draw.choice(after), levels + 1
+        reward = 0.5 if node[3] is None else float(node[3][0] > node[3][1])
+        reward = 1 - reward if levels % 2 else reward
+        for node in reversed(path):
+            self.visits[node] = self.visits.get(node, 0) + 1
+            self.total[node] = self.total.get(node, 0.0) + reward
+            reward = 1 - reward
+
+    def choose(self, root, simulations):
+        for _ in range(simulations):
+            self.simulate(root)
+        tried = [node for node in self.follow(root) if node in self.visits]
+        self.draw.shuffle(tried)
+        return max(tried, key=lambda node: self.total[node] / self.visits[node])[2][0]
+
+
+@pytest.mark.parametrize("simulations", [10, 60])
+def test_it_chooses_as_a_plain_tree_does(simulations):
+    first, second = (144444, 222555, 133356), (333336, 123456, 114456)
+    draw = random.Random(4)
+    plain = [Tree(draw).choose((first, second, None, None), simulations) for _ in range(1000)]
+    # The difference of two shares from 1,000 and 4,000 choices is 0.018 at most (one standard error).
+    assert np.bincount(plain, minlength=3) / 1000 == pytest.approx(choices(first, second, simulations, 4000), abs=0.07)
+
+
+def test_one_simulation_is_a_random_choice():
+    assert choices((111111, 666666, 333333), (222222, 222222, 222222), 1) == pytest.approx([1 / 3] * 3, abs=0.04)
+
+
+@pytest.mark.parametrize("simulations", [10, 50])
+def test_it_takes_none_of_the_edge(simulations):
+    """As the log that the source published: 0.001 ± 0.020 with 10 simulations."""
+    variant = configure("fatestones")
+    share, error = first_choices(variant, ProjectSearch(simulations), draw_hands(variant, 10_000, 3), seed=3)
+    assert -0.1 < share < 0.03
+    assert error < 0.02
+
+
+def test_it_plays_the_source_s_game_only():
+    with pytest.raises(ValueError, match="simulations must be"):
+        ProjectSearch(0)
+    with pytest.raises(ValueError, match="hand_size must be .* not 4"):
+        ProjectSearch().check_variant(configure("fatestones", hand_size=4))
+    with pytest.raises(ValueError, match="plays fatestones only"):
+        ProjectSearch().check_variant(configure("thirties"))
+
+
+def test_the_published_pairs_are_played_by_it():
+    assert {spec for pair in fatestones.REPLAYS.values() for spec in pair} == {"random", "project:10", "project:50"}
+    assert isinstance(fatestones._player("project:50"), ProjectSearch)
+
+
+def test_it_sees_every_die_of_its_opponent():
+    """Only 333333 wins, and only against 222222, wherever that lies in the opponent's hand."""
+    for opponent in itertools.permutations((666666, 666666, 222222)):
+        assert choices((111111, 111111, 333333), opponent, 20) == pytest.approx([0, 0, 1], abs=0.02)

@@ -1,0 +1,109 @@
+"""Results of tournaments that say something: teams, copies of an agent, names that are long."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import configure, measure
+from dice_envs.exact import optima
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.arena import expanded, tournament
+from dice_envs.experiments.ui.names import joined, legend, letters, short
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_copies_are_written_out():
+    assert expanded(["ppo:a*b", "3*numbers:bluff=1", "random"]) == ["ppo:a*b", *["numbers:bluff=1"] * 3, "random"]
+    for spec in ("0*random", "7*random", "99999999999999999999*random"):
+        with pytest.raises(ValueError, match=r"the copies in .* must be a whole number from 1 to 6, not "):
+            expanded([spec])
+
+
+def test_letters_and_short_names():
+    assert letters(28)[:3] == ["A", "B", "C"]
+    assert letters(28)[25:] == ["Z", "AA", "AB"]
+    path = "ppo:runs/a/very/long/path/of/some/run/policy.npz"
+    assert len(short(path, 20)) == 20
+    assert short(path, 20).startswith("ppo:runs/")
+    assert short(path, 20).endswith("policy.npz"[-9:])
+    assert short("random") == "random"
+    assert legend(["random", path]) == [f"B = {path}"]
+    assert joined(["random", "numbers", "random"]) == "2 × random + numbers"
+
+
+def test_a_team_is_told_what_it_earned(tmp_path):
+    out = tmp_path / "arena.json"
+    result = run("arena", "shakes", "2*bayes", "-o", "num_players=2", "--games", 4000, "--seed", 1, "--json", out,
+                 "--report", tmp_path)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    data = json.loads(out.read_text())
+    (team,) = data["teams"]
+    exact = measure("shakes", "bayes", mode="maesters", num_players=2).measures
+    assert data["cooperative"]
+    assert team["members"] == [0, 1]
+    for found, half, measured in (("mean_return", "ci95", exact[0]), ("win", "win_ci95", exact[1])):
+        assert 0 < team[half] < 0.1
+        assert abs(team[found] - measured.value) < 2 * team[half]
+    assert data["optimal"] == {measured.name: pytest.approx(measured.optimum) for measured in exact}
+    assert "2 × bayes" in result.output
+    assert "optimal play" in result.output
+    assert (tmp_path / "arena_shakes.png").exists()
+
+
+def test_few_games_say_little_about_returns():
+    one_match = tournament(configure("liars_dice"), ["random", "numbers"], 10, seed=1, match=10)
+    facts = configure("liars_dice").facts
+    assert one_match.mean_return_ci95[0][1] == facts.max_return - facts.min_return, "one match says nothing of others"
+    swept = tournament(configure("liars_dice"), ["random", "numbers"], 1, seed=1)
+    assert swept.mean_return_ci95[0][1] > 0.5, "one game neither"
+
+
+def test_optima_are_those_of_measure():
+    for game, options in (("shakes", {"num_players": 2, "reward": "win"}), ("thirties", {"goal": "optimal"})):
+        found, measured = optima(game, **options), measure(game, "random", **options).measures
+        assert next(iter(found)) == measured[0].name
+        assert found == {each.name: pytest.approx(each.optimum) for each in measured if each.name in found}
+    with pytest.raises(ValueError, match="is not known without an agent"):
+        optima("liars_dice")
+    with pytest.raises(ValueError, match=r"shakes \(num_players=2 mode=physician num_patients=200.* has about .* tallies"):
+        optima("shakes", num_players=2, num_patients=200)
+
+
+def test_copies_share_what_they_win(tmp_path):
+    out = tmp_path / "arena.json"
+    result = run("arena", "liars_dice", "numbers", "3*random", "-o", "num_players=4", "-o", "num_dice=1", "--games", 2000,
+                 "--seed", 1, "--json", out, "--report", tmp_path)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    data = json.loads(out.read_text())
+    assert data["agents"] == ["numbers", *["random"] * 3]
+    one, three = data["copies"]
+    assert (one["seats"], three["seats"]) == (1, 3)
+    assert one["win_rate"] + three["win_rate"] == pytest.approx(1)
+    assert three["win_rate"] == pytest.approx(sum(data["win_rate"][0][1:]))
+    assert one["win_rate"] > 0.4
+    assert one["mean_return"] + 3 * three["mean_return"] == pytest.approx(0, abs=1e-6)
+
+
+def test_who_plays_alone_is_told_how_often_it_wins():
+    result = tournament(configure("shakes", mode="physician", num_players=2), ["bayes:win", "random"], 4000, 1)
+    (best, worst), wins = result.teams, optima("shakes", num_players=2)["P(win)"]
+    assert abs(best.win - wins) < 2 * best.win_ci95
+    assert worst.win + worst.win_ci95 < best.win
+    np.testing.assert_allclose(
+        [team.mean_return for team in result.teams], [result.mean_return[0][1], result.mean_return[1][0]]
+    )
+
+
+def test_long_names_keep_columns_readable(tmp_path):
+    bluffs = ["numbers:bluff=0.25,threshold=0.3,preset=text", "numbers:bluff=0.75,threshold=0.3,preset=text"]
+    result = run("arena", "liars_dice", *bluffs, "random", "-o", "num_dice=1", "--games", 100, "--seed", 1)
+    assert result.exit_code == 0, result.output
+    for letter, name in zip("AB", bluffs, strict=True):
+        assert f"{letter} = {name}" in result.output
+        assert f"v {letter}" in result.output
+    assert "C = " not in result.output

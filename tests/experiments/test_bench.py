@@ -1,0 +1,72 @@
+"""The benchmark: which parts a name stands for, and what a row says."""
+
+import pytest
+
+import dice_envs.experiments.bench.exact
+import dice_envs.experiments.bench.thirties
+from dice_envs import names
+from dice_envs.exact.thirties import solve
+from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts
+
+
+def test_every_part_is_about_a_game_or_none():
+    assert {part.game for part in chosen_parts([])} == {"", *names()}
+
+
+def test_the_name_of_a_game_stands_for_all_that_is_about_it():
+    everything = chosen_parts([])
+    for game in names():
+        assert chosen_parts([game]) == [part for part in everything if part.game == game]
+    assert chosen_parts(["liars-dice"]) == chosen_parts(["liars_dice"])
+
+
+def test_the_name_of_a_module_stands_for_its_parts_of_all_games():
+    assert {part.game for part in chosen_parts(["search"])} == {"fatestones", "liars_dice"}
+    assert {part.game for part in chosen_parts(["exact", "score_dice"])} == {
+        "fatestones",
+        "liars_dice",
+        "score_dice",
+        "shakes",
+        "thirties",
+    }
+
+
+def test_an_unknown_part_is_named_with_those_that_are_known():
+    with pytest.raises(ValueError, match="unknown part 'chess'; parts are: environments, exact, fatestones, liars_dice"):
+        chosen_parts(["chess"])
+
+
+def test_more_is_better_in_every_ratio():
+    assert BenchRow("faster", 20.0, "M/s", peer=10.0).ratio == BenchRow("sooner", 1.0, "s", peer=2.0).ratio == 2.0
+    assert BenchRow("alone", 1.0, "s").ratio is None
+
+
+def test_a_part_yields_rows():
+    (part,) = [part for part in chosen_parts(["environments"]) if part.game == ""]
+    assert isinstance(part, Part)
+    (row,) = part.rows(True)
+    assert row.unit == "M/s"
+
+
+@pytest.mark.parametrize(
+    ("module", "solved"), [(dice_envs.experiments.bench.exact, [4, 4]), (dice_envs.experiments.bench.thirties, [1])]
+)
+def test_every_run_solves_thirties_anew(module, solved, monkeypatch):
+    """The solver caches what it has found: the benchmark must not time a cache hit."""
+
+    def strategies_found(work, repeats=3):
+        for _ in range(2):
+            work()
+        return float(solve.cache_info().misses)
+
+    monkeypatch.setattr(module, "best_seconds", strategies_found)
+    (part,) = [part for part in module.PARTS if part.game == "thirties"]
+    assert [row.ours for row in part.rows(True)] == solved
+
+
+def test_the_least_of_several_times_counts_after_one_that_does_not(monkeypatch):
+    clock = iter((10.0, 13.0, 20.0, 22.0, 30.0, 35.0))
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    done = []
+    assert best_seconds(lambda: done.append(1)) == 2.0
+    assert len(done) == 4

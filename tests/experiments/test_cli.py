@@ -1,0 +1,368 @@
+"""The command line as a person uses it: results, JSON forms, and one line for whatever is wrong."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import agents, configure
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.play import choose
+from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
+from tests.conftest import ROOT
+from tests.support.policies import save_random_policy
+
+runner = CliRunner()
+
+
+def run(*arguments, **kwargs):
+    return runner.invoke(app, [str(a) for a in arguments], **kwargs)
+
+
+def test_help_names_every_command():
+    result = run("--help")
+    assert result.exit_code == 0
+    for command in ("agents", "arena", "bench", "games", "play", "reproduce", "solve", "train"):
+        assert command in result.output
+        assert run(command, "--help").exit_code == 0
+
+
+def test_games_and_agents_explain_their_options():
+    assert "raise_rule" in run("games").output
+    assert "threshold" in run("agents").output
+
+
+def test_agents_are_listed_by_game():
+    listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
+    found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
+    assert found["any game"] == ["mcts", "ppo", "random"]
+    assert found["liars_dice"] == ["adaptive", "champion", "nash", "numbers", "reader"]
+    assert found["fatestones"] == ["best_response", "nash", "strongest"]
+    assert {name for listed in found.values() for name in listed} == set(agents.factories())
+
+
+def test_commands_say_which_variant_they_took(tmp_path):
+    chooses = "(train and measure take mode=physician, arena and play mode=maesters; -o mode=... chooses)"
+    result = run("arena", "shakes", "random", "random", "random", "--games", 10)
+    assert result.output.startswith(f"shakes as maesters, 3 seats {chooses}\n")
+    result = run("play", "shakes", "--seed", 1, input="q\n")
+    assert f"shakes as maesters, 3 seats {chooses}\n" in result.output
+    result = run("play", "shakes", "-o", "mode=physician", "--seed", 1, input="q\n")
+    assert f"shakes as physician, 1 seat {chooses}\n" in result.output
+    assert " seats (" not in run("arena", "liars_dice", "random", "random", "--games", 10).output
+
+
+@pytest.fixture
+def physician(tmp_path):
+    """The folder of a run that has trained a physician of The Shakes, as `train shakes` does."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    save_random_policy(folder / "policy.npz", configure("shakes", mode="physician"))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_policy_brings_its_variant(physician, tmp_path):
+    said = f"shakes (mode=physician), 1 seat: what ppo:{physician} was trained on\n"
+    out = tmp_path / "arena.json"
+    result = run("arena", "shakes", f"ppo:{physician}", "random", "bayes", "--games", 400, "--seed", 1, "--json", out)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(said)
+    data = json.loads(out.read_text())
+    assert data["options"] == {"mode": "physician"}
+    assert data["seats"] == 1
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert data["win_rate"][i][j] + data["win_rate"][j][i] == pytest.approx(1)
+    assert data["win_rate"][2][0] > 0.6, "exact play saves more than a random network"
+    saved, half = data["mean_return"][2][0], data["mean_return_ci95"][2][0]
+    assert abs(saved - 6.3618) < 2 * half
+    assert "6." in result.output.split("bayes")[-1], "what it earns is shown"
+    result = run("measure", "shakes", f"ppo:{physician}", "--seed", 1)
+    assert result.exit_code == 0, result.output
+    result = run("measure", "shakes", f"ppo:{physician}", "-o", "mode=maesters")
+    assert result.exit_code == 2
+    assert "was trained on shakes with mode=physician; it cannot play mode=maesters" in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.slow
+def test_a_policy_of_maesters_is_measured_as_such(tmp_path):
+    path = save_random_policy(tmp_path / "policy.npz", configure("shakes"))
+    result = run("measure", "shakes", f"ppo:{path}", "--seed", 1)
+    assert result.output.startswith(f"shakes (mode=maesters), 3 seats: what ppo:{path} was trained on\n")
+
+
+def test_play_against_a_policy_that_plays_alone(physician):
+    result = run("play", "shakes", f"ppo:{physician}", "--seed", 1, input="treatment 0\n" * 13)
+    assert result.exit_code == 0, result.output
+    assert f"shakes (mode=physician), 1 seat: what ppo:{physician} was trained on\n" in result.output
+    after = result.output.partition(f"ppo:{physician} plays the same deal")[2]
+    assert after
+    own, its = (re.search(rf"^{who}: \+(\d+)$", result.output, re.M).group(1) for who in ("you", f"ppo:{physician}"))
+    verdict = "you win" if int(own) > int(its) else "you lose" if int(own) < int(its) else "a tie"
+    assert result.output.rstrip().endswith(verdict)
+    alone = run("play", "shakes", "-o", "mode=physician", "--seed", 1, input="treatment 0\n" * 13)
+    assert re.findall(r"^(\S+): \+\d+$", alone.output, re.M) == ["you"], "the same deal, and nobody to compare with"
+    assert f"you: +{own}\n" in alone.output
+
+
+def test_ties_are_told_by_pair():
+    result = run("arena", "score_dice", "random", "random", "random", "--games", 2000, "--seed", 1, "-o", "pool_a=6,6", "-o",
+                 "pool_b=6,6", "-o", "ties=none")  # fmt: skip
+    assert re.search(r"^ties: A v B \d+\.\d\d %, A v C \d+\.\d\d %, B v C \d+\.\d\d %$", result.output, re.M), result.output
+
+
+def test_arena_json_and_plot(tmp_path):
+    out = tmp_path / "arena.json"
+    result = run("arena", "liars-dice", "random", "numbers", "-o", "num_dice=2,1", "--games", 300, "--seed", 4, "--json", out,
+                 "--report", tmp_path / "report")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    data = json.loads(out.read_text())
+    assert data["game"] == "liars_dice"
+    assert data["agents"] == ["random", "numbers"]
+    assert data["games"] == 300
+    assert data["seed"] == 4
+    assert data["options"] == {"num_dice": [2, 1]}
+    assert data["win_rate"][0][0] is None
+    assert data["win_rate"][0][1] + data["win_rate"][1][0] == pytest.approx(1)
+    assert 0 < data["ci95"][0][1] < 0.1
+    assert (tmp_path / "report" / "arena_liars_dice.png").read_bytes().startswith(b"\x89PNG")
+    again = tmp_path / "again.json"
+    run("arena", "liars_dice", "random", "numbers", "-o", "num_dice=2,1", "--games", 300, "--seed", 4, "--json", again)
+    assert json.loads(again.read_text()) == data, "the seed repeats the result"
+
+
+def test_arena_without_playing(tmp_path):
+    out = tmp_path / "arena.json"
+    three = ["random", "numbers", "numbers:bluff=0.5"]
+    result = run("arena", "liars_dice", *three, "-o", "num_dice=2", "--exact", "--json", out, "--report", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "exactly" in result.output
+    data = json.loads(out.read_text())
+    assert {"game", "agents", "games", "win_rate", "ci95"} <= set(data)
+    assert (data["exact"], data["games"], data["agents"]) == (True, 0, three)
+    for i in range(3):
+        assert data["win_rate"][i][i] is None
+        for j in range(i):
+            assert data["win_rate"][i][j] + data["win_rate"][j][i] == pytest.approx(1)
+            assert data["ci95"][i][j] == 0
+    assert data["elo"][0] < data["elo"][2] < data["elo"][1]
+
+
+def test_arena_table_of_four(tmp_path):
+    out = tmp_path / "arena.json"
+    four = ["random", "numbers", "numbers:bluff=1", "random"]
+    result = run("arena", "liars_dice", *four, "-o", "num_players=4", "-o", "num_dice=2", "--games", 200, "--json", out)
+    assert result.exit_code == 0, result.output
+    data = json.loads(out.read_text())
+    assert sum(data["win_rate"][0]) == pytest.approx(1)
+    assert "seed" in result.output
+
+
+@pytest.mark.slow
+def test_reproduce_liars_dice(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    out = tmp_path / "rows.json"
+    command = ["reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--dice", 2, "--json", out, "--report", tmp_path]
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(out.read_text())["rows"]
+    assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
+    published = [row["published"] for row in rows if isinstance(row["published"], float)]
+    assert published == [49.34, 50.66, 23.79, 24.65, 25.4, 26.16, 77]
+    for plot in ("bluffing", "posterior", "faces_named", "bluffs_by_round", "openings", "calls", "values", "losses"):
+        assert (tmp_path / f"liars_dice_{plot}.png").exists()
+    ours = {row["figure"]: row["ours"] for row in rows}
+    assert ours["2 v 2 dice: chance that the starter wins the game"] == pytest.approx(0.61996075, abs=1e-6)
+    assert ours["numbers bluff 0: % of games won against the solution"] < 50
+    named = [ours[f"whole game, raises, solution: {what}, %"] for what in FACES_NAMED]
+    assert sum(named) == pytest.approx(100)
+    assert "Being first with 2 dice each is worth +12.00 points" in " ".join(result.output.split())
+
+
+def test_play_to_the_end():
+    """A person who always calls, or bids the least when there is nothing to call, gets through a game."""
+    moves = "\n".join(["call", "1 x 1"] * 60)
+    result = run("play", "liars_dice", "random", "-o", "num_dice=1", "--seed", 3, "--seat", 0, input=moves)
+    assert result.exit_code == 0, result.output
+    assert "╭───────╮" in result.output
+    assert ("you win" in result.output) != ("you lose" in result.output)
+    assert re.search(r"called \d x \d: there (was|were) \d", result.output), "a call says what the dice were"
+
+
+def test_play_hides_the_others_dice():
+    result = run("play", "liars_dice", "random", "--seed", 3, "--seat", 0, input="q\n")
+    assert "?" in result.output
+    assert result.exit_code == 130
+
+
+def test_play_two_people_at_one_terminal():
+    moves = "\n".join(["", "call", "1 x 1"] * 200)
+    result = run("play", "liars_dice", "-o", "num_dice=1", "--seed", 3, "--people", 2, input=moves)
+    assert result.exit_code == 0, result.output
+    assert "press Enter when nobody else is looking" in result.output
+
+
+def test_choose_understands_words():
+    variant = configure("liars_dice")
+    legal = [6, 7, 8, 60]
+    for words in ("2 x 1", "2x1", "2 1", " 2 X 1 ", "#6"):
+        assert choose(variant, legal, words) == 6
+    assert choose(variant, legal, "call") == choose(variant, legal, "c") == 60
+    for number, action in enumerate(legal, 1):
+        assert choose(variant, legal, str(number)) == action
+    for words in ("2 x", "0", "5", "21", "3 x 1", "", "bluff", "#9"):
+        assert choose(variant, legal, words) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["arena", "chess", "random", "random"], "unknown game 'chess'; the games are: "),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dices=3"], "liars_dice has no option 'num_dices'"),
+        (
+            ["arena", "liars_dice", "random", "random", "-o", "num_players=7"],
+            "num_players must be a whole number from 2 to 6, not 7",
+        ),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice=0"], "num_dice must be a whole number from 1 to 6, not 0"),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
+        (
+            ["arena", "liars_dice", "random", "wizard"],
+            "unknown agent 'wizard'; agents for liars_dice are: adaptive, champion, mcts, nash, numbers, ppo, random, reader",
+        ),
+        (
+            ["arena", "liars_dice", "num_dice=3", "random", "random"],
+            "unknown agent 'num_dice=3'; agents for liars_dice are: adaptive, champion, mcts, nash, numbers, ppo, random, "
+            "reader; game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+        ),
+        (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
+        (
+            ["arena", "liars_dice", "random", "best_response"],
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, champion, mcts, nash, ",
+        ),
+        (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only, not thirties; agents for thirties are: "),
+        (
+            ["train", "thirties", "--opponent", "random"],
+            "thirties (num_players=1) has one seat: --opponent 'random' has nobody to play; -o num_players=2 gives it more",
+        ),
+        (
+            ["arena", "shakes", "random", "dogmatic", "-o", "mode=physician"],
+            "dogmatic is a maester and plays mode=maesters only",
+        ),
+        (["play", "shakes", "dogmatic", "-o", "mode=physician"], "dogmatic is a maester and plays mode=maesters"),
+        (["measure", "shakes", "dogmatic"], "dogmatic is a maester and plays mode=maesters"),
+        (
+            ["train", "shakes", "--opponent", "dogmatic"],
+            "dogmatic is a maester and plays mode=maesters only, not mode=physician",
+        ),
+        (["arena", "thirties", "random", "-o", "num_players=1"], "an arena needs at least 2 agents, not 1"),
+        (
+            ["train", "liars_dice", "--opponent", "thompson"],
+            "thompson plays shakes only, not liars_dice; agents for ",
+        ),
+        (["arena", "liars_dice", "random"], "an arena needs at least 2 agents, not 1"),
+        (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be a whole number from 1 to 10000000, not 0"),
+        (
+            ["arena", "liars_dice", "random", "random", "--seed", "-1"],
+            "seed must be a whole number from 0 to 4294967295, not -1",
+        ),
+        (["arena", "liars_dice", "random", "numbers:bluff=7"], "bluff must be a number from 0 to 1, not 7"),
+        (["arena", "liars_dice", "random", "random", "--log", "x.csv"], "liars_dice has no log format"),
+        (["arena", "liars_dice", "random", "random", "--exact", "--log", "x.csv"], "--exact plays no games: leave out --log"),
+        (["arena", "fatestones", "random", "nash", "--exact"], "is known for liars_dice only, not for fatestones"),
+        (["arena", "liars_dice", "random", "reader", "-o", "num_dice=3", "--exact"], "past rounds matter to Reader("),
+        pytest.param(
+            ["arena", "liars_dice", "random", "mcts:2", "-o", "num_dice=1", "--exact"],
+            "are random: an exact result of two agents",
+            marks=pytest.mark.slow,  # search takes half a minute to compile
+        ),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice=6", "--exact"], "makes a round of about 5,970,557,208 "),
+        (["measure", "liars_dice", "random", "-o", "num_dice=6"], "250,000,000 at most are allowed for an exact measure"),
+        (["play", "liars_dice", "--seat", "5"], "seat must be a whole number from 0 to 1, not 5"),
+        (["play", "liars_dice", "random", "random"], "name 1 opponent; not 2"),
+        (
+            ["play", "liars_dice", "random", "random", "-o", "num_players=4"],
+            "name 1 opponent, or 3, one for each other seat; not 2",
+        ),
+        (["play", "liars_dice", "random", "--people", "2"], "name no opponent, since people take all seats; not 1"),
+        (["train", "liars_dice", "--preset", "huge"], "unknown preset 'huge'; presets are: quick, full"),
+        (["train", "liars_dice", "--steps", "0"], "steps must be a whole number from 1"),
+        (["train", "liars_dice", "--opponent", "wizard"], "unknown agent 'wizard'"),
+        (["bench", "chess"], "unknown part 'chess'; parts are: "),
+        (["reproduce", "liars-dice", "--games", "0"], "games must be a whole number from 1"),
+        (["reproduce", "liars-dice", "--dice", "6"], "dice must be a whole number from 1 to 5, not 6"),
+        (["reproduce", "liars-dice", "--precision", "0"], "precision must be a number from 1e-12 to 1, not 0"),
+        (["reproduce", "liars-dice", "--games", "1" * 18], "games must be a whole number from 1 to 10000000, not 1111"),
+        (["reproduce", "shakes", "--games", "1" * 18], "games must be a whole number from 1000 to 10000000, not 1111"),
+        (["reproduce", "fatestones", "--draws", "1" * 18], "draws must be a whole number from 2 to 10000000, not 1111"),
+        (["reproduce", "fatestones", "--work", "nan"], "work must be a number from 1e-06 to 1000000.0, not nan"),
+        (["reproduce", "score-dice", "--games", "1" * 18], "games must be a whole number from 0 to 10000000, not 1111"),
+        (["reproduce", "score-dice", "--bias", "inf"], "the target of bias must be a number from -100 to 100, not inf"),
+        (
+            ["reproduce", "score-dice", "--bias", "0", "--pool-a", "any", "--most", "24"],
+            "most=24 gives 352,567,563,076 pairs of pools to search, 1,000,000 are allowed",
+        ),
+        (["solve", "fatestones", "--draws", "1" * 18], "draws must be a whole number from 2 to 10000000, not 1111"),
+        (
+            ["solve", "fatestones", "--draws", "0", "-o", "dice=all", "-o", "hand_size=5"],
+            "draws must not be 0 for all: there are 27,890,923,747,206,336,869,052 of this bag, 1,000,000,000 are allowed",
+        ),
+        (["arena", "liars_dice", "random", "random", "--games", "1" * 18], "games must be a whole number from 1 to 10000000"),
+        (["arena", "liars_dice", "random", "random", "--match", "3"], "games must be a multiple of match=3, so that all"),
+        (["arena", "liars_dice", "random", "random", "--match", "0"], "match must be a whole number from 1 to 100000, not 0"),
+        (
+            ["arena", "liars_dice", "random", "numbers", "--match", "2", "--exact"],
+            "--exact plays no matches, so --match must be 1 with it, not 2",
+        ),
+        (
+            ["arena", "liars_dice", "adaptive", "numbers", "-o", "num_dice=1", "--exact"],
+            "remembers past games: an exact result of two agents is known for agents that look at one round only",
+        ),
+        (["arena", "liars_dice", "random", "random", "--seed", "1" * 30], "from 0 to 4294967295, not 1111"),
+        (["arena", "liars_dice", "random", "random", "-o", "self=1"], "liars_dice has no option 'self'"),
+        (["arena", "liars_dice", "random", "random", "-o", "game=1"], "liars_dice has no option 'game'"),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice={[]}"], "from 1 to 6, not '{[]}'"),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice=" + "-" * 10**5], "(100,000 characters)"),
+        (["arena", "liars_dice", "random", "random", "-o", "num_dice=" + "1+" * 10**5 + "1"], "(200,001 characters)"),
+        (["arena", "liars_dice", "random", "random", "-o", "x" * 10**6], "(1,000,000 characters)"),
+        (["arena", "liars_dice", "random", "numbers:bluff=nan"], "bluff must be a number from 0 to 1, not 'nan'"),
+        (["arena", "liars_dice", "random", "mcts:exploration=inf"], "exploration must be a number from 0 to 100, not 'inf'"),
+        (["arena", "liars_dice", "random", "numbers:bluff=1e999"], "bluff must be a number from 0 to 1, not inf"),
+    ],
+)
+def test_wrong_input_gets_one_line(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("error: ")
+    assert words in lines[0]
+    assert list(tmp_path.iterdir()) == [], "nothing was written"
+
+
+def test_unwritable_output_is_found_before_the_work(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    for arguments in (
+        ["arena", "liars_dice", "random", "random", "--json", blocked / "out.json"],
+        ["arena", "liars_dice", "random", "random", "--report", blocked / "report"],
+        ["arena", "liars_dice", "random", "random", "--json", tmp_path],
+        ["train", "liars_dice", "--out", blocked / "run"],
+        ["reproduce", "liars-dice", "--json", blocked / "x.json"],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert len(result.stderr.strip().splitlines()) == 1
+        assert result.stderr.startswith("error: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_real_process_prints_no_traceback():
+    command = [sys.executable, "-m", "experiments", "arena", "liars_dice", "random", "random", "-o", "wild=2"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert done.stderr == "error: wild must be one of None, 'ones', 'highest', not 2\n"

@@ -1,0 +1,128 @@
+"""What the commands find: modules of games and agents of games; and that imports have no cycles."""
+
+import ast
+import graphlib
+
+import pytest
+
+import dice_envs.experiments.bench
+import dice_envs.experiments.reproduce
+import dice_envs.experiments.solve
+from dice_envs import agents, configure, names
+from dice_envs.agent.casting import cast, make_players
+from dice_envs.core.game import single_seat
+from dice_envs.experiments.discovery import modules
+from tests.conftest import ROOT
+from tests.support.policies import save_random_policy
+
+
+def test_modules_and_packages_are_found_alike():
+    assert set(modules(dice_envs.experiments.solve)) == set(names())
+    assert list(modules(dice_envs.experiments.reproduce)) == sorted(names())
+    assert {"environments", "exact", "search", "training"} < set(modules(dice_envs.experiments.bench))
+
+
+def test_every_agent_is_listed_once():
+    anywhere = agents.for_game(None)
+    assert set(anywhere) == {"mcts", "ppo", "random"}
+    found = {name: set(agents.for_game(name)) for name in names()}
+    assert all(set(anywhere) < playing for playing in found.values())
+    own = [name for playing in found.values() for name in playing - set(anywhere)]
+    assert sorted(set(anywhere) | set(own)) == sorted(agents.factories())
+    assert [name for name in set(own) if own.count(name) > 1] == ["nash"], "what plays several games is listed for each"
+    assert set(agents.for_game("score-dice")) - set(anywhere) == {"highest", "score_nash", "score_response", "shuffled"}
+    with pytest.raises(ValueError, match="unknown game 'chess'"):
+        agents.for_game("chess")
+
+
+def test_players_of_the_game_and_of_any_are_made():
+    assert make_players(configure("liars_dice"), ["numbers:bluff=1", "mcts:5", "random"])[1].simulations == 5
+    assert make_players(configure("liars_dice"), []) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (
+            "best_response:nash",
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, champion, mcts, nash, ",
+        ),
+        ("wizard", "unknown agent 'wizard'"),
+    ],
+)
+def test_players_of_other_games_are_refused(spec, words):
+    with pytest.raises(ValueError, match=words):
+        make_players(configure("liars_dice"), ["random", spec])
+
+
+# --- policies choose the variant --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def policies(tmp_path):
+    """Specs of policies by name: of a physician, of maesters, of two physicians, of Liar's Dice with two dice."""
+    variants = {
+        "physician": configure("shakes", mode="physician"),
+        "maesters": configure("shakes"),
+        "two": configure("shakes", mode="physician", num_players=2),
+        "dice": configure("liars_dice", num_dice=2),
+    }
+    return {name: f"ppo:{save_random_policy(tmp_path / f'{name}.npz', variant)}" for name, variant in variants.items()}
+
+
+def test_options_that_are_not_given_are_the_policys(policies):
+    for usual in (configure, single_seat):
+        for name, mode in (("physician", "physician"), ("maesters", "maesters")):
+            chosen = cast("shakes", {}, ["random", policies[name], f"{policies[name]},greedy=true"], usual)
+            assert chosen.variant.options.mode == mode
+            assert chosen.policy == ("" if usual("shakes").options.mode == mode else policies[name]), "said where it matters"
+    assert cast("shakes", {"num_players": 3}, [policies["physician"]]).variant.options.mode == "physician"
+    assert cast("shakes", {"mode": "physician"}, [policies["two"]]).variant.options.num_players == 2
+    assert cast("shakes", {"mode": "physician"}, [policies["physician"]]).policy == "", "no option was taken from it"
+    assert cast("liars-dice", {}, [policies["dice"], "numbers"]).variant.options.num_dice == 2
+    assert cast("shakes", {}, ["random"]).variant.options.mode == "maesters"
+    assert cast("shakes", {}, ["random"], single_seat).variant.options.mode == "physician"
+
+
+@pytest.mark.parametrize(
+    ("options", "names", "words"),
+    [
+        (
+            {"mode": "maesters"},
+            ["physician"],
+            ["physician.npz was trained on shakes with mode=physician; it cannot play mode"],
+        ),
+        ({"num_players": 4}, ["two"], ["two.npz was trained on shakes with num_players=2", "it cannot play num_players=4"]),
+        (
+            {},
+            ["physician", "maesters"],
+            ["physician.npz was trained on shakes with mode=", "maesters.npz with mode=m"],
+        ),
+        ({}, ["two", "physician"], ["two.npz was trained on shakes with num_players=2", "physician.npz with num_players=3"]),
+        ({}, ["dice"], ["dice.npz was trained on liars_dice (num_dice=2); it cannot play shakes"]),
+        ({}, ["physician", "dogmatic"], ["dogmatic is a maester", "physician.npz was trained on shakes (mode=physician) and "]),
+        ({}, ["dogmatic", "physician"], ["dogmatic is a maester", "physician.npz was trained on shakes (mode=physician) and "]),
+        ({"modes": 1}, ["physician"], ["shakes has no option 'modes'"]),
+    ],
+)
+def test_what_no_policy_can_play_is_refused(options, names, words, policies):
+    with pytest.raises(ValueError, match=".") as caught:
+        cast("shakes", options, [policies.get(name, name) for name in names])
+    assert all(each in str(caught.value) for each in words), caught.value
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_experiments_import_each_other_without_circles():
+    """No module imports one that imports it; what only starts the command line is imported by nothing."""
+    files = {path.relative_to(ROOT).with_suffix(""): path for path in (ROOT / "experiments").rglob("*.py")}
+    known = {".".join(("dice_envs", *name.parts)).removesuffix(".__init__"): path for name, path in files.items()}
+    imports = {module: set() for module in known}
+    for module, path in known.items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Import):
+                imports[module] |= {alias.name for alias in node.names} & set(known)
+            elif isinstance(node, ast.ImportFrom):
+                submodules = {f"{node.module}.{alias.name}" for alias in node.names}
+                imports[module] |= ({node.module} | submodules) & set(known)
+    graphlib.TopologicalSorter(imports).prepare()  # CycleError names the circle
+    assert not [module for module, used in imports.items() if "dice_envs.experiments.__main__" in used]

@@ -1,0 +1,169 @@
+"""The programs of experiments/examples: that they run, learn something that is measured, and say how to run them."""
+
+import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+
+PATHS = {path.stem: path for path in (ROOT / "experiments" / "examples").glob("*.py") if path.stem != "__init__"}
+MAKEFILE = (ROOT / "Makefile").read_text()
+OWN_VENVS = re.search(r"^OWN_VENVS = (.*)", MAKEFILE, re.M).group(1).split()
+HERE = sorted(name for name in PATHS if not name.startswith(tuple(f"{own}_" for own in OWN_VENVS)))
+
+# Options of a run of a few seconds, and the figures in its last lines with what they may be.
+RUNS = [
+    ("cleanrl_ppo", "--steps 16384", {r"wins ([\d.]+) of": (0.01, 0.86), r"exploitability ([\d.]+)": (0.2, 1.0)}),
+    ("sb3_ppo", "--steps 8192", {r"with masks ([\d.]+) of": (24.5, 30.152)}),
+    ("sb3_ppo", "--steps 8192 --algorithm ppo", {r"with masks ([\d.]+) of": (6.0, 30.152)}),
+    ("sb3_ppo", "--steps 8192 --algorithm dqn", {r"with masks ([\d.]+) of": (6.0, 30.152)}),
+    ("torchrl_ppo", "--steps 100000", {r"wins ([\d.]+) of": (0.3, 0.86)}),
+    ("pettingzoo_self_play", "--steps 12288", {r"wins ([\d.]+) ±": (0.5, 0.9), r"first, ([\d.]+) now": (0.1, 0.77)}),
+]
+
+
+# What each stands for in docs/libraries.md.
+LIBRARIES = {
+    "cleanrl_ppo": ("gymnasium", "liars_dice"),
+    "sb3_ppo": ("stable-baselines3", "thirties"),
+    "torchrl_ppo": ("torchrl", "liars_dice"),
+    "pettingzoo_self_play": ("pettingzoo", "liars_dice"),
+}
+EXAMPLES = [
+    pytest.param(*run, id=f"{run[0]} {run[1]}", marks=pytest.mark.library(library, f"example `{run[0]}`", game=game))
+    for run in RUNS
+    for library, game in [LIBRARIES[run[0]]]
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options", "figures"), EXAMPLES)
+def test_examples_end_with_measured_figures(name, options, figures):
+    command = [sys.executable, "-m", f"dice_envs.experiments.examples.{name}", "--seed", "1", *options.split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=500)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("seed 1\n")
+    for pattern, (low, high) in figures.items():
+        found = re.search(pattern, "".join(done.stdout.splitlines(keepends=True)[-2:]))
+        assert found, done.stdout
+        assert low <= float(found.group(1)) <= high, done.stdout
+
+
+def test_every_example_of_the_main_environment_is_run():
+    assert {name for name, _, _ in RUNS} == set(HERE)
+
+
+@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--steps 0", "--steps must be a whole number from 1 to 10000000000, not 0"),
+        ("--steps many", "argument --steps: invalid int value: 'many'"),
+        ("--seed -1", "--seed must be a whole number from 0 to 4294967295, not -1"),
+        ("--threads 0", "--threads must be a whole number from 1 to 256, not 0"),
+    ],
+)
+def test_bad_options_are_told_in_one_line(name, options, told, monkeypatch, capsys):
+    example = importlib.import_module(f"dice_envs.experiments.examples.{name}")
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *options.split()])
+    with pytest.raises(SystemExit) as stopped:
+        example.main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == f"{name}.py: error: {told}\n"
+
+
+def test_an_unknown_algorithm_is_told_with_those_there_are(monkeypatch, capsys):
+    from dice_envs.experiments.examples import sb3_ppo
+
+    monkeypatch.setattr(sys, "argv", ["sb3_ppo.py", "--algorithm", "a2c"])
+    with pytest.raises(SystemExit):
+        sb3_ppo.main()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert all(word in line for word in ("--algorithm", "'a2c'", "maskable_ppo", "ppo", "dqn"))
+
+
+@pytest.mark.parametrize("name", sorted(PATHS))
+def test_headers_say_how_to_run_an_example(name):
+    source = PATHS[name].read_text()
+    command = re.search(r"^    make example NAME=(\S+)(?: ARGS=\"(.*)\")?$", ast.get_docstring(ast.parse(source)), re.M)
+    assert command, f"{name}'s header has no line `    make example NAME={name}`"
+    assert command.group(1) == name
+    for option in re.findall(r"--[a-z-]+", command.group(2) or ""):
+        assert f'"{option}"' in source, f"{name} has no option {option}"
+    assert f"| `{name}` |" in (ROOT / "docs" / "interfaces.md").read_text(), f"docs/interfaces.md does not list {name}"
+
+
+def test_make_example_takes_the_environment_that_the_name_says():
+    def planned(*arguments):
+        command = ["make", "--no-print-directory", "--dry-run", "--always-make", "example", "VENV=.venv", *arguments]
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("MAKE")
+        }  # not as a part of another
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+
+    lines = planned("NAME=sb3_ppo", "ARGS=--algorithm dqn").stdout.splitlines()
+    assert lines[-1] == ".venv/bin/python -m experiments.examples.sb3_ppo --algorithm dqn"
+    for own in OWN_VENVS:
+        lines = planned(f"NAME={own}_some").stdout.splitlines()
+        assert lines[-1].strip() == f".venv-{own}/bin/python -m experiments.examples.{own}_some"
+    refused = planned()
+    assert refused.returncode != 0
+    assert all(name in refused.stderr for name in PATHS)
+
+
+@pytest.mark.parametrize(
+    ("game", "loss"),
+    [({"rules": "openspiel", "num_dice": 1}, -1.0), ({"num_players": 3, "num_dice": 1}, -0.5)],
+    ids=["two seats", "three seats"],
+)
+def test_self_play_shows_the_learner_its_own_turns_and_rewards(game, loss, monkeypatch):
+    from dice_envs.experiments.examples import pettingzoo_self_play
+
+    monkeypatch.setattr(pettingzoo_self_play, "GAME", game)
+
+    def run():
+        env = pettingzoo_self_play.SelfPlay(16, seed=1)
+        rng = np.random.default_rng(2)
+        seen = env.reset()
+        paid = []
+        for _ in range(60):
+            for i, (table, own) in enumerate(zip(env.tables, env.seats, strict=True)):
+                assert table.agent_selection == own
+                shown = table.observe(own)
+                assert np.array_equal(seen[i], shown["observation"])
+                assert np.array_equal(env.action_masks()[i], shown["action_mask"])
+                assert shown["action_mask"].any()
+            seats = list(env.seats)
+            moves = pettingzoo_self_play.draw(env.masks, rng)
+            assert env.masks[np.arange(16), moves].all()
+            seen, rewards, dones, infos = env.step(moves)
+            assert set(rewards[dones]) <= {loss, 1.0}
+            assert not rewards[~dones].any()
+            assert [("terminal_observation" in info) for info in infos] == dones.tolist()
+            paid += [(seat, reward) for seat, reward, done in zip(seats, rewards.tolist(), dones, strict=True) if done]
+        return paid
+
+    paid = run()
+    agents = pettingzoo_self_play.table_env().possible_agents
+    assert set(paid) == {(agent, reward) for agent in agents for reward in (loss, 1.0)}, "every seat wins and loses"
+    assert run() == paid, "the seed decides"
+
+
+def test_losses_that_come_with_the_opponents_move_are_seen():
+    """The learner bids the most there is, so that the opponent can only call, or calls where that has been bid."""
+    from dice_envs.experiments.examples.pettingzoo_self_play import SelfPlay
+
+    env = SelfPlay(64, seed=3)
+    env.reset()
+    call = env.masks.shape[1] - 1
+    highest = np.where(env.masks[:, call - 1] == 1, call - 1, call)
+    _, rewards, dones, _ = env.step(highest)
+    assert dones.all()
+    assert (rewards[highest < call] == -1).any()

@@ -1,0 +1,245 @@
+"""The board: named tasks, what agents reach on them, and agents that somebody else has written."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import TASKS, Task, Uniform, agents
+from dice_envs.exact.thirties import Rules, solve
+from dice_envs.experiments import leaderboard
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.leaderboard import board, chosen, markdown, sections, usual_agents
+from dice_envs.experiments.ui.page import About, render
+from tests.experiments.ui.test_page import parsed, shown
+
+GOALS = ("thirties_maximize", "thirties_minimize_loss", "thirties_thirty_or_over", "thirties_optimal")
+ONE_DIE = "liars_dice_openspiel_1"
+# The exact agents of each task, and how much they may fall short where they are within a precision only.
+EXACT = {
+    **dict.fromkeys(GOALS, ("thirties:goal", 1e-9)),
+    ONE_DIE: ("nash", 5e-3),
+    "liars_dice_openspiel_2x3": ("nash", 5e-3),
+    "liars_dice_3": ("nash", 5e-3),
+    "fatestones": ("nash", 5e-3),
+    "shakes_3": ("bayes", 1e-9),
+    "shakes_6": ("bayes", 1e-9),
+    "score_dice_3d6": ("score_response", 1e-9),
+    "score_dice_5d6_mixed": ("score_response", 1e-9),
+}
+QUICK = ("thirties_maximize", ONE_DIE)
+
+MINE = """
+import numpy as np
+
+class First:
+    def act(self, turn):
+        return turn.legal.argmax(axis=1)
+
+def make():
+    return First()
+
+def for_variant(variant):
+    if variant.game.name != "thirties":
+        raise ValueError("thirties only")
+    return lambda observations, masks: masks / masks.sum(axis=1, keepdims=True)
+
+def fails(variant):
+    return 1 / 0
+
+def two(one, other):
+    return None
+
+class Wrong:
+    def act(self, turn):
+        return np.full(len(turn), 10_000)
+
+thing = 3
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    (tmp_path / "my_players.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    yield tmp_path
+    sys.modules.pop("my_players", None)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["leaderboard", *map(str, arguments)])
+
+
+def test_tasks_are_what_they_say():
+    assert 12 <= len(TASKS) <= 15
+    for name, task in TASKS.items():
+        assert task.name == name
+        assert task.variant.game.name == task.game
+        assert task.asks
+        assert name not in agents.factories(), "a word on the command line is a task or an agent"
+        assert len(task.field) in (0, task.variant.facts.num_seats - 1)
+        for spec in task.field:
+            agents.make(spec)
+    assert {task.options["goal"] for task in TASKS.values() if task.game == "thirties"} == {
+        "maximize", "minimize_loss", "thirty_or_over", "optimal",
+    }  # fmt: skip
+
+
+MARKS = {**dict.fromkeys(EXACT, pytest.mark.slow), **dict.fromkeys(GOALS, pytest.mark.thorough), **dict.fromkeys(QUICK, ())}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks) for name, marks in MARKS.items()])
+def test_random_play_has_0_and_exact_play_1(name):
+    spec, short = EXACT[name]
+    (place,) = board([name], [spec], seed=1).tasks
+    best, worst = place.standings
+    assert (best.agent, worst.agent) == (spec, "random")
+    assert worst.score == 0
+    assert worst.gap > 0
+    assert best.score == pytest.approx(1, abs=short + (best.score_error or best.error or 0.0))
+    assert best.alone_ms > 0
+    assert best.batch_ms > 0
+    assert best.optimum == worst.optimum
+
+
+def test_the_optimum_is_the_solvers():
+    (place,) = board(["thirties_thirty_or_over"], [], seed=1).tasks
+    (random,) = place.standings
+    assert random.optimum == pytest.approx(float(solve(Rules(), "thirty_or_over")[1]))
+    assert (random.agent, random.score, random.error) == ("random", 0, 0)
+
+
+@pytest.mark.thorough
+def test_a_field_gives_elo():
+    task = Task("small", "liars_dice", {"num_players": 3, "num_dice": 1}, "share of wins", "x", ("random", "random"))
+    (place,) = board([task], ["numbers", "bayes"], seed=1, sample=4000).tasks
+    first, second, third = place.standings
+    assert (first.agent, second.agent) == ("numbers", "random")
+    assert first.elo - first.elo_error > 0
+    assert abs(second.elo) < 3 * second.elo_error, "random against random"
+    assert second.value == pytest.approx(1 / 3, abs=2 * second.error)
+    assert (first.score, first.optimum) == (None, None)
+    assert third.missing.startswith("bayes plays shakes only")
+
+
+def test_agents_that_need_no_parameters_are_usual():
+    assert {"random", "mcts:30", "nash", "champion", "reader", "ppo"} <= set(usual_agents("liars_dice"))
+    for game in ("thirties", "shakes", "score_dice"):
+        for spec in usual_agents(game):
+            agents.make(spec)
+
+
+def test_words_are_tasks_games_or_agents():
+    tasks, specs = chosen(["score-dice", "mcts:5", "random", ONE_DIE, "mcts:5"])
+    assert [task.name for task in tasks] == ["score_dice_3d6", "score_dice_5d6_mixed", ONE_DIE]
+    assert specs == ["mcts:5", "random"]
+    assert chosen([]) == (list(TASKS.values()), [])
+    for word, words in (
+        ("wizard", "'wizard' is no task and no agent; tasks are: liars_dice_openspiel_1, "),
+        ("mcts:x=1", "has no"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            chosen([word])
+    with pytest.raises(ValueError, match="there is no task 'chess'"):
+        board(["chess"])
+
+
+@pytest.mark.thorough
+def test_a_strangers_agent(mine):
+    out, text = mine / "board.json", mine / "board.md"
+    command = [
+        "thirties_maximize",
+        ONE_DIE,
+        "random",
+        "--agent",
+        "my_players:make",
+        "--agent",
+        "my_players:for_variant",
+        "--seed",
+        3,
+    ]
+    result = run(*command, "--json", out, "--markdown", text, "--report", mine / "report")
+    assert result.exit_code == 0, result.output
+    data = json.loads(out.read_text())
+    assert data["seed"] == 3
+    first, second = data["tasks"]
+    found = {each["agent"]: each for each in first["standings"]}
+    assert found["my_players:for_variant"]["value"] == pytest.approx(found["random"]["value"])
+    assert found["my_players:for_variant"]["score"] == pytest.approx(0)
+    assert found["my_players:make"]["score"] < 0, "it ends its turn with the first throw"
+    (refused,) = [each for each in second["standings"] if each["missing"]]
+    assert "thirties only" in refused["missing"]
+    assert "– my_players:for_variant: for_variant has failed: ValueError: thirties only" in result.output
+    tree = parsed((mine / "report" / "index.html").read_text())
+    assert len(list(tree.iter("img"))) == len(list((mine / "report").glob("*.png"))) == 1
+    assert "my_players:make" in shown(tree)
+    assert "--seed 3" in data["command"]
+    assert data["command"] in text.read_text()
+    assert text.read_text().count("| my_players:make |") >= 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("my_players", "--agent must be MODULE:FACTORY, not 'my_players'"),
+        ("no_such_module:make", "there is no module no_such_module in "),
+        ("my_players:nobody", "my_players has no nobody"),
+        ("my_players:thing", "my_players has, not as something to call, thing"),
+        ("my_players:two", "two must take nothing or the variant, not one, other"),
+        ("my_players:fails", "fails has failed: ZeroDivisionError: division by zero"),
+        ("my_players:Wrong", "10000"),
+    ],
+)
+def test_what_is_wrong_with_a_strangers_agent_is_named(mine, spec, words):
+    result = run("thirties_maximize", "random", "--agent", spec, "--json", mine / "x.json")
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not (mine / "x.json").exists()
+
+
+@pytest.mark.thorough
+def test_agents_as_objects_and_functions():
+    def uniform(observations, masks):
+        return masks / masks.sum(axis=1, keepdims=True)
+
+    others = {"function": uniform, "object": Uniform(), "made": lambda variant: Uniform()}
+    (place,) = board(["thirties_maximize"], [], others, seed=1).tasks
+    assert {each.agent for each in place.standings} == {"random", *others}
+    np.testing.assert_allclose([each.score for each in place.standings], 0, atol=1e-9)
+
+
+def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
+    monkeypatch.setattr("dice_envs.experiments.leaderboard.LOOKS", 0.0)
+    found = board(["thirties_maximize"], ["random"], seed=1, minutes=0)
+    (standing,) = found.tasks[0].standings
+    assert standing.missing.startswith("it would take more than 0 minutes: it is to be asked at ")
+    assert standing.value is None
+    assert "– random: it would take more" in markdown(found, "x")
+    assert "it would take more" in shown(parsed(render("t", [], sections(found), About("c", {}))))
+
+
+@pytest.mark.thorough
+def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("dice_envs.experiments.jobs.workers.KEEP_AFTER", 0.0)
+    out = tmp_path / "board.json"
+    command = ["thirties_maximize", "thirties:goal", "--seed", 1, "--json", out]
+    asked = []
+    real = leaderboard.measure
+
+    def measured(variant, agent, **given):
+        asked.append(agent)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return real(variant, agent, **given)
+
+    monkeypatch.setattr("dice_envs.experiments.leaderboard.measure", measured)
+    assert run(*command).exit_code == 130
+    assert run(*command).exit_code == 2
+    result = run(*command, "--resume")
+    assert result.exit_code == 0, result.output
+    assert asked == ["random", "thirties:goal", "thirties:goal"], "the first was kept"
+    assert [each["agent"] for each in json.loads(out.read_text())["tasks"][0]["standings"]] == ["thirties:goal", "random"]

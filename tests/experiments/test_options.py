@@ -1,0 +1,125 @@
+"""Game options on the command line, lists in files among them."""
+
+import ast
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs.experiments import thread_settings
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.ui.options import game_options
+from tests.conftest import ROOT
+
+ARENA = ("arena", "fatestones", "random", "random")
+FAIR_AS_PUBLISHED = "3 3 3 4 4 4\n2 3 4 4 4 4\n3 3 3 3 4 5\n2 3 3 4 4 5\n1 4 4 4 4 4\n1 1 1 6 6 6"  # no newline at its end
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (FAIR_AS_PUBLISHED, (333444, 234444, 333345, 233445, 144444, 111666)),
+        ("333444\n234444\n", (333444, 234444)),
+        ("333444 234444,333345\r\n\r\n  233445 \n", (333444, 234444, 333345, 233445)),
+        ("\ufeff5,4", (5, 4)),
+        ("6\n", (6,)),
+        ("0.5 none ones", (0.5, None, "ones")),
+    ],
+)
+def test_a_list_is_read_from_a_file(text, values, tmp_path):
+    path = tmp_path / "values.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert game_options([f"dice=@{path}", "hand-size=2"]) == {"dice": values, "hand_size": 2}
+
+
+def test_without_a_file_options_are_as_they_were():
+    assert game_options(None) == {}
+    assert game_options(["num_dice=5,4", "wild=none", "strategy=a@b"]) == {"num_dice": (5, 4), "wild": None, "strategy": "a@b"}
+
+
+def test_a_bag_as_its_source_writes_it(tmp_path):
+    (tmp_path / "bag.txt").write_text(FAIR_AS_PUBLISHED)
+    out = tmp_path / "arena.json"
+    arguments = [
+        "arena",
+        "fatestones",
+        "random",
+        "random",
+        "-o",
+        f"dice=@{tmp_path / 'bag.txt'}",
+        "--games",
+        "50",
+        "--json",
+        out,
+    ]
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    assert json.loads(out.read_text())["options"] == {"dice": [333444, 234444, 333345, 233445, 144444, 111666]}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "No such file or directory"),
+        (b"", "which holds no values"),
+        (b" \n,\n", "which holds no values"),
+        (b"\xff\xfe\x00", "which is not a text file"),
+        (b"123456 " * 2**18, "which must hold at most 1,048,576 bytes"),
+        (b"1 2 2 4 6 6\n6 5 4 3 2 1", "654321 is no such code"),
+        (b"[1,2]", "dice must be a number, a word, true, false, none, or a list of these"),
+    ],
+)
+def test_a_file_that_will_not_do_gets_one_line(content, words, tmp_path):
+    path = tmp_path / "bag.txt"
+    if content is not None:
+        path.write_bytes(content)
+    result = CliRunner().invoke(app, [*ARENA, "-o", f"dice=@{path}"])
+    assert result.exit_code == 2
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith("error: ")
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [("dice=@", "dice=@ must be followed by the name of a file"), ("=@bag", "KEY=VALUE")]
+)
+def test_half_an_option_gets_one_line(option, words):
+    result = CliRunner().invoke(app, [*ARENA, "-o", option])
+    assert result.exit_code == 2
+    (line,) = result.stderr.strip().splitlines()
+    assert words in line
+
+
+def test_nothing_of_ours_is_imported_inside_functions():
+    """Late imports save no noticeable time; only heavy or optional libraries are imported where they are needed."""
+    for path in (ROOT / "experiments").rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                for node in ast.walk(function):
+                    if isinstance(node, ast.Import | ast.ImportFrom):
+                        module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+                        ours = module.split(".")[0] == "dice_envs"
+                        heavy = module in (
+                            "dice_envs.envs.sb3",
+                            "dice_envs.learn.ppo",
+                            "dice_envs.learn.policy_gradient",
+                            "dice_envs.experiments.bench.score_dice",
+                            "dice_envs.experiments.web.server",
+                        )
+                        assert not ours or heavy, f"{path.name}, {function.name} imports {module}"
+
+
+def test_the_command_line_starts_without_heavy_libraries(run_python):
+    heavy = ("torch", "stable_baselines3", "sb3_contrib", "matplotlib", "scipy.optimize", "icepool", "pyspiel", "tensorboard")
+    code = f"import sys, dice_envs.experiments.__main__; print([name for name in {heavy} if name in sys.modules])"
+    assert run_python(code) == "[]\n"
+
+
+def test_threads_spin_only_where_cores_are_free(run_python):
+    assert thread_settings(0.2, 2) == {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
+    assert thread_settings(1.0, 2) == {"OMP_WAIT_POLICY": "PASSIVE"}
+    assert thread_settings(14.0, 16) == thread_settings(0.0, 2)
+    names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"
+    for given in ({names[0]: "ACTIVE"}, {names[1]: "7"}):  # whoever sets one is left alone
+        code = f"import os\nfor name in {names}: os.environ.pop(name, None)\nos.environ.update({given})\nimport experiments\n"
+        assert run_python(f"{code}print({{name: os.environ[name] for name in {names} if name in os.environ}})") == f"{given}\n"

@@ -1,0 +1,274 @@
+"""Games at the terminal as people type them: in every game with all commands, and what is said to a mistaken word."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import Batch, configure
+from dice_envs.core.game import names
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.logs.fatestones import read_log
+from dice_envs.experiments.play import choose, explain_mistake, number_choices
+from dice_envs.table.rules import rules_text, sections
+from dice_envs.table.sitting import Sitting
+from tests.support.variants import MARKED
+
+runner = CliRunner()
+SMALL = {
+    "liars_dice": ["num_dice=1"],
+    "fatestones": ["hand_size=2"],
+    "score_dice": ["pool_a=6,6", "pool_b=6,6"],
+    "shakes": ["num_patients=2", "goal=1"],
+    "thirties": ["rounds=1", "num_dice=3"],
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path_factory.getbasetemp() / "solutions"))
+
+
+def play(*arguments, typed=()):
+    return runner.invoke(app, ["play", *map(str, arguments)], input="".join(f"{line}\n" for line in typed))
+
+
+def small(game):
+    return [part for option in SMALL.get(game, []) for part in ("-o", option)]
+
+
+def first_number(game):
+    """The number that chooses the first legal action at the start."""
+    variant = configure(game)
+    legal = np.flatnonzero(Batch(variant, 1, seed=1).legal()[0]).tolist()
+    return str(next(iter(number_choices(variant, legal))))
+
+
+@pytest.mark.parametrize(
+    "game", [name if name == "thirties" else pytest.param(name, marks=pytest.mark.thorough) for name in names()]
+)
+def test_a_whole_game_with_every_command(game, tmp_path):
+    path, seats = tmp_path / "game.json", configure(game).facts.num_seats
+    number = first_number(game)
+    typed = ["help", "rules", "hint", "?", "odds", "undo", "nonsense", f"save {path}", number, "history", "undo", "history"]
+    start = [game, "random", *small(game), "--seat", 0, "--seed", 4]
+    stopped = play(*start, typed=[*typed, "q"])
+    assert stopped.exit_code == 130, stopped.output
+    wanted = ["save FILE", rules_text(configure(game).game).splitlines()[2], "what each choice is worth:", "optimal play does"]
+    wanted += ["the odds:", "there is nothing to undo", "'nonsense' is no move", f"saved; `play --load {path}` goes on"]
+    for words in wanted:
+        assert words in stopped.output
+    assert re.search(r" \d+  you: ", stopped.output), "the history"
+    saved = Sitting.load(json.loads(path.read_text()))
+    assert (saved.seats[0], saved.mover) == ("person", 0)
+    moves = ["#0", "#1", "call", "argue", *"012345"] * 60
+    went_on = play("--load", path, "--review", typed=moves)
+    assert went_on.exit_code == 0, went_on.output
+    assert re.search(r"^(you win|you lose|a tie)$", went_on.output, re.M)
+    again = play(*start, "--review", typed=moves)
+    assert went_on.output.split("you can play")[1:] == again.output.split("you can play")[1:], "as if it had not been saved"
+    assert re.search(r"^you, move \d+: ", went_on.output, re.M) or "you: nothing lost" in went_on.output
+    assert went_on.output.count("player ") > seats - 1
+
+
+@pytest.mark.parametrize("game", names())
+def test_a_finished_game_is_stepped_through(game, tmp_path):
+    path = tmp_path / "game.json"
+    sitting = Sitting(configure(game), 5, ["random"] * configure(game).facts.num_seats)
+    while not sitting.over:
+        sitting.step()
+    sitting.save_to(path)
+    result = play("--load", path, typed=["", "", "b", "2", "e", "history", "hm", "q"])
+    assert result.exit_code == 0, result.output
+    shown = re.findall(r"^move (\d+)>", result.output, re.M)
+    assert shown == ["0", "1", "2", "1", "2", *[str(len(sitting))] * 3]
+    last = sitting.history()[-1]
+    assert f"player {last.seat}: {last.words}" in result.output
+    earned = ", ".join(f"player {seat}: {value:+g}" for seat, value in enumerate(sitting.returns))
+    assert earned in result.output
+
+
+def test_agents_are_watched(tmp_path):
+    path = tmp_path / "game.json"
+    arguments = ["thirties", "random", "thirties", "-o", "rounds=1", "--watch", "--seed", 3]
+    result = play(*arguments, typed=["", "", f"save {path}", "e", "review", "q"])
+    assert result.exit_code == 0, result.output
+    assert "player 1: thirties" in result.output
+    assert "player 1: nothing lost" in result.output, "optimal play at a table, by points"
+    assert re.search(r"player 0, move 1: .* cost ", result.output)
+    assert [path.exists(), len(Sitting.load_from(path))] == [True, 2]
+    assert play("--load", path, typed=["e", "q"]).output.count("rewards:") >= 1, "agents play on"
+
+
+def test_an_undo_at_the_end_plays_on():
+    start = ["thirties", "random", *small("thirties"), "--seat", 0, "--seed", 4]
+    result = play(*start, typed=["keep all", "undo", "2", "0", "revew", "review"])
+    assert result.exit_code == 0, result.output
+    assert result.output.count("the game is over: ") == 2
+    assert "did you mean review?" in result.output
+    assert re.search(r"^you, move 1: throw the 2 lowest again", result.output, re.M)
+
+
+def test_what_one_of_two_people_chooses_is_not_told_to_the_other():
+    start = ["fatestones", *small("fatestones"), "--people", 2, "--seat", 0, "--seed", 4]
+    result = play(*start, typed=["", "1", "", "history", "q"])
+    assert result.exit_code == 130
+    others = result.output.split("player 1, press Enter")[1]
+    assert "player 0: has chosen" in others
+    assert "die 1\n" not in others.split("you can play")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "name a game, fatestones, "),
+        (["thirties", "--replay"], "--replay steps through a saved game"),
+        (["thirties", "--watch", "--people", 1], "--people cannot be given with --watch"),
+        (["thirties", "random", "random", "random", "--watch"], "name 1 agent, or 2, one for each seat; not 3"),
+        (["--load", "SAVED", "--seed", 1], "--seed cannot be given with --load"),
+        (["thirties", "random", "--load", "SAVED"], "opponents cannot be given with --load"),
+        (["shakes", "--load", "SAVED"], "holds a game of thirties, not shakes"),
+        (["--load", "none.json"], "none.json"),
+        (["--load", "pyproject.toml"], "pyproject.toml is no saved game"),
+    ],
+)
+def test_what_cannot_be_asked_for(arguments, words, tmp_path):
+    path = tmp_path / "saved.json"
+    Sitting(configure("thirties"), 1, ["person", "random"]).save_to(path)
+    result = play(*(path if each == "SAVED" else each for each in arguments))
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_file_that_cannot_be_written_ends_no_game(tmp_path):
+    result = play("thirties", "--seed", 1, "--seat", 0, typed=["save", f"save {tmp_path / 'no' / 'folder'}", "q"])
+    assert result.exit_code == 130
+    assert "save needs the name of a file" in result.output
+    assert "not saved: " in result.output
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("game", "options"), MARKED)
+def test_numbers_choose_every_legal_action_and_mistakes_are_told_in_a_line(game, options):
+    variant = configure(game, **options)
+    batch = Batch(variant, 1, seed=2)
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        if batch.seats[0] < 0:
+            break
+        legal = np.flatnonzero(batch.legal()[0]).tolist()
+        numbers = number_choices(variant, legal)
+        assert sorted(numbers.values()) == legal
+        for number, action in rng.permutation(list(numbers.items()))[:10].tolist():
+            assert choose(variant, legal, str(number)) == action
+            assert choose(variant, legal, variant.describe_action(action)) == action
+        illegal = sorted(set(range(variant.facts.num_actions)) - set(legal))
+        for action in rng.permutation(illegal)[:5].tolist():
+            reason = variant.explain_illegal(batch.states[0], action)
+            assert reason
+            assert reason in explain_mistake(variant, batch.states[0], legal, variant.describe_action(action))
+        for words in ("", "?!", "x", "999", "not a move"):
+            assert len(explain_mistake(variant, batch.states[0], legal, words).splitlines()) == 1
+        batch.play(np.array([rng.choice(legal)]))
+
+
+def test_no_number_says_something_else_than_the_words():
+    for game in names():
+        variant = configure(game)
+        for number, action in number_choices(variant, range(variant.facts.num_actions)).items():
+            alone = re.fullmatch(r"\D*(\d+)\D*", variant.describe_action(action))
+            assert alone is None or int(alone.group(1)) == number
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "played", "words", "said"),
+    [
+        ("liars_dice", {}, [6], "2 x 3", None),
+        ("liars_dice", {}, [8], "2x1", "2 x 1 does not raise 2 x 3: the quantity must rise"),
+        ("liars_dice", {}, [8], "3 1", "3 x 1 does not raise 2 x 3: the face may not fall; only 1 may follow 6"),
+        ("liars_dice", {"raise_rule": "either"}, [8], "2 1", "2 x 1 does not raise 2 x 3: the quantity must rise, or the face"),
+        ("liars_dice", {}, [], "call", "there is no bid to call yet"),
+        ("liars_dice", {}, [], "3", None),
+        ("liars_dice", {}, [8], "rasie", "'rasie' is no move"),
+        ("fatestones", {"dice": (333333,) * 6}, [1, 1], "2", "there is no die 2: you have 2 left, 0 to 1"),
+        ("score_dice", {}, [1, 1], "2", "die 2 has been shown in this roll"),
+        ("shakes", {"mode": "maesters"}, [0, 0], "yield", "all others have yielded"),
+        ("thirties", {}, [1], "3", "at least one die goes aside: 1 die lies on the table, so at most 0"),
+        ("thirties", {}, [], "throw", "could be throw the lowest again, throw the 2 lowest again"),
+    ],
+)
+def test_a_mistaken_word_is_explained(game, options, played, words, said):
+    variant = configure(game, **options)
+    batch = Batch(variant, 1, seed=2)
+    for action in played:
+        batch.play(np.array([action]))
+    legal = np.flatnonzero(batch.legal()[0]).tolist()
+    if said is None and words == "2 x 3":
+        said = "2 x 3 does not raise 2 x 1: the quantity must rise"
+    if said is None:
+        assert choose(variant, legal, words) == legal[2]
+        return
+    assert choose(variant, legal, words) is None
+    assert said in explain_mistake(variant, batch.states[0], legal, words)
+
+
+@pytest.mark.parametrize("game", names())
+def test_rules_have_every_word_of_the_docstring(game):
+    import importlib
+
+    game = configure(game).game
+    text = importlib.import_module(game.deal.__module__).__doc__
+    assert rules_text(game).split()[len(game.title.split()) :] == text.split()
+    assert all(len(line) <= 130 for line in rules_text(game).splitlines())
+    assert [section.heading for section in sections(game)][:2] == ["", "Play"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_game_is_written_in_its_sources_log_form(seed, tmp_path):
+    """And read again: the choices are those of the game, player 1 being seat 0 where nobody plays."""
+    saved, log = tmp_path / "game.json", tmp_path / "game.csv"
+    sitting = Sitting(
+        configure("fatestones", dice=(112233, 123456, 112233, 123456, 223344, 223344)), seed, ["random", "random"]
+    )
+    while not sitting.over:
+        sitting.step()
+    sitting.save_to(saved)
+    done = play("--load", saved, "--log", log, typed=["q"])
+    assert done.exit_code == 0, done.output
+    found = read_log(log)
+    made = [entry.action for entry in sitting.history()]
+    assert found.choices.ravel().tolist() == made
+    assert found.sizes.tolist()[0] == 3
+    won, lost, _ = found.record()
+    assert [won, lost] == [sitting.returns[0] > 0, sitting.returns[1] > 0]
+
+
+def test_in_a_log_the_person_is_player_1(tmp_path):
+    log = tmp_path / "game.csv"
+    for seat in (0, 1):
+        done = play("fatestones", "random", "--seat", seat, "--seed", 5, "--log", log, typed=["1"] * 9)
+        assert done.exit_code == 0, done.output
+        found = read_log(log)
+        own = re.search(r"you[^\n]*: ([+-]1)", done.output)[1]
+        won, lost, _ = found.record()
+        assert (won, lost) == ((1, 0) if own == "+1" else (0, 1))
+
+
+def test_what_has_no_log_form_is_refused_before_play(tmp_path):
+    for arguments, words in (
+        (["liars_dice"], "liars_dice has no log format; those that have: fatestones"),
+        (["fatestones", "-o", "hand_size=5"], "hand_size must be at most 3"),
+        (["fatestones", "--web"], "leave out --web or --log"),
+    ):
+        refused = play(*arguments, "--log", tmp_path / "x.csv")
+        assert refused.exit_code == 2
+        assert words in refused.stderr
+    assert not (tmp_path / "x.csv").exists()
+    stopped = play("fatestones", "--seed", 1, "--log", tmp_path / "x.csv", typed=["q"])
+    assert stopped.exit_code == 130
+    assert (tmp_path / "x.csv").read_text() == "", "nothing was rolled"

@@ -1,0 +1,373 @@
+"""What the commands share: verbatim output, results that survive a full disk, errors in one line, progress."""
+
+import errno
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from rich.table import Table
+from typer.testing import CliRunner
+
+import dice_envs.experiments.arena
+from dice_envs import configure
+from dice_envs.agents.ppo import NetworkPolicy, save_policy
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.ui.output import (
+    Finding,
+    check_writable,
+    console,
+    finish,
+    logarithmic,
+    one_line_errors,
+    print_rows,
+    progress,
+    saved_plot,
+    seed_or_fresh,
+    write_json,
+)
+from tests.conftest import ROOT
+
+runner = CliRunner()
+ARENA = ["arena", "fatestones", "random", "random", "--games", "20", "--seed", "1"]
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def run(*arguments):
+    return runner.invoke(app, [str(argument) for argument in arguments])
+
+
+def full(*args, **kwargs):
+    raise FULL
+
+
+def one_line(result):
+    """The only line on standard error of a command that has failed."""
+    assert result.exit_code == 2, result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+def last_json(output):
+    """The JSON in an output."""
+    return json.JSONDecoder().raw_decode(output[output.index("\n{\n") + 1 :])[0]
+
+
+# --- brackets -----------------------------------------------------------------------------------------------------
+
+
+def test_brackets_are_brackets(tmp_path):
+    """Paths and agents' names once were read as rich's markup, after all games and before the JSON."""
+    folder = tmp_path / "[" / "y]" / ":smile:$x"
+    folder.mkdir(parents=True)
+    facts = configure("fatestones").facts
+    layer = (np.zeros((facts.num_actions, facts.observation_size), np.float32), np.zeros(facts.num_actions, np.float32))
+    save_policy(folder / "policy.npz", NetworkPolicy("fatestones", {}, [layer]))
+    agent = f"ppo:{folder}/policy.npz"
+    out = folder / "out.json"
+    result = run("arena", "fatestones", agent, "random", "--games", 10, "--json", out, "--report", folder)
+    assert result.exit_code == 0, result.output
+    assert json.loads(out.read_text())["agents"] == [agent, "random"]
+    assert "[/y]/:smile:$x" in result.output.replace("\n", "").replace(" ", "")
+    assert f"plot: {folder / 'arena_fatestones.png'}" in result.output
+
+
+def test_tables_print_what_they_are_given(capsys):
+    table = Table(title="[/title] :smile:")
+    table.add_column("[/heading]")
+    table.add_row("[red]cell[/]")
+    console.print(table)
+    console.print("[/text]")
+    print_rows("[/rows]", [Finding("", "[/figure]", 1.0, 1.0, agrees=True, note="[/note]")])
+    shown = capsys.readouterr().out
+    for text in ("[/title] :smile:", "[/heading]", "[red]cell[/]", "[/text]", "[/rows]", "[/figure]", "[/note]", "yes"):
+        assert text in shown
+
+
+# --- results that must not be lost ----------------------------------------------------------------------------------
+
+
+def test_files_that_cannot_be_written_at_the_end(tmp_path, monkeypatch):
+    """The table, then the JSON on standard output, then one line that names every file."""
+    monkeypatch.setattr(Path, "write_text", full)
+    out, log = tmp_path / "out.json", tmp_path / "log.csv"
+    result = run(*ARENA, "--json", out, "--log", log, "--report", tmp_path)
+    line = one_line(result)
+    for path in (out, log):
+        assert f"{path}: No space left on device" in line
+    assert "% won" in result.stdout
+    assert last_json(result.stdout)["games"] == 20
+    assert [path.name for path in tmp_path.iterdir()] == ["arena_fatestones.png"], "what could be written is there"
+
+
+def test_a_folder_that_vanishes_during_the_games(tmp_path, monkeypatch):
+    folder = tmp_path / "out"
+    tournament = dice_envs.experiments.arena.tournament
+
+    def play_and_lose_the_folder(*args):
+        result = tournament(*args)
+        shutil.rmtree(folder)
+        return result
+
+    monkeypatch.setattr("dice_envs.experiments.__main__.tournament", play_and_lose_the_folder)
+    result = run(*ARENA, "--json", folder / "out.json", "--log", tmp_path / "log.csv", "--report", folder / "report")
+    line = one_line(result)
+    assert f"{folder / 'out.json'}: No such file or directory" in line
+    assert "arena_fatestones.png" in line
+    assert last_json(result.stdout)["games"] == 20
+    assert (tmp_path / "log.csv").exists()
+
+
+def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    out, log = tmp_path / "out.json", tmp_path / "log.csv"
+    result = run(*ARENA, "--json", out, "--log", log, "--report", tmp_path)
+    assert f"{tmp_path / 'arena_fatestones.png'}: No space left on device" in one_line(result)
+    assert json.loads(out.read_text())["games"] == 20
+    assert log.exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["solve", "fatestones", "--draws", "100"],
+        ["solve", "score-dice", "-o", "pool_a=6", "-o", "pool_b=6"],
+        ["solve", "shakes", "-o", "num_players=2", "--policy", "random"],
+        ["solve", "thirties", "--strategy", "sixes"],
+        ["solve", "thirties", "--compare", "sixes", "beginner", "-o", "num_dice=2"],
+        ["reproduce", "thirties", "--report", "report"],
+        pytest.param(["reproduce", "liars-dice", "--games", "10", "--dice", "1", "--report", "report"], marks=pytest.mark.slow),
+    ],
+)
+def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, monkeypatch):
+    monkeypatch.setattr("dice_envs.experiments.ui.output.FIRST_LINE", float("inf"))  # kernels may compile for longer than that
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Path, "write_text", full)
+    result = run(*command, "--json", "out.json")
+    assert one_line(result) == "error: out.json: No space left on device"
+    assert last_json("\n" + result.stdout)
+    assert ("--report" in command) == bool(list(tmp_path.glob("report/*.png")))
+
+
+def process(*arguments, **kwargs):
+    command = [sys.executable, "-m", "experiments", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, **kwargs)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_standard_output_on_a_full_disk(tmp_path):
+    with open("/dev/full", "w") as nowhere, process(*ARENA, "--json", tmp_path / "out.json", stdout=nowhere) as arena:
+        errors = arena.stderr.read()
+    assert arena.returncode == 2
+    assert errors.startswith("error: standard output cannot be written (No space left on device); the rest follows here\n")
+    assert "% won" in errors
+    assert "Traceback" not in errors
+    assert "Exception ignored" not in errors
+    assert json.loads((tmp_path / "out.json").read_text())["games"] == 20
+
+
+@pytest.mark.thorough
+def test_a_reader_that_has_had_enough(tmp_path):
+    """`arena ... | head -1` ends quietly, and its files are written."""
+    read, write = os.pipe()
+    os.close(read)
+    with process(*ARENA, "--json", tmp_path / "out.json", stdout=write) as arena:
+        os.close(write)
+        assert arena.stderr.read() == ""
+    assert arena.returncode == 1
+    assert json.loads((tmp_path / "out.json").read_text())["games"] == 20
+
+
+@pytest.mark.thorough
+def test_characters_that_the_terminal_does_not_have():
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    with process(*ARENA, stdout=subprocess.PIPE, env=environment) as arena:
+        assert r"% won \xb1 95 % interval" in arena.stdout.read()
+        assert arena.stderr.read() == ""
+    assert arena.returncode == 0
+
+
+@pytest.mark.thorough
+def test_a_process_without_standard_output_or_width():
+    close = f"exec {sys.executable} -m experiments {' '.join(ARENA)} >&-"
+    done = subprocess.run(["sh", "-c", close], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    with process(*ARENA, stdout=subprocess.PIPE, env={**os.environ, "COLUMNS": "0"}) as arena:
+        assert "% won ± 95 % interval" in arena.stdout.read(), "a terminal that does not know its width says 0"
+
+
+def test_only_plain_files_are_replaced(tmp_path):
+    """Writing replaces the file that was there: that must not happen to /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(OSError, match="this is no plain file"):
+            check_writable(path)
+    check_writable(tmp_path / "new" / "file")
+    assert (tmp_path / "new").is_dir()
+
+
+def test_json_has_null_for_what_is_no_number(tmp_path):
+    """An estimate from a few games may be infinite; that must not cost the other figures."""
+    write_json(
+        tmp_path / "a.json", {"rows": [Finding("", "closeness", 0.3, math.inf, math.nan)], "array": np.array([-np.inf, 1])}
+    )
+    data = json.loads((tmp_path / "a.json").read_text())
+    assert (data["rows"][0]["ours"], data["rows"][0]["error"], data["array"]) == (None, None, [None, 1])
+
+
+def test_json_is_whole_or_on_the_terminal(tmp_path, capsys, monkeypatch):
+    write_json(tmp_path / "a.json", {"a": np.float32(0.5), "b": np.arange(2), "c": Path("d")})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"a": 0.5, "b": [0, 1], "c": "d"}
+    wide = {"a": "x" * 1000}
+    with pytest.raises(FileNotFoundError):
+        write_json(tmp_path / "none" / "a.json", wide)
+    assert json.loads(capsys.readouterr().out) == wide, "long lines stay whole"
+    write_json(None, wide)
+    assert capsys.readouterr().out == ""
+
+
+# --- errors -------------------------------------------------------------------------------------------------------
+
+
+def text_of(problem, capsys):
+    with pytest.raises(typer.Exit) as caught, one_line_errors():
+        raise problem
+    (line,) = capsys.readouterr().err.splitlines()
+    return caught.value.exit_code, line
+
+
+def test_errors_are_one_line(capsys):
+    assert text_of(ValueError("a\nb\r\n\tc\u2028d"), capsys) == (2, "error: a b c d")
+    assert text_of(ValueError(), capsys) == (2, "error: ValueError")
+    assert text_of(FileNotFoundError(2, "not there", "a\nb"), capsys) == (2, "error: a b: not there")
+    assert text_of(MemoryError("8 GiB"), capsys) == (2, "error: out of memory: 8 GiB")
+    assert text_of(KeyboardInterrupt(), capsys) == (130, "stopped")
+    assert text_of(typer.Abort(), capsys) == (130, "stopped")
+    code, line = text_of(ValueError("x" * 10**6), capsys)
+    assert code == 2
+    assert len(line) < 1100
+
+
+def test_finish_does_every_part():
+    done = []
+
+    def fail(problem):
+        done.append("failed")
+        raise problem
+
+    with pytest.raises(OSError, match="^a: full; b$"):
+        finish(
+            lambda: fail(BrokenPipeError()),
+            lambda: fail(OSError(errno.ENOSPC, "full", "a")),
+            lambda: fail(ValueError("b")),
+            lambda: done.append("done"),
+        )
+    assert done == ["failed", "failed", "failed", "done"]
+    with pytest.raises(ZeroDivisionError):  # a bug of the program keeps its traceback
+        finish(lambda: fail(ValueError("b")), lambda: 1 / 0)
+    with pytest.raises(BrokenPipeError):
+        finish(lambda: fail(BrokenPipeError()), lambda: None)
+    with pytest.raises(BrokenPipeError):
+        finish(lambda: fail(BrokenPipeError()), lambda: fail(BrokenPipeError()))
+    with pytest.raises(ValueError, match="b"):
+        finish(lambda: fail(ValueError("b")))
+    finish()
+
+
+def test_seeds():
+    assert seed_or_fresh(0) == 0
+    assert seed_or_fresh(2**32 - 1) == 2**32 - 1
+    assert 0 <= seed_or_fresh(None) < 2**31
+    for seed in (-1, 2**32, 10**30, 10**5000):
+        with pytest.raises(ValueError, match="seed must be a whole number from 0 to 4294967295, not "):
+            seed_or_fresh(seed)
+
+
+# --- progress -----------------------------------------------------------------------------------------------------
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
+    now = 0.0
+    with progress("3 × 2,000 games", 6000, lambda: now) as done:
+        for second in range(1, 101):
+            now = float(second)
+            done(60 if second > 5 else 0)
+        lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "3 × 2,000 games: 5 %, 300 of 6,000, about 3 min left",
+        "3 × 2,000 games: 35 %, 2,100 of 6,000, about 74 s left",
+        "3 × 2,000 games: 65 %, 3,900 of 6,000, about 38 s left",
+        "3 × 2,000 games: 95 %, 5,700 of 6,000, about 5 s left",
+    ]
+
+
+def test_progress_before_anything_is_done(capsys):
+    now = 0.0
+    with progress("[games]", 10, lambda: now) as done:
+        now = 11.0
+        done(0)
+        now = 41.0
+        done()
+        now = 9000.0
+        done()
+    assert capsys.readouterr().err.splitlines() == [
+        "[games]: 0 %, 0 of 10",
+        "[games]: 10 %, 1 of 10, about 6 min left",
+        "[games]: 20 %, 2 of 10, about 10.0 h left",
+    ]
+
+
+def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("dice_envs.experiments.ui.output.typer.echo", full)
+    with progress("games", 10, lambda: now) as done:
+        now = 11.0
+        done()
+
+
+def test_short_work_has_no_progress(capsys):
+    with progress("games", 10) as done:
+        for _ in range(10):
+            done()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_gets_a_bar(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes standard error for a terminal
+    with progress("[/games]", 10) as done:
+        done(10)
+    assert "[/games]" in capsys.readouterr().err
+
+
+def test_games_are_counted_as_they_end():
+    """Many games are played side by side: progress must not wait for the last of them, where agents are asked move by move."""
+
+    class Asked:
+        def act(self, turn):
+            return turn.legal.argmax(axis=1)
+
+    told = []
+    variant = configure("liars_dice", num_dice=2)
+    dice_envs.experiments.arena.play_table(
+        variant, [Asked(), dice_envs.experiments.arena.resolve("random")], 500, 1, told.append
+    )
+    assert sum(told) == 500
+    assert max(told) < 500
+
+
+def test_logarithmic_axes_are_labelled_with_plain_numbers(tmp_path):
+    with saved_plot(tmp_path, "plot") as (canvas, axes):
+        axes.plot([1, 2], [0.02, 0.6])
+        logarithmic(axes, "y")
+        canvas.canvas.draw()
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        assert {"0.05", "0.1", "0.2"} <= set(labels)
+    assert (tmp_path / "plot.png").exists()

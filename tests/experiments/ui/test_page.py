@@ -1,0 +1,121 @@
+"""Pages: whole, well-formed, and in need of nothing else."""
+
+import functools
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.report import command_line
+from dice_envs.experiments.reproduce import fatestones, liars_dice
+from dice_envs.experiments.ui.output import Finding, plots_noted, saved_plot
+from dice_envs.experiments.ui.page import About, Chapter, Grid, Section, render, sections_of, write_page
+
+
+def parsed(text):
+    """The page as a tree. It is XML but for its first line, and asks for nothing that it does not hold."""
+    first, _, rest = text.partition("\n")
+    assert first == "<!DOCTYPE html>"
+    tree = ElementTree.fromstring(rest)
+    anchors = {each.get("id") for each in tree.iter() if each.get("id")}
+    for each in tree.iter():
+        if each.get("src") is not None:
+            assert each.get("src").startswith("data:image/png;base64,")
+        if each.get("href") is not None:
+            assert each.get("href").startswith("#")
+            assert each.get("href")[1:] in anchors
+        assert each.tag not in ("link", "script", "iframe")
+    (style,) = tree.iter("style")
+    assert not re.search(r"url\(|@import", style.text)
+    assert "prefers-color-scheme: dark" in style.text
+    return tree
+
+
+def shown(tree):
+    """All the text of a page."""
+    return " ".join("".join(tree.itertext()).split())
+
+
+def test_a_page_is_whole(tmp_path):
+    with plots_noted() as plots, saved_plot(tmp_path, "one", "a <caption> & more") as (_, axes):
+        axes.plot([1, 2])
+    rows = [[f"<b>{number}</b>", str(number)] for number in range(60)]
+    sections = [Section("A & B", ["x < y"], [Grid("long", ("what", "how much"), rows)], plots), Section("A & B", ["again"])]
+    path = write_page(tmp_path, "A title", ["hello"], sections, About("python -m x 'a b'", {"games": 5}, 7))
+    assert path == tmp_path / "index.html"
+    tree = parsed(path.read_text())
+    assert len(list(tree.iter("img"))) == len(list(tmp_path.glob("*.png"))) == 1
+    assert len(list(tree.iter("details"))) == 1, "a long table is folded"
+    text = shown(tree)
+    for words in ("x < y", "<b>59</b>", "a <caption> & more", "python -m x 'a b'", "seed7", "numba", "dice-envs", "UTC"):
+        assert words in text.replace("seed 7", "seed7"), words
+    figures = [each for each in tree.iter("td") if each.get("class") is None]
+    assert len(figures) == 60, "one column of the two holds figures"
+
+
+def test_a_chapter_is_told_by_source():
+    rows = [
+        Finding("one", "a", 1.0, 1.0, 0.0, True),
+        Finding("one", "b", 2.0, 3.0, 0.5, False, "a slip"),
+        Finding("two", "c", None, "text"),
+    ]
+    (section,) = sections_of(Chapter("The game", rows, 3))
+    assert section.text[0].startswith("1 of 2 ")
+    wrong, one, two = section.grids
+    assert wrong.rows == one.rows[1:]
+    first, *others = sections_of(Chapter("The game", rows, 3), apart=True)
+    assert (first.grids, [each.title for each in others]) == ([wrong], ["one", "two"])
+    assert [row[4] for row in one.rows] == ["yes", "no"]
+    assert one.rows[1][1:4] == ("2", "3", "0.5")
+    assert two.rows == [("c", "-", "text", "exact", "", "")]
+    tree = parsed(render("t", [], [section], About("c", {})))
+    assert sum(each.get("class") == "w no" for each in tree.iter("td")) == 2
+    assert "nothing was drawn" in shown(tree)
+
+
+def test_a_command_is_told_as_it_is_typed():
+    given = {"games": 5, "log": ["a b", "c"], "exact": True, "resume": False, "report": None}
+    assert command_line("arena", given) == "python -m experiments arena --games 5 --log 'a b' --log c --exact"
+
+
+def test_reproduce_writes_a_page(tmp_path):
+    result = CliRunner().invoke(app, ["reproduce", "thirties", "--report", str(tmp_path), "--json", str(tmp_path / "x.json")])
+    assert result.exit_code == 0, result.output
+    tree = parsed((tmp_path / "index.html").read_text())
+    assert len(list(tree.iter("img"))) == len(list(tmp_path.glob("*.png"))) == 1
+    rows = json.loads((tmp_path / "x.json").read_text())["rows"]
+    text = shown(tree)
+    assert f"{len(rows)} figures in all" in text
+    assert f"python -m experiments reproduce thirties --report {tmp_path}" in text
+    for row in rows[:3]:
+        assert row["figure"] in text
+
+
+@pytest.mark.slow
+def test_all_sources_on_one_page(tmp_path, monkeypatch):
+    """With less work than by itself, in the two that take minutes."""
+    less = {fatestones: {"draws": 200, "work": 0.01, "most": 100, "liars_dice": 0}, liars_dice: {"dice": 2}}
+    for module, given in less.items():
+        monkeypatch.setattr(module, "main", functools.partial(module.main, **given))
+    command = [
+        "reproduce",
+        "all",
+        "--games",
+        "1000",
+        "--seed",
+        "1",
+        "--report",
+        str(tmp_path),
+        "--json",
+        str(tmp_path / "x.json"),
+    ]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    tree = parsed((tmp_path / "index.html").read_text())
+    assert len(list(tree.iter("img"))) == len(list(tmp_path.glob("*.png"))) > 20
+    data = json.loads((tmp_path / "x.json").read_text())
+    assert list(data["sources"]) == ["fatestones", "liars_dice", "score_dice", "shakes", "thirties"]
+    assert all(data["sources"].values())

@@ -1,0 +1,141 @@
+"""Pictures of the page for the documentation: `python -m tests.experiments.web.screenshots docs/_static`.
+
+With `--all` all five games are taken at their start, in their middle and at their end, wide and narrow, to be looked at. With
+`--files NAME=FILE …` the tops of pages in files are taken instead: a report's `index.html`, the board's.
+"""
+
+import argparse
+import io
+import random
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from tests.experiments.web.browser import WAIT, find, serving
+
+PERSON = "person"
+GAMES = {
+    "liars_dice": {"game": "liars_dice", "options": {"num_dice": 3}, "seed": 21, "seats": [PERSON, "numbers"]},
+    "fatestones": {"game": "fatestones", "options": {}, "seed": 8, "seats": [PERSON, "best_response"]},
+    "score_dice": {"game": "score_dice", "options": {}, "seed": 5, "seats": [PERSON, "highest"]},
+    "shakes": {"game": "shakes", "options": {}, "seed": 5, "seats": [PERSON, "argument", "argument"]},
+    "thirties": {"game": "thirties", "options": {}, "seed": 5, "seats": [PERSON, "thirties"]},
+}
+ENABLED = ".moves button[data-name^=action]:enabled"
+SETTLED = 700  # milliseconds until nothing moves any more
+COLOURS = 64
+
+
+def save(page, path, full_page=True):
+    """A PNG of few colours."""
+    page.wait_for_timeout(SETTLED)
+    image = Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
+    image.quantize(COLOURS).save(path, optimize=True)
+    print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def play(page, moves, rng):
+    """Click so many moves, or until the game is over."""
+    for _ in range(moves):
+        page.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
+        section = page.locator(".moves")
+        if section.get_attribute("data-stands") == "over":
+            return
+        before = section.get_attribute("data-moves")
+        buttons = page.locator(ENABLED)
+        buttons.nth(rng.randrange(min(buttons.count(), 4))).click()
+        page.wait_for_function(f"document.querySelector('.moves').dataset.moves != {before}")
+    page.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
+
+
+def hint(page, name="hint"):
+    page.click(f"[data-name={name}]")
+    page.wait_for_selector(".hint, .q-notification")
+
+
+def review(page):
+    page.click("[data-name=review]")
+    page.wait_for_selector(".total")
+
+
+def documentation(browser, folder, links):
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.set_default_timeout(WAIT)
+    page.goto(links["fatestones"])
+    play(page, 0, random.Random(1))
+    hint(page)
+    save(page, folder / "page_fatestones.png")
+    page.goto(links["liars_dice"])
+    play(page, 1, random.Random(1))
+    hint(page)
+    save(page, folder / "page_liars_dice.png")
+    play(page, 100, random.Random(1))
+    review(page)
+    save(page, folder / "page_review.png")
+    phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark", device_scale_factor=2)
+    phone.set_default_timeout(WAIT)
+    phone.goto(links["liars_dice"])
+    phone.click("[data-name=again]")
+    phone.wait_for_selector(".moves[data-stands=mine]")
+    play(phone, 1, random.Random(1))
+    save(phone, folder / "page_phone.png")
+
+
+def tops(browser, folder, files):
+    """What is seen of a page in a file before anybody scrolls."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    for name, file in files:
+        page.goto(Path(file).resolve().as_uri())
+        save(page, folder / f"{name}.png", full_page=False)
+
+
+def everything(browser, folder, links, names):
+    for name in names:
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(WAIT)
+        phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
+        phone.set_default_timeout(WAIT)
+        for each, kind in ((page, "wide"), (phone, "phone")):
+            each.goto(links[name])
+            each.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
+            save(each, folder / f"{name}_{kind}_1.png")
+        play(page, 2, random.Random(1))
+        if page.locator(".moves").get_attribute("data-stands") == "mine":
+            hint(page)
+        save(page, folder / f"{name}_wide_2.png")
+        save(phone, folder / f"{name}_phone_2.png")
+        play(page, 100, random.Random(1))
+        review(page)
+        save(page, folder / f"{name}_wide_3.png")
+        save(phone, folder / f"{name}_phone_3.png")
+        page.close()
+        phone.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--all", nargs="*", choices=[*GAMES, []], help="these games, or all, to be looked at")
+    parser.add_argument("--files", nargs="+", metavar="NAME=FILE", help="pages in files instead")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    if arguments.files:
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=find())
+            tops(browser, arguments.folder, [each.split("=", 1) for each in arguments.files])
+            browser.close()
+        return
+    wanted = GAMES if arguments.all is None else {name: GAMES[name] for name in arguments.all or GAMES}
+    with serving(list(wanted.values()), pause=0.3) as (_, links), sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=find())
+        by_name = dict(zip(wanted, links, strict=True))
+        if arguments.all is None:
+            documentation(browser, arguments.folder, by_name)
+        else:
+            everything(browser, arguments.folder, by_name, wanted)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

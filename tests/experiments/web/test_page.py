@@ -1,0 +1,286 @@
+"""The page in a browser: whole games by clicks, and what else can be clicked."""
+
+import json
+import random
+import re
+
+import pytest
+
+from dice_envs import configure, names
+from dice_envs.table.sitting import PERSON, Sitting
+from tests.experiments.web.browser import WAIT, find, serving
+
+pytestmark = pytest.mark.web
+
+SMALL = {  # options with which a game ends after few moves; a game that is not here is played as it is
+    "fatestones": ({}, [PERSON, "best_response"]),
+    "liars_dice": ({"num_dice": 2}, [PERSON, "numbers"]),
+    "score_dice": ({"pool_a": [6, 6, 6], "pool_b": [8, 6, 4]}, [PERSON, "highest"]),
+    "shakes": ({"num_patients": 3, "goal": 2}, [PERSON, "argument", "argument"]),
+    "thirties": ({"rounds": 1}, [PERSON, "thirties"]),
+}
+WHOLE = {name: ({}, [PERSON, *["random"] * (configure(name).facts.num_seats - 1)]) for name in names()} | SMALL
+
+
+def games():
+    return {
+        **{name: {"game": name, "options": options, "seed": 5, "seats": seats} for name, (options, seats) in WHOLE.items()},
+        "tabs": {"game": "thirties", "options": {"rounds": 2}, "seed": 4, "seats": [PERSON, "random"]},
+        "hinted": {
+            "game": "liars_dice",
+            "options": {"num_dice": 1, "rules": "openspiel"},
+            "seed": 4,
+            "seats": [PERSON, "random"],
+        },
+        "watched": {"game": "liars_dice", "options": {"num_dice": 2}, "seed": 3, "seats": ["numbers", "random"]},
+        "shared": {"game": "liars_dice", "options": {"num_dice": 1, "starter": "first"}, "seed": 3, "seats": [PERSON, PERSON]},
+    }
+
+
+STANDS = ".moves[data-stands={}]"
+ENABLED = ".moves button[data-name^=action]:enabled"
+
+
+def stands(page):
+    return page.locator(".moves").get_attribute("data-stands")
+
+
+def moves_made(page):
+    return int(page.locator(".moves").get_attribute("data-moves"))
+
+
+def wait_for(page, *states):
+    page.wait_for_selector(", ".join(map(STANDS.format, states)))
+
+
+def play_on(page, rng):
+    """Click until the game is over."""
+    for _ in range(500):
+        wait_for(page, "mine", "over")
+        if stands(page) == "over":
+            return
+        before = moves_made(page)
+        buttons = page.locator(ENABLED)
+        buttons.nth(rng.randrange(buttons.count())).click()
+        page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
+    pytest.fail("the game does not end")
+
+
+def saved(page):
+    with page.expect_download() as download:
+        page.click("[data-name=save]")
+    return json.loads(download.value.path().read_text())
+
+
+@pytest.mark.parametrize(
+    "game", [pytest.param(name, marks=() if name in ("liars_dice", "fatestones") else pytest.mark.slow) for name in WHOLE]
+)
+def test_a_whole_game_by_clicks(game, server, open_page):
+    page = open_page(server[1][game])
+    play_on(page, random.Random(1))
+    sitting = Sitting.load(saved(page))
+    assert sitting.over
+    assert len(sitting) == moves_made(page)
+    assert f"The seed was {sitting.seed}" in page.inner_text(".moves")
+    assert page.locator(".entries li").count() == len(sitting)
+    page.click("[data-name=again]")
+    page.wait_for_function("document.querySelector('.moves').dataset.stands != 'over'")
+
+
+def test_a_table_from_the_form(server, open_page):
+    address, _ = server
+    page = open_page(f"{address}/?game=liars_dice")
+    page.fill(".option-num_dice input", "9")
+    page.click("[data-name=start]")
+    page.wait_for_selector("[role=alert]:has-text('num_dice must be a whole number from 1 to 6, not 9')")
+    page.fill(".option-num_dice input", "1")
+    page.fill(".how-1 input", "precision=1e-6")
+    page.click("[data-name=start]")
+    page.wait_for_selector("[role=alert]:has-text('precision must be at least 0.001 where people wait')")
+    page.fill(".how-1 input", "")
+    page.fill(".seed input", "11")
+    page.click("[data-name=start]")
+    page.wait_for_url("**/seat/*")
+    play_on(page, random.Random(2))
+    game = saved(page)
+    assert game["options"]["num_dice"] == 1
+    assert game["seed"] == 11
+
+
+def test_hints_and_a_review(server, open_page):
+    page = open_page(server[1]["hinted"])
+    wait_for(page, "mine")
+    page.click("[data-name=hint]")
+    page.wait_for_selector(".hint td")
+    legal = page.locator(ENABLED).count()
+    assert page.locator(".hint tbody tr").count() == legal
+    page.click("[data-name=odds]")
+    page.wait_for_selector(".advice h2:has-text('odds')")
+    play_on(page, random.Random(3))
+    page.click("[data-name=review]")
+    page.wait_for_selector(".total")
+    assert page.locator(".entries .good, .entries .bad").count() > 0
+
+
+def test_two_tabs_of_a_seat_stay_in_step(server, open_page):
+    one = open_page(server[1]["tabs"])
+    two = open_page(server[1]["tabs"], width=390)
+    for page in (one, two):
+        wait_for(page, "mine")
+    before = moves_made(one)
+    two.locator(ENABLED).first.click()
+    for page in (one, two):
+        page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
+        wait_for(page, "mine")
+    shown = one.locator(".picture .wide-only svg").inner_html()
+    assert two.locator(".picture .wide-only svg").inner_html() == shown
+    for page, wide in ((one, True), (two, False)):
+        assert page.locator(".picture .wide-only").is_visible() == wide
+        assert page.locator(".picture .narrow-only").is_visible() != wide
+    smallest = "[...document.querySelectorAll('.narrow-only text')].map(text => text.getBoundingClientRect().height)"
+    assert min(two.evaluate(smallest)) > 10, "pixels of letters on a phone"
+    one.reload()
+    wait_for(one, "mine")
+    assert one.locator(".picture .wide-only svg").inner_html() == shown
+    one.click("[data-name=undo]")
+    two.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) <= {before}")
+
+
+def test_agents_are_watched_and_stepped_through(server, open_page):
+    page = open_page(server[1]["watched"])
+    wait_for(page, "over")
+    count = moves_made(page)
+    assert count > 1
+    last = page.locator(".picture .wide-only svg").inner_html()
+    page.click("[data-name=first]")
+    page.wait_for_selector(f".steps :text('0 / {count}')")
+    assert page.locator(".picture .wide-only svg").inner_html() != last
+    page.click("[data-name=next]")
+    page.wait_for_selector(f".steps :text('1 / {count}')")
+    page.locator(".position [tabindex='0']").press("ArrowRight")
+    page.wait_for_selector(f".steps :text('2 / {count}')")
+    page.keyboard.press("ArrowLeft")  # the slider still has the focus
+    page.wait_for_selector(f".steps :text('1 / {count}')")
+    page.click("[data-name=run]")
+    page.wait_for_selector(f".steps :text('{count} / {count}')")
+    assert page.locator(".picture .wide-only svg").inner_html() == last
+
+
+def test_a_saved_game_is_loaded(server, open_page, tmp_path):
+    address, links = server
+    page = open_page(links["watched"])
+    wait_for(page, "over")
+    game = saved(page)
+    file = tmp_path / "game.json"
+    file.write_text(json.dumps({**game, "digest": "0" * 16}))
+    page = open_page(f"{address}/")
+    with page.expect_request(lambda request: "/upload/" in request.url) as upload:
+        page.set_input_files("input[type=file]", file)
+    page.wait_for_selector("[role=alert]:has-text('digest')")
+    assert page.request.post(upload.value.url, data=b"0" * 2**21).status == 413
+    file.write_text(json.dumps(game))
+    page.reload()
+    with page.expect_file_chooser() as chooser:
+        page.click("[data-name=load]")
+    chooser.value.set_files(file)
+    page.wait_for_url("**/watch/*")
+    page.wait_for_selector(f".steps :text('0 / {len(game['actions'])}')")
+    page.click("[data-name=next]")
+    page.wait_for_selector(f".steps :text('1 / {len(game['actions'])}')")
+
+
+def test_people_share_a_device(server, open_page):
+    page = open_page(server[1]["shared"])
+    page.click("a.together")
+    for mover in (0, 1):
+        wait_for(page, "covered")
+        assert page.locator(".picture .wide-only svg").count() == 0
+        assert f"Player {mover}" in page.inner_text(".moves")
+        page.click("[data-name=uncover]")
+        wait_for(page, "mine")
+        rows = page.locator(".picture .wide-only svg desc").text_content()
+        assert rows.count("?") == 1  # the other's only die
+        page.locator(ENABLED).last.click()
+    page.wait_for_function("document.querySelector('.moves').dataset.stands != 'mine'")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_a_phone(scheme, server, open_page):
+    address, links = server
+    pages = [f"{address}/?game={name}" for name in names()] + [links[name] for name in (*WHOLE, "shared", "watched")]
+    page = open_page(pages[0], width=360, color_scheme=scheme)
+    for url in pages:
+        page.goto(url)
+        page.wait_for_selector("main")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, url
+        assert page.title().endswith("dice-envs")
+
+
+def test_a_keyboard_is_enough(server, open_page):
+    page = open_page(server[1]["thirties"])
+    wait_for(page, "mine", "over")
+    if stands(page) == "over":  # another test has played it
+        page.click("[data-name=again]")
+        wait_for(page, "mine")
+    before = moves_made(page)
+    page.keyboard.press("Tab")
+    for _ in range(40):
+        if page.evaluate("document.activeElement.matches('.moves button')"):
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
+
+
+def test_a_wrong_link_leads_nowhere(server, open_page):
+    address, links = server
+    page = open_page(f"{address}/seat/{'x' * 32}")
+    assert "There is nothing here" in page.inner_text("body")
+    for url in (f"{address}/seat/{'x' * 32}", re.sub("/seat/", "/maker/", links["tabs"]), f"{address}/?game=chess"):
+        assert page.request.get(url).status == 404
+
+
+def test_another_site_gets_nothing(chromium):
+    """One whose name leads to this machine, and one that shows the page in a frame or opens its web socket."""
+    game = {"game": "thirties", "seed": 1, "seats": [PERSON, "random"]}
+    with serving([game]) as (address, (link,)):
+        path, port = link.removeprefix(address), address.rpartition(":")[2]
+        browser = chromium.browser_type.launch(executable_path=find(), args=["--host-resolver-rules=MAP *.example 127.0.0.1"])
+        page = browser.new_page()
+        for url in (f"http://rebound.example:{port}/", f"http://rebound.example:{port}{path}"):
+            assert page.goto(url).status == 403
+            assert "not served here" in page.inner_text("body")
+        page.goto(link)
+        page.wait_for_selector(".moves")
+        socket = """url => new Promise(end => {
+            const socket = new WebSocket(url); socket.onopen = () => end("open"); socket.onerror = () => end("refused") })"""
+        query = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+        assert (
+            page.evaluate(socket, f"ws://localhost:{port}{query}".replace("localhost", address.split("/")[2].split(":")[0]))
+            == "open"
+        )
+        page.route(
+            "http://evil.example/**",
+            lambda route: route.fulfill(body=f"<iframe src='{link}'></iframe>", content_type="text/html"),
+        )
+        page.goto("http://evil.example/")
+        assert page.evaluate(socket, f"ws://127.0.0.1:{port}{query}") == "refused"
+        assert page.evaluate(socket, f"ws://rebound.example:{port}{query}") == "refused"
+        (frame,) = page.main_frame.child_frames
+        assert frame.locator(".moves").count() == 0
+        browser.close()
+
+
+def test_it_loads_nothing_from_elsewhere(server, open_page, chromium):
+    address, links = server
+    context = chromium.new_context()
+    context.set_default_timeout(WAIT)
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    for url in (f"{address}/", links["tabs"]):
+        page.goto(url)
+        page.wait_for_load_state("networkidle")
+    context.close()
+    assert len(asked) > 5
+    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []

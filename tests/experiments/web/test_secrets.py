@@ -1,0 +1,177 @@
+"""What a browser receives tells nothing that its seat may not know."""
+
+import functools
+import re
+
+import pytest
+
+from dice_envs import configure
+from dice_envs.pictures.render import svg
+from dice_envs.table.sitting import PERSON, Sitting
+
+pytestmark = pytest.mark.web
+
+LIARS = {"num_dice": 2, "starter": "first"}
+STONES = {"hand_size": 2, "dice": [123456, 222555, 333444, 222555]}
+POOLS = {"pool_a": [6, 6], "pool_b": [6, 6]}
+
+
+def hidden(game, options, seed):
+    """What seat 0 sees of the deal, and all that there is, as drawings."""
+    sitting = Sitting(configure(game, **options), seed, [PERSON, PERSON])
+    return sitting.mover, svg(sitting.picture(0)), svg(sitting.picture())
+
+
+def twins(game, options):
+    """Two seeds whose deals seat 0 cannot tell apart, though they differ."""
+    seen = {}
+    for seed in range(2000):
+        mover, view, everything = hidden(game, options, seed)
+        other = seen.setdefault(view, (seed, everything))
+        if mover == 0 and other[1] != everything:
+            return other[0], seed
+    raise AssertionError("no twins")
+
+
+def table(game, options, seed):
+    return {"game": game, "options": options, "seed": seed, "seats": [PERSON, PERSON]}
+
+
+@functools.cache
+def seeds(game):
+    return twins(game, {"liars_dice": LIARS, "score_dice": POOLS}[game])
+
+
+def games():
+    liars, pools = seeds("liars_dice"), seeds("score_dice")
+    return {
+        "liars a": table("liars_dice", LIARS, liars[0]),
+        "liars b": table("liars_dice", LIARS, liars[1]),
+        "liars c": table("liars_dice", LIARS, liars[0]),
+        "liars e": table("liars_dice", LIARS, liars[0]),
+        "liars f": table("liars_dice", LIARS, liars[1]),
+        "pools e": table("score_dice", POOLS, pools[0]),
+        "pools f": table("score_dice", POOLS, pools[1]),
+        "pools a": table("score_dice", POOLS, pools[0]),
+        "pools b": table("score_dice", POOLS, pools[1]),
+        "stones a": table("fatestones", STONES, 1),
+        "stones b": table("fatestones", STONES, 1),
+        "pools c": table("score_dice", POOLS, 1),
+        "pools d": table("score_dice", POOLS, 1),
+    }
+
+
+UNLIKE = (  # what differs between two visits of one page, too
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",  # of a browser's connection
+    r"/(seat|together|maker)/[\w-]{32}",
+    r'"sid":"[\w-]+"',
+    r"\b1[0-9]{9}(\.[0-9]+)?\b",  # the time
+)
+
+
+class Receiver:
+    """Keeps all that a page receives."""
+
+    def __init__(self, page):
+        self.texts = []
+        page.on("response", self._response)
+        page.on("websocket", lambda socket: socket.on("framereceived", self._frame))
+
+    def _response(self, response):
+        if "/_nicegui/" not in response.url or "socket" in response.url:  # the library's own files are left out
+            self.texts.append(response)
+
+    def _frame(self, payload):
+        if payload not in ("2", "3"):  # engine.io's pings
+            self.texts.append(payload if isinstance(payload, str) else payload.decode())
+
+    def read(self):
+        parts = [part if isinstance(part, str) else part.text() for part in self.texts]
+        text = "\n".join(parts)
+        for pattern in UNLIKE:
+            text = re.sub(pattern, "…", text)
+        return text
+
+
+@pytest.fixture
+def sit_down(server, open_page):
+    """Opens a seat of a table; returns the page and what it receives."""
+
+    def sit(name, seat):
+        maker = open_page(server[1][name])
+        link = maker.locator("a.seat-link").nth(seat).get_attribute("href")
+        page = open_page("about:blank")
+        receiver = Receiver(page)
+        page.goto(f"{server[0]}{link}")
+        page.wait_for_selector(".moves[data-stands]")
+        page.wait_for_timeout(1000)
+        return page, receiver
+
+    return sit
+
+
+def click(page, action):
+    page.click(f"[data-name=action-{action}]")
+    page.wait_for_selector(".moves[data-stands=theirs]")
+    page.wait_for_timeout(500)
+
+
+def first_action(page):
+    page.wait_for_selector(".moves[data-stands=mine]")
+    return page.locator(".moves button[data-name^=action]:enabled").first.get_attribute("data-name").removeprefix("action-")
+
+
+@pytest.mark.parametrize("game", ["liars", "pools"])
+def test_hidden_dice_make_no_difference_to_what_is_received(game, sit_down):
+    received = []
+    for name in (f"{game} a", f"{game} b"):
+        page, receiver = sit_down(name, 0)
+        click(page, first_action(page))
+        received.append(receiver.read())
+    assert "<svg" in received[0]
+    assert received[0] == received[1]
+
+
+@pytest.mark.parametrize("game", ["liars", "pools"])
+def test_hidden_dice_make_no_difference_to_advice(game, sit_down):
+    """Here not the bytes are compared: whether the wait for the advice is shown is a matter of time."""
+    shown = []
+    for name in (f"{game} e", f"{game} f"):
+        page, _ = sit_down(name, 0)
+        page.click("[data-name=odds]")
+        page.wait_for_selector(".hint")
+        page.wait_for_timeout(500)
+        shown.append(page.locator(".advice").inner_text() + page.locator(".picture").inner_html())
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize(("game", "actions"), [("stones", "ab"), ("pools", "cd")])
+def test_a_choice_is_not_sent_before_all_have_chosen(game, actions, sit_down):
+    received = []
+    for choice, name in enumerate(actions):
+        page, receiver = sit_down(f"{game} {name}", 1)
+        other, _ = sit_down(f"{game} {name}", 0)
+        other.wait_for_selector(".moves[data-stands=mine]")
+        click(other, choice)
+        page.wait_for_selector(".moves[data-stands=mine]")
+        page.wait_for_timeout(500)
+        received.append(receiver.read())
+        assert "has chosen" in page.inner_text(".entries")
+    assert received[0] == received[1]
+
+
+def test_what_is_received_is_the_view_of_the_seat(sit_down):
+    page, receiver = sit_down("liars c", 1)
+    sitting = Sitting(configure("liars_dice", **LIARS), seeds("liars_dice")[0], [PERSON, PERSON])
+    own, other = (svg(sitting.picture(seat)).splitlines() for seat in (1, 0))
+    everything = svg(sitting.picture()).splitlines()
+    shown = page.locator(".picture .wide-only svg").inner_html()
+    assert page.locator(".picture .wide-only svg desc").inner_html() in svg(sitting.picture(1))
+    (desc,) = (line for line in everything if line.startswith("<desc>"))
+    text = receiver.read()
+    assert desc not in text
+    assert next(line for line in other if line.startswith("<desc>")) not in text
+    assert shown.count("<circle") == sum(line.startswith("<circle") for line in own)
+    assert page.locator("[data-name=save]").is_disabled()
+    assert page.locator("[data-name=undo]").count() == 0
+    assert page.locator("[data-name=again]").count() == 0

@@ -1,0 +1,294 @@
+"""Tables, forms and the lie of the moves, without a browser."""
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dice_envs import configure, load, names
+from dice_envs.experiments.web.forms import fields_of, options_of
+from dice_envs.experiments.web.moves import arrange
+from dice_envs.experiments.web.tables import Tables
+from dice_envs.table.sitting import PERSON, Sitting
+from tests.conftest import ROOT
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def liars(*seats, seed=1, **options):
+    return Sitting(configure("liars_dice", num_dice=1, starter="first", num_players=len(seats), **options), seed, seats)
+
+
+def places(tables, table):
+    return {(place.kind, place.seat): place for place in tables.links(table).values()}
+
+
+def play_to_the_end(sitting):
+    while not sitting.over:
+        if sitting.mover in sitting.people:
+            sitting.play(sitting.legal()[-1])
+        else:
+            sitting.step()
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+def test_links_are_secret_and_lead_to_what_they_are_for():
+    tables = Tables()
+    table = tables.add(liars(PERSON, "random", PERSON))
+    links = tables.links(table)
+    assert sorted((place.kind, place.seat) for place in links.values() if place.kind == "seat") == [("seat", 0), ("seat", 2)]
+    assert {place.kind for place in links.values()} == {"seat", "together", "maker"}
+    other = tables.add(liars("random", "random"))
+    assert {place.kind for place in tables.links(other).values()} == {"watch", "maker"}
+    assert not set(links) & set(tables.links(other))
+    for path, place in links.items():
+        _, kind, secret = path.split("/")
+        assert len(secret) >= 32
+        assert tables.find(secret, kind) == place
+        assert tables.find(secret, "seat" if kind != "seat" else "maker") is None
+    assert tables.find("x", "seat") is None
+
+
+def test_tables_are_forgotten():
+    clock = Clock()
+    tables = Tables(most=2, forget_after=100, clock=clock)
+    first = tables.add(liars(PERSON, "random"))
+    secret = next(iter(tables.links(first))).split("/")[2]
+    clock.now = 50
+    second = tables.add(liars(PERSON, "random"))
+    clock.now = 55
+    assert tables.find(secret, "seat")
+    clock.now = 60
+    tables.add(liars(PERSON, "random"))  # in the place of the second, where nobody was for longest
+    assert len(tables) == 2
+    assert not tables.links(second)
+    assert tables.find(secret, "seat")
+    clock.now = 161
+    assert tables.find(secret, "seat") is None
+    assert len(tables) == 0
+
+
+# --- what a place may do and see --------------------------------------------------------------------------------------
+
+
+def test_a_seat_plays_only_itself():
+    async def follow():
+        tables = Tables()
+        table = tables.add(liars(PERSON, PERSON))
+        first, second = (places(tables, table)["seat", seat] for seat in (0, 1))
+        with pytest.raises(ValueError, match="not your turn"):
+            second.play(0, 0)
+        with pytest.raises(ValueError, match="gone on"):
+            first.play(0, 1)
+        with pytest.raises(ValueError, match="call"):
+            first.play(table.sitting.variant.facts.num_actions - 1, 0)
+        assert len(table.sitting) == 0
+        first.play(0, 0)
+        assert second.to_move
+        assert not first.to_move
+        for refused in (first, second):
+            assert not refused.may_undo
+            with pytest.raises(ValueError, match="taken back"):
+                refused.undo()
+            with pytest.raises(ValueError, match="hidden"):
+                refused.saved()
+            with pytest.raises(ValueError, match="nothing may be seen"):
+                places(tables, table)["maker", None].picture()
+        with pytest.raises(ValueError, match="not your turn"):
+            await first.hint()
+        with pytest.raises(ValueError, match="over"):
+            await table.judge()
+
+    asyncio.run(follow())
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_a_seat_sees_what_it_may(seat):
+    tables = Tables()
+    table = tables.add(liars(PERSON, PERSON))
+    place, sitting = places(tables, table)["seat", seat], table.sitting
+    assert place.picture(everything=True) == sitting.picture(seat) != sitting.picture()
+    play_to_the_end(sitting)
+    assert place.may_save
+    assert place.position(0, everything=True).picture == sitting.position(0).picture
+    assert place.position(0).picture == sitting.position(0, seat).picture
+
+
+def test_a_choice_is_not_told_before_all_have_chosen():
+    sitting = Sitting(configure("fatestones"), 1, [PERSON, PERSON])
+    tables = Tables()
+    place = places(tables, tables.add(sitting))["seat", 1]
+    sitting.play(2)
+    (entry,) = place.history()
+    assert entry.action is None
+
+
+def test_people_who_share_a_device_are_kept_apart():
+    async def follow():
+        tables = Tables()
+        table = tables.add(liars(PERSON, PERSON))
+        place = places(tables, table)["together", None]
+        assert place.curtain == 0
+        with pytest.raises(ValueError, match="nothing may be seen"):
+            place.picture()
+        assert not place.to_move
+        place.uncover()
+        assert place.picture() == table.sitting.picture(0)
+        place.play(0, 0)
+        assert place.curtain == 1
+        with pytest.raises(ValueError, match="nothing may be seen"):
+            place.history()
+        place.uncover()
+        assert place.picture() == table.sitting.picture(1)
+        play_to_the_end(table.sitting)
+        assert place.curtain is None
+        assert place.picture() == table.sitting.picture()
+
+    asyncio.run(follow())
+
+
+def test_agents_play_by_themselves_and_moves_are_taken_back():
+    async def follow():
+        tables = Tables(pause=0.0)
+        table = tables.add(liars(PERSON, "random", "random"))
+        place = places(tables, table)["seat", 0]
+        changes = []
+        table.listeners.append(lambda: changes.append(len(table.sitting)))
+        table.wake()
+        assert place.to_move
+        place.play(0, 0)
+        for _ in range(1000):
+            if place.to_move or table.sitting.over:
+                break
+            await asyncio.sleep(0.01)
+        told = list(dict.fromkeys(changes))  # of an agent that takes long, twice
+        assert told == list(range(1, len(table.sitting) + 1))
+        assert place.may_undo
+        place.undo()
+        assert len(table.sitting) == 0
+        assert place.to_move
+        seed = table.sitting.seed
+        await table.again()
+        assert table.games == 2
+        assert table.sitting.seed != seed
+        assert Sitting.load(json.loads(place.saved())).seed == table.sitting.seed
+
+    asyncio.run(follow())
+
+
+def test_an_agent_that_fails_stops_its_table_alone():
+    class Broken:
+        def act(self, turn):
+            raise RuntimeError("out of order")
+
+    async def follow():
+        tables = Tables(pause=0.0)
+        table = tables.add(liars("random", Broken()))
+        table.listeners.append(lambda: None)
+        table.wake()
+        for _ in range(1000):
+            if table.problem:
+                break
+            await asyncio.sleep(0.01)
+        assert "out of order" in table.problem
+
+    asyncio.run(follow())
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", names())
+def test_every_option_has_a_field(game):
+    fields = {field.name: field for field in fields_of(load(game))}
+    defaults = load(game).configure()
+    assert list(fields) == list(vars(defaults.options))
+    assert options_of(load(game), {name: field.default for name, field in fields.items()}) == {}
+    for field in fields.values():
+        assert field.help, field.name
+        for value in field.choices:
+            options_of(load(game), {field.name: value})
+        for bound in (field.low, field.high):
+            if bound is not None:
+                load(game).configure(**{field.name: bound})
+        if field.high is not None:
+            with pytest.raises(ValueError, match=field.name):
+                load(game).configure(**{field.name: field.high + 1})
+
+
+def test_fields_are_read_as_the_command_line_reads_options():
+    game = load("liars_dice")
+    values = {"num_players": 3.0, "num_dice": "1, 2,3", "wild": None, "past_rounds": False, "rounds": "single"}
+    assert options_of(game, values) == {
+        "num_players": 3,
+        "num_dice": (1, 2, 3),
+        "past_rounds": False,
+        "rounds": "single",
+    }
+    kinds = {field.name: field.kind for field in fields_of(game)}
+    assert (kinds["num_players"], kinds["num_dice"], kinds["wild"], kinds["past_rounds"]) == (
+        "number",
+        "text",
+        "choice",
+        "switch",
+    )
+    assert options_of(load("shakes"), {"goal": 4.0, "num_patients": None}) == {"goal": 4}
+    named = {"treatments": "hot bath, wall of fire,<b>", "maesters": "none"}
+    assert options_of(load("shakes"), named) == {"treatments": ("hot bath", "wall of fire", "<b>")}
+    with pytest.raises(ValueError, match="num_players must be a whole number"):
+        options_of(game, {"num_players": 2.5})
+    with pytest.raises(ValueError, match="num_players must be a number"):
+        options_of(game, {"num_players": None})
+    with pytest.raises(ValueError, match="num_dice"):
+        options_of(game, {"num_dice": "1,,2"})
+
+
+# --- moves ------------------------------------------------------------------------------------------------------------
+
+
+def test_bids_lie_in_a_grid_and_other_moves_beside_it():
+    sitting = Sitting(configure("liars_dice", num_dice=2, starter="first"), 1, [PERSON, PERSON])
+    grid, others = arrange(sitting.variant, sitting.legal())
+    assert grid is not None
+    assert (grid.rows, grid.columns, others) == ((1, 2, 3, 4), (1, 2, 3, 4, 5, 6), [])
+    words = {action: sitting.variant.describe_action(action) for action in sitting.legal()}
+    assert {f"{row} x {column}": action for (row, column), action in grid.actions.items()} == {w: a for a, w in words.items()}
+    sitting.play(grid.actions[3, 6])
+    grid, others = arrange(sitting.variant, sitting.legal())
+    assert grid is not None
+    assert 3 not in grid.rows or min(column for row, column in grid.actions if row == 3) < 6
+    assert [sitting.variant.describe_action(action) for action in others] == ["call"]
+
+
+@pytest.mark.parametrize("game", [name for name in names() if name != "liars_dice"])
+def test_other_moves_are_buttons(game):
+    variant = load(game).configure()
+    sitting = Sitting(variant, 1, [PERSON] * variant.facts.num_seats)
+    assert arrange(variant, sitting.legal()) == (None, sitting.legal())
+
+
+# --- the library ------------------------------------------------------------------------------------------------------
+
+
+def test_the_library_is_needed_for_the_page_alone():
+    code = (
+        "import sys\n"
+        "sys.modules['nicegui'] = None\n"
+        "import dice_envs.experiments.__main__\n"
+        "from dice_envs.experiments.web import forms, moves, tables\n"
+        "try:\n"
+        "    import dice_envs.experiments.web.server\n"
+        "except ImportError as problem:\n"
+        "    print(problem)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == 'the page needs nicegui: pip install "dice-envs[web]"\n'

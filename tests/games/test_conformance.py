@@ -1,0 +1,613 @@
+"""Every game keeps every promise of the contract. A new game is tested here without a change to this file."""
+
+import contextlib
+import copy
+import functools
+import itertools
+import json
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+import zlib
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env as gymnasium_check_env
+from hypothesis import given
+from hypothesis import strategies as st
+from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
+from scipy.stats import chi2
+
+import dice_envs
+from dice_envs.agent import Turn, Uniform, ask
+from dice_envs.core.batch import Batch, IllegalActionError
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, configure, load, names
+from dice_envs.envs import aec
+from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
+from dice_envs.envs.learner import Pool
+from dice_envs.envs.sb3 import make_vec_env
+from tests.conftest import ROOT, scaled
+from tests.support.variants import IDS, MARKED
+
+every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
+every_game = pytest.mark.parametrize("name", names())
+
+
+def gym_options(name, options):
+    return {**load(name).gym_options, **options}
+
+
+def random_course(variant, seed, length):
+    """A state some random actions into a game, and the stream that chose them."""
+    batch = Batch(variant, 1, seed=seed)
+    streams = new_streams(seed + 1, 1)
+    for _ in range(length):
+        if batch.seats[0] == OVER:
+            break
+        batch.play(ask(Uniform(), variant, batch.states, np.arange(1), streams))
+    return batch
+
+
+def same(one, other):
+    """Whether two arrays of states are equal, field by field: padding bytes between fields are undefined."""
+    return all(np.array_equal(one[field], other[field]) for field in one.dtype.names)
+
+
+# --- facts ------------------------------------------------------------------------------------------------------
+
+
+@every_variant
+def test_facts_hold_over_random_games(name, options):
+    variant = configure(name, **options)
+    facts = variant.facts
+    games = scaled(300, 30)
+    batch = Batch(variant, games, seed=1)
+    streams = new_streams(2, games)
+    returns = np.zeros((games, facts.num_seats))
+    steps = np.zeros(games, int)
+    while True:
+        playing = np.flatnonzero(batch.seats != OVER)
+        observations = batch.observe()
+        assert observations.min() >= 0, "observations must not fall below 0"
+        assert observations.max() <= 1, "observations must not exceed 1"
+        if not len(playing):
+            break
+        assert (batch.seats[playing] < facts.num_seats).all()
+        assert batch.legal()[playing].any(axis=1).all(), "a seat to move must have a legal action"
+        batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
+        steps[playing] += 1
+        returns[playing] += batch.rewards[playing]
+        if facts.zero_sum and facts.num_seats == 2:
+            np.testing.assert_allclose(batch.rewards[playing].sum(axis=1), 0, atol=1e-5, err_msg="rewards must sum to 0")
+    assert steps.max() <= facts.max_steps, "a game outlasted Facts.max_steps"
+    assert returns.min() >= facts.min_return - 1e-5, "a return fell below Facts.min_return"
+    assert returns.max() <= facts.max_return + 1e-5, "a return exceeded Facts.max_return"
+    if facts.zero_sum:
+        np.testing.assert_allclose(returns.sum(axis=1), 0, atol=1e-5, err_msg="returns must sum to 0")
+    if facts.cooperative:
+        np.testing.assert_array_equal(returns, returns[:, :1].repeat(facts.num_seats, axis=1), "a team is paid alike")
+    assert not batch.legal().any(), "nothing is legal once the game is over"
+
+
+@every_variant
+def test_every_legal_action_is_playable_and_every_illegal_one_refused(name, options):
+    variant = configure(name, **options)
+    batch = random_course(variant, 3, 2)
+    if batch.seats[0] == OVER:
+        batch.deal()
+    before = batch.states.copy()
+    mask = batch.legal()[0]
+    for action in range(-2, variant.facts.num_actions + 2):
+        batch.states[:] = before
+        if 0 <= action < len(mask) and mask[action]:
+            batch.play(np.array([action]))
+            assert not same(batch.states, before), "a legal action must change the state"
+        else:
+            with pytest.raises(IllegalActionError, match="action"):
+                batch.play(np.array([action]))
+            assert same(batch.states, before), "a refused action must change nothing"
+
+
+@every_variant
+def test_random_action_is_uniform_over_the_legal_ones(name, options):
+    variant = configure(name, **options)
+    if variant.game.random_action is None:
+        pytest.skip("the game leaves it to the mask")
+    for seed in range(4):
+        batch = random_course(variant, seed, seed)
+        if batch.seats[0] == OVER:
+            continue
+        mask = batch.legal()[0].astype(bool)
+        state = batch.states.copy()
+        draws = 400 * mask.sum()
+        counts = np.bincount([variant.game.random_action(variant.params, state[0]) for _ in range(draws)], minlength=len(mask))
+        assert not counts[~mask].any(), "random_action drew an illegal action"
+        # Chi-square with a bound far out: mean k-1, standard deviation sqrt(2(k-1)).
+        k = mask.sum()
+        chi2 = ((counts[mask] - 400) ** 2 / 400).sum()
+        assert chi2 <= (k - 1) + 6 * np.sqrt(2 * max(k - 1, 1)) + 1
+
+
+@every_variant
+@given(seed=st.integers(0, 10**6), length=st.integers(0, 40), reroll=st.integers(0, 10**6))
+def test_rerolling_what_is_hidden_changes_nothing_that_the_seat_sees(name, options, seed, length, reroll):
+    variant = configure(name, **options)
+    batch = random_course(variant, seed, length)
+    for seat in range(variant.facts.num_seats):
+        view = batch.observe(np.array([seat]))
+        again = np.empty_like(batch.states)
+        kernels = variant.kernels
+        kernels.reroll(variant.params, batch.states, np.arange(1), np.array([seat]), new_streams(reroll, 1), again)
+        seen = np.empty_like(view)
+        kernels.observe(variant.params, again, np.arange(1), np.array([seat]), seen)
+        np.testing.assert_array_equal(view, seen, err_msg=f"seat {seat} saw the reroll")
+        assert again["seat"] == batch.states["seat"]
+        if batch.seats[0] == seat:
+            masks = np.empty((1, variant.facts.num_actions), np.int8)
+            kernels.legal(variant.params, again, np.arange(1), masks)
+            np.testing.assert_array_equal(masks, batch.legal(), err_msg="the mover's legal actions changed")
+
+
+@every_variant
+def test_asking_an_agent_changes_no_game_and_shows_no_dice_to_come(name, options):
+    variant = configure(name, **options)
+    batch = Batch(variant, 5, seed=4)
+    before = batch.states.copy()
+    turn = Turn(variant, batch.states, np.arange(5), new_streams(5, 5))
+    assert not (turn.states["rng"] == batch.states["rng"]).any(), "the agent sees the game's own stream"
+    _ = turn.observations, turn.legal, turn.rng.random()
+    assert same(batch.states, before)
+
+
+@every_variant
+def test_commitments_can_be_taken_back_for_search(name, options):
+    variant = configure(name, **options)
+    if variant.game.retract is None:
+        assert not variant.facts.simultaneous, "search in a simultaneous game wants `retract`"
+        pytest.skip("nothing is committed unseen")
+    batch = Batch(variant, 1, seed=12)
+    before = batch.states.copy()
+    variant.game.retract(variant.params, batch.states[0])
+    assert same(batch.states, before), "there was nothing to take back"
+    batch.play(batch.legal().argmax(axis=1))
+    variant.game.retract(variant.params, batch.states[0])
+    assert same(batch.states, before)
+
+
+@every_variant
+def test_words_and_pictures(name, options):
+    variant = configure(name, **options)
+    words = [variant.describe_action(a) for a in range(variant.facts.num_actions)]
+    assert len(set(words)) == len(words), "two actions have the same description"
+    for length in (0, 1, 3, 1000):
+        batch = random_course(variant, 6, length)
+        for viewer in (None, *range(variant.facts.num_seats)):
+            assert dice_envs.pictures.render.ansi(variant.picture(batch.states[0], viewer))
+
+
+@every_variant
+def test_an_observation_is_what_its_blocks_say(name, options):
+    variant = configure(name, **options)
+    blocks = variant.blocks
+    assert sum(block.size for block in blocks) == variant.facts.observation_size
+    assert len({block.name for block in blocks}) == len(blocks), "two blocks have the same name"
+    assert all(block.meaning for block in blocks)
+    for block in blocks:
+        labels = list(itertools.product(*block.labels))
+        assert not block.labels or len(labels) == len(set(labels)) == block.size, f"{block.name}: one label for each entry"
+    for length in (0, 3, 1000):
+        for view in random_course(variant, 7, length).observe():
+            description = dice_envs.describe(variant, view)
+            assert [reading.name for reading in description] == [block.name for block in blocks]
+            np.testing.assert_array_equal(np.concatenate([reading.values for reading in description]), view)
+            for block, reading in zip(blocks, description, strict=True):
+                assert not block.flags or set(reading.values) <= {0, 1}, f"{block.name}: flags are 0 or 1"
+                assert reading.text
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------
+
+
+def courses(variant, games, seed):
+    """Games of random play, each stopped after a number of moves of its own that is drawn from 0 up to a whole game's."""
+    batch = Batch(variant, games, seed=seed)
+    streams = new_streams(seed + 1, games)
+    rng = np.random.default_rng(seed)
+    moves = np.minimum(rng.geometric(1 / 6, games) - 1, variant.facts.max_steps)
+    for made in range(moves.max()):
+        playing = np.flatnonzero((batch.seats != OVER) & (moves > made))
+        if not len(playing):
+            break
+        batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
+    return batch.states
+
+
+def rerolled(variant, states, seat, seed):
+    out = np.empty_like(states)
+    index = np.arange(len(states))
+    variant.kernels.reroll(variant.params, states, index, np.full(len(states), seat), new_streams(seed, len(states)), out)
+    return out
+
+
+def columns(states):
+    """Every entry of every field except the random stream as a column of its own, (n, entries) int64, and their names."""
+    names = [name for name in states.dtype.names if name != "rng"]
+    parts = [states[name].reshape(len(states), -1) for name in names]
+    labels = [f"{name}[{i}]" for name, part in zip(names, parts, strict=True) for i in range(part.shape[1])]
+    return np.hstack([np.unique(part, return_inverse=True)[1].reshape(part.shape) for part in parts]), labels
+
+
+def differ(one, other):
+    """The p-value of a chi-square test that two samples of whole numbers come from one distribution."""
+    size = max(one.max(), other.max()) + 1
+    counts = np.array([np.bincount(one, minlength=size), np.bincount(other, minlength=size)], float)
+    rare = counts.sum(axis=0) < 20
+    table = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
+    table = table[:, table.sum(axis=0) > 0]
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    return chi2.sf(((table - expected) ** 2 / expected).sum(), max(table.shape[1] - 1, 1)) if table.shape[1] > 1 else 1.0
+
+
+@every_variant
+def test_states_drawn_again_are_distributed_as_the_true_ones(name, options):
+    """Each hidden entry of the state goes with every two others as it truly does, what is public included."""
+    variant = configure(name, **options)
+    games, most_triples = scaled(10_000, 200), scaled(300, 20)
+    states = courses(variant, games, 11)
+    true, again = np.arange(games) < games // 2, np.arange(games) >= games // 2
+    rng = np.random.default_rng(12)
+    for seat in {0, variant.facts.num_seats - 1}:
+        drawn = rerolled(variant, states, seat, 13 + seat)
+        table, labels = columns(np.concatenate([states, drawn]))
+        hidden = np.flatnonzero((table[:games] != table[games:]).any(axis=0))
+        sample = np.where(true[:, None], table[:games], table[games:])
+        whole = np.array([zlib.crc32(row.tobytes()) % 64 for row in sample])
+        assert differ(whole[true], whole[again]) > 1e-10, f"seat {seat}: the state as a whole"
+        varied = np.flatnonzero(sample.max(axis=0) > sample.min(axis=0))
+        for _ in range(most_triples if len(hidden) else 0):
+            entries = rng.choice(hidden), *rng.choice(varied, 2)
+            cells = np.zeros(games, np.int64)
+            for entry in entries:
+                cells = cells * (sample[:, entry].max() + 1) + sample[:, entry]
+            named = ", ".join(labels[entry] for entry in entries)
+            assert differ(cells[true], cells[again]) > 1e-10, f"seat {seat}: {named}"
+
+
+@every_variant
+def test_pictures_show_a_viewer_nothing_that_is_hidden_from_it(name, options):
+    variant = configure(name, **options)
+    states = courses(variant, scaled(100, 10), 13)
+    for seat in range(variant.facts.num_seats):
+        drawn = rerolled(variant, states, seat, 14 + seat)
+        for true, again in zip(states, drawn, strict=True):
+            assert variant.picture(true, seat) == variant.picture(again, seat)
+
+
+# --- batch = single, compiled = interpreted ------------------------------------------------------------------------
+
+
+@every_variant
+def test_a_games_course_depends_on_its_seed_alone(name, options):
+    variant = configure(name, **options)
+    many, few = Batch(variant, 17, seed=9), Batch(variant, 5, seed=9)
+    assert same(many.states[:5], few.states)
+    streams = new_streams(10, 17)
+    for _ in range(60):
+        playing = np.flatnonzero(few.seats != OVER)
+        if not len(playing):
+            break
+        own = streams.copy()
+        actions = ask(Uniform(), variant, many.states, playing, streams)
+        np.testing.assert_array_equal(actions, ask(Uniform(), variant, few.states, playing, own))
+        many.play(actions, playing)
+        few.play(actions, playing)
+        assert same(many.states[:5], few.states)
+
+
+@pytest.mark.library("gymnasium", "make_vec")
+@every_variant
+def test_vector_env_is_so_many_single_envs(name, options):
+    options = gym_options(name, options)
+    vector = SeatVectorEnv(name, 3, autoreset_mode="SameStep", **options)
+    singles = [SeatEnv(name, illegal_action="raise", **options) for _ in range(3)]
+    observations, infos = vector.reset(seed=20)
+    firsts = [env.reset(seed=20 + i) for i, env in enumerate(singles)]
+    rng = np.random.default_rng(0)
+    for i, (observation, info) in enumerate(firsts):
+        np.testing.assert_array_equal(observations[i], observation)
+        np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
+    for _ in range(150):
+        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in infos["action_mask"]])
+        observations, rewards, terminated, truncated, infos = vector.step(actions)
+        assert not truncated.any()
+        for i, env in enumerate(singles):
+            observation, reward, ended, _, info = env.step(actions[i])
+            assert reward == pytest.approx(rewards[i])
+            assert ended == terminated[i]
+            if ended:
+                np.testing.assert_array_equal(infos["final_obs"][i], observation)
+                observation, info = env.reset()
+            np.testing.assert_array_equal(observations[i], observation)
+            np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
+
+
+def played(name, options, plays=25):
+    """What two games show, play by play."""
+    batch = Batch(name, 2, seed=31, **options)
+    out = []
+    for _ in range(plays):
+        playing = np.flatnonzero(batch.seats != OVER)
+        if not len(playing):
+            break
+        masks = batch.legal()
+        out.append([batch.observe().tolist(), masks.tolist(), batch.rewards.tolist(), batch.states["rng"].tolist()])
+        batch.play(np.array([np.flatnonzero(m)[len(out) % m.sum()] for m in masks[playing]]), playing)
+    return out
+
+
+@functools.cache
+def played_interpreted():
+    """The same of all variants, by a process in which kernels are plain Python."""
+    program = (
+        "import json, warnings; import numpy as np; warnings.simplefilter('ignore'); np.seterr(over='ignore')\n"
+        "from tests.games.test_conformance import played\nfrom tests.support.variants import VARIANTS\n"
+        "print(json.dumps([played(*variant) for variant in VARIANTS]))"
+    )
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    return dict(zip(IDS, json.loads(run.stdout), strict=True))
+
+
+@every_variant
+def test_compiled_equals_interpreted(name, options, request):
+    compiled, interpreted = played(name, options), played_interpreted()[request.node.callspec.id]
+    assert len(compiled) == len(interpreted) >= 1
+    for one, other in zip(compiled, interpreted, strict=True):
+        np.testing.assert_allclose(one[0], other[0], atol=1e-6)
+        assert one[1:] == other[1:]
+
+
+# --- the ecosystem's own checks -------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def quiet():
+    with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.library("pettingzoo", "api_test, seed_test")
+@every_variant
+def test_pettingzoo_api_and_seeds(name, options):
+    if configure(name, **options).facts.num_seats == 1:
+        pytest.skip("one seat")
+    with quiet():
+        api_test(aec.env(name, **options), num_cycles=200)
+        api_test(aec.raw_env(name, **options), num_cycles=200)
+        seed_test(lambda: aec.env(name, **options), num_cycles=100)
+
+
+@pytest.mark.library("pettingzoo", "render_test")
+@every_game
+def test_pettingzoo_render(name):
+    if configure(name).facts.num_seats == 1:
+        pytest.skip("one seat")
+    with quiet():
+        render_test(lambda render_mode=None: aec.env(name, render_mode=render_mode))
+
+
+@every_variant
+def test_parallel_env(name, options):
+    if not configure(name, **options).facts.simultaneous:
+        with pytest.raises(ValueError, match="not simultaneous"):
+            aec.parallel_env(name, **options)
+        return
+    with quiet():
+        parallel_api_test(aec.parallel_env(name, **options), num_cycles=200)
+    # The parallel environment plays the very game that the AEC environment plays.
+    parallel, turns = aec.parallel_env(name, **options), aec.raw_env(name, **options)
+    rng = np.random.default_rng(1)
+    for seed in range(20):
+        observations, infos = parallel.reset(seed=seed)
+        turns.reset(seed=seed)
+        while parallel.agents:
+            actions = {a: int(rng.choice(np.flatnonzero(info["action_mask"]))) for a, info in infos.items()}
+            before = dict.fromkeys(actions, 0.0)
+            for _ in actions:
+                agent = turns.agent_selection
+                mask = turns.observe(agent)["action_mask"]
+                np.testing.assert_array_equal(mask, infos[agent]["action_mask"])
+                turns.step(actions[agent])
+                before = {a: before[a] + turns.rewards[a] for a in before}
+            observations, rewards, terminations, _, infos = parallel.step(actions)
+            assert rewards == pytest.approx(before)
+            assert terminations == {a: turns.terminations[a] for a in actions}
+            for agent in actions:
+                np.testing.assert_array_equal(observations[agent]["observation"], turns.observe(agent)["observation"])
+
+
+@pytest.mark.library("gymnasium", "check_env")
+@pytest.mark.library("stable-baselines3", "check_env")
+@every_variant
+def test_gymnasium_and_sb3_check_env(name, options):
+    from stable_baselines3.common.env_checker import check_env as sb3_check_env
+
+    options = gym_options(name, options)
+    with quiet():
+        gymnasium_check_env(SeatEnv(name, **options), skip_render_check=False)
+        sb3_check_env(SeatEnv(name, **options))
+
+
+@every_variant
+def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
+    def make(seed):
+        return make_vec_env(name, 6, Pool(["random", "random"]), seed=seed, **gym_options(name, options))
+
+    def play_on(env, observations, steps):
+        """Bytes of all that a learner sees who draws its actions from the same stream each time."""
+        rng = np.random.default_rng(1)
+        seen = [observations.tobytes()]
+        for _ in range(steps):
+            masks = env.action_masks()
+            observations, rewards, dones, infos = env.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
+            ends = [(info["episode"]["r"], info["episode"]["l"], info["players"].tolist()) for info in infos if info]
+            seen.append((masks.tobytes(), observations.tobytes(), rewards.tobytes(), dones.tobytes(), ends))
+        return seen
+
+    env = make(seed=3)
+    play_on(env, env.reset(), 20)
+    kept = env.snapshot()
+    first = play_on(env, env.restore(kept), 30)
+    assert play_on(env, env.restore(kept), 30) == first
+    other = make(seed=4)
+    assert play_on(other, other.restore(kept), 30) == first
+
+
+@pytest.mark.library("torchrl", "check_env_specs")
+@every_game
+def test_torchrl_check_env_specs(name):
+    pytest.importorskip("torchrl")
+    from torchrl.envs import PettingZooWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    if configure(name).facts.num_seats == 1:
+        pytest.skip("one seat")
+    for seed in range(50):
+        try:
+            with quiet():
+                check_env_specs(PettingZooWrapper(aec.env(name), use_mask=True), seed=seed)
+            return
+        except RuntimeError as problem:
+            # The checker draws an action after its three steps even if the game is over by then, and nothing is
+            # legal: a game as short as that needs a seed with which it lasts.
+            if "multinomial" not in str(problem):
+                raise
+    pytest.fail("no game lasted for the checker's three steps")
+
+
+@pytest.mark.library("torchrl", "GymEnv")
+@every_game
+def test_torchrl_gym_env(name):
+    """By id, which tries an argument that no game has; its masks come from the infos."""
+    pytest.importorskip("torchrl")
+    import torch
+    from torchrl.data import Binary
+    from torchrl.envs import ActionMask, GymEnv, TransformedEnv, default_info_dict_reader
+    from torchrl.envs.utils import check_env_specs
+
+    identifier = f"dice_envs/{load(name).env_name}-v0"
+    with quiet():
+        check_env_specs(GymEnv(identifier))
+        env = GymEnv(identifier, illegal_action="raise", categorical_action_encoding=True)
+        masks = Binary(env.action_spec.n, dtype=torch.int8)
+        env.set_info_dict_reader(default_info_dict_reader(["action_mask"], spec=[masks]))
+        played = TransformedEnv(env, ActionMask()).rollout(60, break_when_any_done=False)
+    assert played.batch_size == (60,)
+
+
+@every_game
+def test_an_option_that_is_not_there(name):
+    for make in (SeatEnv, SeatVectorEnv, make_vec_env):
+        with pytest.raises(TypeError, match=rf"unexpected keyword argument 'frameskip': {name} has no option 'frameskip'; its"):
+            make(name, frameskip=1)
+    with pytest.raises(ValueError, match=f"^{name} has no option 'frameskip'; its options are: "):
+        configure(name, frameskip=1)
+
+
+@every_game
+def test_registered_ids(name):
+    game = load(name)
+    env = gymnasium.make(f"dice_envs:dice_envs/{game.env_name}-v0")
+    env.reset(seed=0)
+    assert env.unwrapped.variant.game is game
+    vector = gymnasium.make_vec(f"dice_envs/{game.env_name}-v0", num_envs=4)
+    assert isinstance(vector.unwrapped, SeatVectorEnv)
+    assert vector.reset(seed=0)[0].shape == vector.observation_space.shape
+    module = getattr(dice_envs, f"{name}_v0")
+    assert str(module.raw_env()) == f"{name}_v0"
+    if hasattr(pettingzoo, "make"):
+        assert str(pettingzoo.make("aec", f"dice_envs/{name}-v0").unwrapped) == f"{name}_v0"
+
+
+def play_on(env, moves, seed=0):
+    """Up to so many random legal moves in a PettingZoo environment, beginning again where a game ends; all that it shows."""
+    rng = np.random.default_rng(seed)
+    seen = []
+    for _ in range(moves):
+        if not env.agents:
+            env.reset()
+        agent = env.agent_selection
+        observation, *rest, info = env.last()
+        mask = info["action_mask"]
+        seen.append((agent, observation["observation"].tobytes(), mask.tobytes(), rest, env.rewards.copy()))
+        env.step(int(rng.choice(np.flatnonzero(mask))) if not (rest[1] or rest[2]) else None)
+    return seen
+
+
+@every_game
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deepcopy", "pickle"])
+def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
+    variant = configure(name)
+    assert copied(variant).options == variant.options
+    for make in (aec.raw_env, aec.env):
+        for env in (make(name, max_cycles=50), copied(make(name, max_cycles=50))):  # before its first game too
+            env.reset(seed=5)
+            for moves in (0, 1, 2, 7):
+                play_on(env, moves, seed=moves)
+                other = copied(env)
+                assert other.unwrapped.max_cycles == 50
+                before = other.unwrapped._states.tobytes()
+                expected = play_on(env, 60)
+                assert other.unwrapped._states.tobytes() == before, "the copy shares its state with the first one"
+                assert play_on(other, 60) == expected
+    if variant.facts.simultaneous:
+        env = aec.parallel_env(name)
+        env.reset(seed=5)
+        other = copied(env)
+        actions = dict.fromkeys(env.agents, 0)
+        assert repr(env.step(actions)) == repr(other.step(actions))
+    single = SeatEnv(name)
+    _, info = single.reset(seed=5)
+    other = copied(single)
+    actions = [int(info["action_mask"].argmax())] * 2
+    for one, two in zip(single.step(actions[0]), other.step(actions[1]), strict=True):
+        assert repr(one) == repr(two)
+
+
+@every_game
+def test_plain_observations(name):
+    """`observation="box"`: no dictionary, and the mask in the infos, by which PettingZoo's tests choose actions."""
+    facts = configure(name).facts
+    kinds = [aec.raw_env, aec.env, *([aec.parallel_env] if facts.simultaneous else [])]
+    for make in kinds:
+        plain, usual = make(name, observation="box"), make(name)
+        assert plain.observation_space("player_0") == usual.observation_space("player_0")["observation"]
+        if make is aec.parallel_env:
+            for (one, infos), (other, theirs) in zip((plain.reset(seed=1),), (usual.reset(seed=1),), strict=True):
+                for agent in plain.agents:
+                    np.testing.assert_array_equal(one[agent], other[agent]["observation"])
+                    np.testing.assert_array_equal(infos[agent]["action_mask"], theirs[agent]["action_mask"])
+            continue
+        plain.reset(seed=1)
+        usual.reset(seed=1)
+        for _ in range(10):
+            if not plain.agents:
+                break
+            observation, *_, info = plain.last()
+            theirs = usual.last()[0]
+            np.testing.assert_array_equal(observation, theirs["observation"])
+            np.testing.assert_array_equal(info["action_mask"], theirs["action_mask"])
+            action = int(info["action_mask"].argmax()) if info["action_mask"].any() else None
+            plain.step(action)
+            usual.step(action)
+    if facts.num_seats > 1:
+        with quiet():
+            api_test(aec.env(name, observation="box"), num_cycles=50)
+    with pytest.raises(ValueError, match="observation must be"):
+        aec.raw_env(name, observation="image")

@@ -1,0 +1,380 @@
+"""FateStones: rules, options, exact play, logs."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v0
+from dice_envs.agent import Turn
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER
+from dice_envs.exact.fatestones import draw_hands, edges, evaluate, first_choices, solve_all, solve_draws
+from dice_envs.experiments.arena import log_writer, tournament
+from dice_envs.experiments.logs.fatestones import Writer, read_log
+from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
+
+EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
+
+
+# --- rules --------------------------------------------------------------------------------------------------------
+
+
+def test_the_bags():
+    assert len(CODES) == len(set(CODES)) == 462
+    assert len(configure("fatestones").params.bag) == 32
+    assert len(configure("fatestones", dice="all").params.bag) == 462
+    assert (FACES[configure("fatestones").params.bag].mean(axis=1) == 3.5).all()
+    assert configure("fatestones", dice=("123456",) * 6).options.dice == (123456,) * 6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dice": "odd"}, "dice must be 'fair', 'all' or a list"),
+        ({"dice": (123456, 654321, 111111, 111111, 111111, 111111)}, "654321 is no such code"),
+        ({"dice": (123456,) * 5}, "at least 2 \\* hand_size = 6 codes, not 5"),
+        ({"dice": 123456}, "dice must be"),
+        ({"dice": (123456,) * 32_768}, "dice must list at most 32767 codes, not 32768"),
+        ({"dice": [123456] * 10**6}, "dice must list at most 32767 codes, not 1000000"),
+        ({"dice": ("1" * 5000,) * 6}, "….* .5,000 characters. is no such code"),
+        ({"hand_size": 0}, "hand_size must be a whole number from 1 to 5, not 0"),
+        ({"scratch": "stop"}, "scratch must be one of"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        configure("fatestones", **options)
+
+
+def test_the_largest_bag_is_drawn_from_end_to_end():
+    """Hands hold places of the bag while they are drawn: a larger bag's last places once became negative numbers."""
+    codes = (111111, *(222222,) * (MAX_BAG - 2), 666666)
+    batch = Batch("fatestones", 50_000, seed=1, dice=codes, hand_size=5)
+    drawn = batch.states["hands"]
+    for code in (111111, 666666):  # one place of 32,767 each, 500,000 drawn: 15 expected
+        assert 3 < (drawn == DIE_OF_CODE[code]).sum() < 35
+    assert np.isin(drawn, [DIE_OF_CODE[code] for code in set(codes)]).all()
+
+
+@settings(deadline=None)
+@given(st.integers(0, 461), st.integers(0, 461))
+def test_a_duel_counts_all_36_rolls(one, two):
+    rolls = list(itertools.product(FACES[one].tolist(), FACES[two].tolist()))
+    assert duel(one, two) == (sum(a > b for a, b in rolls), sum(a == b for a, b in rolls))
+
+
+def test_hands_are_drawn_without_replacement_and_evenly():
+    variant = configure("fatestones", dice=EASY, hand_size=3)
+    hands = draw_hands(variant, 20_000, 1)
+    flat = hands.reshape(len(hands), 6)
+    assert all(len(set(row)) == 6 for row in flat[:2000].tolist())
+    for column in range(6):  # each of the 8 dice stands in each place equally often: χ² with 7 degrees, p > 1e-5
+        seen = np.array([(flat[:, column] == DIE_OF_CODE[code]).sum() for code in EASY])
+        assert ((seen - 2500) ** 2 / 2500).sum() < 36
+
+
+def test_higher_roll_wins_tie_puts_both_dice_away_and_the_second_choice_is_blind():
+    env = fatestones_v0.raw_env(dice=(111111, 222222, 333333, 111111, 222222, 444444))
+    env.reset(seed=1, options={"dice": [[111111, 222222, 333333], [111111, 222222, 444444]]})
+    before = env.observe("player_1")["observation"]
+    env.step(0)
+    assert (env.observe("player_1")["observation"] == before).all()
+    env.step(0)  # 1 v 1: a tie
+    assert env.observe("player_0")["action_mask"].tolist() == [1, 1, 0]
+    hand = env.observe("player_0")["observation"].reshape(2, 3, 6)
+    assert hand[0].tolist() == [[0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0]]
+    with pytest.raises(IllegalActionError, match="not legal now"):
+        env.step(2)
+    env.step(1)
+    env.step(0)  # 3 v 2
+    assert env.terminations == {"player_0": True, "player_1": True}
+    assert env.rewards == {"player_0": 1.0, "player_1": -1.0}
+
+
+@pytest.mark.parametrize(("scratch", "rolls"), [("draw", 3), ("redraw", 3 * MAX_DRAWS)])
+def test_dice_that_only_tie_end_in_a_draw(scratch, rolls):
+    batch = Batch("fatestones", 4, seed=1, dice=(333333,) * 6, scratch=scratch)
+    steps = 0
+    while (batch.seats != OVER).any():
+        batch.play(np.zeros(4, np.int64))
+        steps += 1
+    assert steps == 2 * rolls == batch.variant.facts.max_steps
+    assert (batch.rewards == 0).all()
+
+
+def test_a_redraw_follows_a_scratch():
+    batch = Batch("fatestones", 3000, seed=1, hand_size=1)
+    seen = 0
+    while (batch.seats != OVER).any():
+        index = np.flatnonzero(batch.seats != OVER)
+        batch.play(np.zeros(len(index), np.int64), index)
+        again = (batch.states["draws"] > 1) & (batch.states["seat"] == 0)
+        seen += again.sum()
+        assert (batch.states["left"][again] == 1).all()
+        assert (batch.states["committed"][again] == NONE).all()
+    assert seen > 100
+    assert (np.abs(batch.rewards) == 1).all()
+
+
+def test_rolls_follow_the_exact_odds():
+    variant = configure("fatestones", hand_size=1, scratch="draw")
+    batch = Batch(variant, 40_000, seed=3)
+    one, two = DIE_OF_CODE[111666], DIE_OF_CODE[134445]
+    batch.states["hands"][:, 0, 0], batch.states["hands"][:, 1, 0] = one, two
+    for _ in range(2):
+        batch.play(np.zeros(40_000, np.int64))
+    wins, ties = duel(one, two)
+    won = (batch.rewards[:, 0] > 0).mean()
+    tied = (batch.rewards[:, 0] == 0).mean()
+    assert won == pytest.approx(wins / 36, abs=5 * 0.5 / 200)
+    assert tied == pytest.approx(ties / 36, abs=5 * 0.5 / 200)
+
+
+def test_the_expectation_is_the_mean_of_play():
+    variant = configure("fatestones", scratch="draw")
+    batch = Batch(variant, 1, seed=5)
+    batch.play(np.array([1]))
+    rewards = np.zeros(2)
+    averaged = batch.states.copy()
+    goes_on = variant.game.expect(variant.params, averaged[0], 2, rewards)
+    many = np.repeat(batch.states, 40_000)
+    many["rng"] = new_streams(1, len(many))["rng"]
+    variant.kernels.play(variant.params, many, np.arange(len(many)), np.full(len(many), 2))
+    assert many["rewards"][:, 0].mean() == pytest.approx(rewards[0], abs=0.025)
+    assert (many["seat"] != OVER).mean() == pytest.approx(goes_on, abs=0.012)
+    after = many[many["seat"] != OVER][0]
+    for field in ("hands", "left", "committed", "seat"):
+        assert (after[field] == averaged[0][field]).all()
+
+
+# --- exact play ---------------------------------------------------------------------------------------------------
+
+
+def slow_value(own: tuple[int, ...], other: tuple[int, ...], kind: str) -> float:
+    """An independent version of the recursion, in fractions and with scipy: kind is nash, best (against random) or random."""
+    if not own:
+        return 0.0
+    payoff = np.zeros((len(own), len(own)))
+    for i, j in itertools.product(range(len(own)), repeat=2):
+        rolls = [(a > b) - (a < b) for a in FACES[own[i]].tolist() for b in FACES[other[j]].tolist()]
+        tie = Fraction(rolls.count(0), 36)
+        rest = slow_value(own[:i] + own[i + 1 :], other[:j] + other[j + 1 :], kind)
+        payoff[i, j] = Fraction(sum(rolls), 36) + tie * Fraction(rest)
+    if kind == "best":
+        return float(payoff.mean(axis=1).max())
+    if kind == "random":
+        return float(payoff.mean())
+    n = len(own)
+    result = linprog(
+        np.r_[np.zeros(n), -1.0],
+        A_ub=np.c_[-payoff.T, np.ones(n)],
+        b_ub=np.zeros(n),
+        A_eq=[np.r_[np.ones(n), 0.0]],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n + [(None, None)],
+    )
+    return -result.fun
+
+
+@pytest.mark.thorough
+def test_exact_values_against_another_recursion():
+    variant = configure("fatestones", dice="all")
+    for hands in draw_hands(variant, 8, 2):
+        draw = solve_draws(hands[None])
+        own, other = (tuple(int(die) for die in hand) for hand in hands)
+        best = (slow_value(own, other, "best") + slow_value(other, own, "best")) / 2
+        assert draw.best_response == pytest.approx(best, abs=1e-12)
+        assert draw.unfairness == pytest.approx(abs(slow_value(own, other, "nash")), abs=1e-8)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("hand_size", [1, 2, 3, 5])
+def test_nash_leaves_nothing_to_be_won(hand_size):
+    variant = configure("fatestones", hand_size=hand_size, dice="all")
+    hands = draw_hands(variant, 100 if hand_size < 5 else 10, 3)
+    result = evaluate(variant, agents.make("nash"), hands, 1)
+    lost, _ = result.exploitability()
+    assert abs(lost) <= 1e-9
+    assert solve_draws(hands).gap <= 1e-9
+    # In each draw Nash secures the value: what it keeps in one seat is what it keeps from the other seat, negated.
+    assert np.abs(result.kept.sum(axis=1)).max() <= 1e-9
+
+
+def test_the_reference_values_of_the_fair_dice():
+    draws = solve_draws(draw_hands(configure("fatestones"), 20_000, 1))
+    assert draws.best_response == pytest.approx(0.036, abs=0.001)
+    assert draws.nash == pytest.approx(0.019, abs=0.002)
+
+
+@pytest.mark.thorough
+def test_a_whole_bag_is_the_mean_of_its_draws():
+    variant = configure("fatestones", dice=EASY, hand_size=2)
+    whole = solve_all(variant)
+    assert whole.draws == 28 * 15
+    bag = [DIE_OF_CODE[code] for code in EASY]
+    # In the order in which they are solved: where a game has several optimal strategies, that decides which is found.
+    draws = [(a, b) for a, b in itertools.combinations(itertools.combinations(bag, 2), 2) if not set(a) & set(b)]
+    each = solve_draws(np.array(draws, np.int16))
+    assert whole.best_response == pytest.approx(each.best_response, abs=1e-12)
+    assert whole.nash == pytest.approx(each.nash, abs=1e-12)
+    assert whole.unfairness == pytest.approx(each.unfairness, abs=1e-12)
+
+
+def test_best_response_wins_what_is_to_be_won():
+    variant = configure("fatestones")
+    hands = draw_hands(variant, 300, 4)
+    response = evaluate(variant, agents.make("best_response:random"), hands, 1)
+    assert response.margin()[0] == pytest.approx(solve_draws(hands).best_response, abs=1e-12)
+    assert response.margin()[0] == pytest.approx(
+        evaluate(variant, agents.make("random"), hands, 1).exploitability()[0], abs=1e-12
+    )
+    nothing = evaluate(variant, agents.make("best_response:nash"), hands, 1)
+    assert nothing.margin()[0] < response.margin()[0]
+
+
+def test_margins_come_out_in_play():
+    result = tournament(configure("fatestones"), ["best_response:random", "random"], 20_000, seed=1)
+    # One scratch in two hundred draws is played again, which changes the margin by less than a thousandth.
+    assert result.mean_return[0][1] == pytest.approx(0.036, abs=2.6 * 2 * result.ci95[0][1] / 1.96 + 0.001)
+
+
+def test_the_edge_is_measured_against_random_choices_throughout():
+    hands = draw_hands(configure("fatestones", dice="all"), 5, 6)
+    own = edges(hands, np.full(5, 3))
+    assert own[:, :3].sum(axis=1) == pytest.approx(0, abs=1e-12)
+    for row, (a, b) in zip(own, hands, strict=True):
+        a, b = tuple(map(int, a)), tuple(map(int, b))
+        for i in range(3):
+            worth = 0.0
+            for j in range(3):
+                rolls = [(x > y) - (x < y) for x in FACES[a[i]].tolist() for y in FACES[b[j]].tolist()]
+                rest = slow_value(a[:i] + a[i + 1 :], b[:j] + b[j + 1 :], "random")
+                worth += (sum(rolls) + rolls.count(0) * rest) / 36 / 3
+            assert row[i] == pytest.approx(worth - slow_value(a, b, "random"), abs=1e-12)
+
+
+def test_first_choices_agree_with_the_full_evaluation():
+    variant = configure("fatestones")
+    hands = draw_hands(variant, 200, 7)
+    agent = agents.make("nash")
+    assert first_choices(variant, agent, hands, 1) == pytest.approx(evaluate(variant, agent, hands, 1).edge_share())
+
+
+def test_agents_refuse_other_games_and_opponents_without_chances():
+    batch = Batch("liars_dice", 2, seed=1)
+    turn = Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2))
+    with pytest.raises(ValueError, match="plays fatestones only"):
+        agents.make("best_response:random").act(turn)
+    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
+        agents.make("best_response:nobody")
+    agents.make("best_response:best_response:random")
+    for times in (10, 10_000):
+        with pytest.raises(ValueError, match="opponent must be .* at most 8 times over"):
+            agents.make("best_response:" * times + "random")
+
+
+# --- logs ---------------------------------------------------------------------------------------------------------
+
+GOOD = "123456,222555,333444,111666,133356,233346,0,2,6,4"
+
+
+def test_a_log_is_what_was_played(tmp_path):
+    path = tmp_path / "log.csv"
+    variant = configure("fatestones")
+    writer = log_writer(variant, 2)
+    result = tournament(variant, ["best_response:random", "random"], 500, seed=2, log=writer)
+    path.write_text(writer.text())
+    log = read_log(path)
+    wins, losses, ties = log.record()
+    assert wins + losses == 500
+    assert wins / 500 == pytest.approx(result.win_rate[0][1])
+    assert ties == len(log.sizes) - 500
+    assert ties > 0
+    share, _ = log.edge_share()
+    assert share == pytest.approx(1, abs=0.01)  # it looks ahead to better play after a tie than the measure assumes
+    # After a tie the dice rolled are missing from the next line, and the rest are renumbered.
+    for i in np.flatnonzero((log.results[:, 0] == log.results[:, 1]) & (log.sizes == 3)):
+        for player in range(2):
+            left = np.delete(log.hands[i, player], log.choices[i, player])
+            assert log.hands[i + 1, player].tolist() == [*left, GONE]
+
+
+def test_writing_what_was_read_changes_nothing(tmp_path):
+    path = tmp_path / "log.csv"
+    variant = configure("fatestones", scratch="draw")
+    played = log_writer(variant, 2)
+    tournament(variant, ["random", "random"], 50, seed=2, log=played)
+    path.write_text(played.text())
+    log = read_log(path)
+    writer = Writer(variant)
+    writer._parts, writer._games = [log], [np.zeros(len(log.sizes))]
+    assert writer.text() == path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("123456,222555,333444,111666,133356,233346,0,2,6", "9 columns instead of 10"),
+        (GOOD + ",1", "11 columns instead of 10"),
+        (GOOD.replace("333444", "333443"), "die '333443' is no code"),
+        (GOOD.replace("333444", "33344"), "die '33344' is no code"),
+        (GOOD.replace("333444", ""), "player 1 has 2 dice, player 2 has 3"),
+        (GOOD.replace("222555", ""), "player 1's dice must stand first"),
+        (GOOD.replace(",0,2,", ",3,2,"), "player 1's choice must be 0 to 2, not '3'"),
+        (GOOD.replace(",0,2,", ",0,x,"), "player 2's choice must be 0 to 2, not 'x'"),
+        (GOOD[:-1] + "1", "player 2's result must be a face of die 233346, not '1'"),
+        ("", "no rolls in this log"),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path, line, reason):
+    path = tmp_path / "bad.csv"
+    path.write_text(f"{GOOD}\n{line}\n" if line else "\n")
+    with pytest.raises(ValueError, match=reason) as caught:
+        read_log(path)
+    assert str(path) in str(caught.value)
+    assert not line or "line 2: " in str(caught.value)
+
+
+def test_logs_are_of_one_pair_and_of_games_that_have_them():
+    with pytest.raises(ValueError, match="one pair"):
+        log_writer(configure("fatestones"), 3)
+    with pytest.raises(ValueError, match="has no log format"):
+        log_writer(configure("liars_dice"), 2)
+    with pytest.raises(ValueError, match="hand_size must be at most 3"):
+        log_writer(configure("fatestones", hand_size=4), 2)
+
+
+LOGS = Path(os.environ.get("FATESTONES_LOGS", "fatestones_logs"))
+
+
+@pytest.mark.skipif(not LOGS.is_dir(), reason="the source's logs are not here; FATESTONES_LOGS names their folder")
+def test_the_source_s_logs_recount_to_its_table():
+    for name, record, share in (
+        ("random_vs_random.csv", (4913, 5031, 2033), -0.004),
+        ("mcts10_vs_random.csv", (4951, 5006, 2025), 0.001),
+    ):
+        log = read_log(LOGS / name)
+        assert log.record() == record
+        assert log.edge_share()[0] == pytest.approx(share, abs=0.001)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32), st.integers(1, 5))
+def test_observations_are_the_face_counts_of_both_hands(seed, hand_size):
+    batch = Batch("fatestones", 1, seed=seed, hand_size=hand_size)
+    batch.play(np.array([0]))
+    for seat in range(2):
+        shown = batch.observe(np.array([seat])).reshape(2, hand_size, 6)
+        hands = batch.states["hands"][0][[seat, 1 - seat], :hand_size]
+        assert np.allclose(shown * 6, COUNTS[hands])
+    assert dataclasses.asdict(batch.variant.options)["hand_size"] == hand_size

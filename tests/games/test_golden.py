@@ -1,0 +1,13 @@
+"""Every game has a golden playthrough, and still plays it."""
+
+import pytest
+
+from dice_envs.core.game import names
+from tests.support.golden import FOLDER, playthrough
+
+
+@pytest.mark.parametrize("name", names())
+def test_golden_playthrough(name):
+    path = FOLDER / f"{name}.txt"
+    assert path.exists(), f"{name} has no golden playthrough; write it with `python -m tests.support.golden`"
+    assert playthrough(name) == path.read_text(encoding="utf-8"), f"{name} plays differently from {path.name}"

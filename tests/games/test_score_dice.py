@@ -1,0 +1,277 @@
+"""The rules of score dice, and that games played agree with the tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dice_envs import Batch, IllegalActionError, agents, configure, score_dice_v0
+from dice_envs.exact.score_dice.distribution import score_distribution
+from dice_envs.experiments.arena import play_table
+from dice_envs.games.score_dice import DROPPED, HELD, MAX_ROLLS, NO_PICK, OUT, Options, lowest_face
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"pool_a": ()}, "pool_a must be 1 to 24 sizes"),
+        ({"pool_b": (6,) * 25}, "pool_b must be 1 to 24 sizes"),
+        ({"pool_a": (6, 1)}, "pool_a must be a whole number from 2 to 100, not 1"),
+        ({"pool_a": "6d6"}, "pool_a must be 1 to 24 sizes"),
+        ({"pool_b": (6, 6.0)}, "pool_b must be a whole number"),
+        ({"ties": "b"}, "ties must be one of 'none', 'a', 'reroll', not 'b'"),
+        ({"open_hands": 1}, "open_hands must be one of False, True, not 1"),
+        ({"reward": "points"}, "reward must be one of 'win', 'score'"),
+    ],
+)
+def test_wrong_options_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        configure("score_dice", **options)
+
+
+def test_pools_are_kept_largest_first():
+    options = Options(pool_a=[6, 8, 6], pool_b=4, ties=None)
+    assert options.pools == ((8, 6, 6), (4,))
+    assert options.ties == "none"
+
+
+def game_of(dice, **options):
+    env = score_dice_v0.raw_env(**options)
+    env.reset(seed=1, options={"dice": dice})
+    return env
+
+
+def test_pairs_score_by_the_tie_rule():
+    for ties, expected in (("none", 0.0), ("a", 1.0)):
+        env = game_of([[5, 3], [5, 2]], pool_a=(6, 6), pool_b=(6, 6), ties=ties, reward="score")
+        env.step(0)
+        assert env.rewards == {"player_0": 0.0, "player_1": 0.0}, "nothing scores before both have chosen"
+        env.step(0)
+        assert env.rewards == {"player_0": expected, "player_1": -expected}
+        env.step(1)
+        env.step(1)
+        assert env.rewards == {"player_0": 1.0, "player_1": -1.0}
+        assert all(env.terminations.values())
+
+
+@pytest.mark.parametrize(("order", "reward"), [((0, 1, 2), -1.0), ((2, 0, 1), 1.0)])
+def test_horse_race(order, reward):
+    """Tian Ji: horses that lose pair by pair win two races of three when the worst meets the best."""
+    env = game_of([[5, 3, 1], [5, 4, 2]], pool_a=(6, 6, 6), pool_b=(6, 6, 6))
+    for die_a, die_b in zip(order, (0, 1, 2), strict=True):
+        env.step(die_a)
+        env.step(die_b)
+    assert env.rewards["player_0"] == reward
+
+
+def test_spare_lowest_dice_are_dropped():
+    env = game_of([[2, 6, 2, 5], [1, 1]], pool_a=(6, 6, 6, 6), pool_b=(6, 6))
+    status = env._states[0]["status"][0]
+    assert status[:4].tolist() == [DROPPED, HELD, DROPPED, HELD]
+    env = game_of([[2, 2, 6, 2], [1, 1]], pool_a=(8, 6, 6, 4), pool_b=(6, 6))
+    assert env._states[0]["status"][0][:4].tolist() == [HELD, DROPPED, HELD, DROPPED], "of equal faces the first stays"
+    with pytest.raises(IllegalActionError, match="not legal"):
+        env.step(1)
+
+
+def test_tied_dice_are_rolled_again():
+    env = game_of([[5, 3, 3], [5, 2, 3]], pool_a=(8, 6, 6), pool_b=(8, 6, 6), ties="reroll")
+    for die_a, die_b in ((0, 0), (1, 1), (2, 2)):
+        env.step(die_a)
+        env.step(die_b)
+    state = env._states[0]
+    assert (state["rolls"], state["columns"], state["column"], state["score"]) == (2, 2, 0, 1)
+    for seat in range(2):
+        assert state["status"][seat][:3].tolist() == [HELD, OUT, HELD]
+    assert env.agent_selection == "player_0"
+
+
+def test_when_all_pairs_tie_the_spare_dice_are_rolled_too():
+    faces = set()
+    for seed in range(30):
+        env = score_dice_v0.raw_env(pool_a=(8, 6, 4), pool_b=(8, 6), ties="reroll")
+        env.reset(seed=seed, options={"dice": [[5, 3, 1], [5, 3]]})
+        for die in (0, 0, 1, 1):
+            env.step(die)
+        status = env._states[0]["status"][0][:3].tolist()
+        assert sorted(status) == [HELD, HELD, DROPPED]
+        faces.add((env._states[0]["faces"][0][2], status[2]))
+    assert {die_status for _, die_status in faces} == {HELD, DROPPED}
+    env = game_of([[5, 3, 1], [5, 2]], pool_a=(8, 6, 4), pool_b=(8, 6), ties="reroll")
+    for die in (0, 0, 1, 1):
+        env.step(die)
+    assert env._states[0]["status"][0][:3].tolist() == [HELD, OUT, OUT]
+
+
+def test_ties_after_the_last_roll_score_nothing():
+    batch = Batch("score_dice", 1, seed=1, pool_a=(6, 6), pool_b=(6, 6), ties="reroll")
+    state = batch.states[0]
+    state["rolls"] = MAX_ROLLS
+    state["faces"][:, :2] = [[4, 4], [4, 3]]
+    for die in (0, 0, 1, 1):
+        batch.play(np.array([die]))
+    assert batch.seats[0] == -1
+    assert batch.rewards.tolist() == [[1.0, -1.0]]
+
+
+@pytest.mark.parametrize(
+    "dice", [[[1, 2]], [[1, 2, 3], [1, 2]], [[1, 7], [1, 2]], [[0, 1], [1, 2]], 5, [[1, 2.5], [1, 2]]], ids=repr
+)
+def test_wrong_dice_are_refused(dice):
+    env = score_dice_v0.raw_env(pool_a=(6, 6), pool_b=(6, 6))
+    env.reset(seed=3)
+    before = env._states.copy()
+    with pytest.raises(ValueError, match="dice"):
+        env.reset(seed=4, options={"dice": dice})
+    assert (env._states == before).all()
+
+
+def test_the_hidden_choice_cannot_be_seen():
+    seen = []
+    for die in range(3):
+        env = game_of([[5, 3, 1], [5, 4, 2]], pool_a=(6, 6, 6), pool_b=(6, 6, 6))
+        before = env.observe("player_1")["observation"]
+        env.step(die)
+        seen.append(env.observe("player_1")["observation"])
+        assert (seen[-1] == before).all()
+    drawn = set()
+    kernels, params = env.variant.kernels, env.variant.params
+    for stream in range(60):
+        out = np.empty(1, env.variant.game.state)
+        streams = np.array([(stream,)], dtype=[("rng", np.uint64)])
+        kernels.reroll(params, env._states, np.array([0]), np.array([1]), streams, out)
+        drawn.add(int(out["pick"][0]))
+    assert drawn == {0, 1, 2}, "a guess of the hidden choice must not know it"
+
+
+pools = st.lists(st.integers(2, 12), min_size=1, max_size=5).map(tuple)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    pool_a=pools,
+    pool_b=pools,
+    ties=st.sampled_from(["none", "a", "reroll"]),
+    open_hands=st.booleans(),
+    seed=st.integers(0, 2**32),
+    steps=st.integers(0, 12),
+)
+def test_rerolled_states_look_the_same_and_are_possible(pool_a, pool_b, ties, open_hands, seed, steps):
+    batch = Batch("score_dice", 4, seed=seed, pool_a=pool_a, pool_b=pool_b, ties=ties, open_hands=open_hands)
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        if (batch.seats == -1).any():
+            break
+        masks = batch.legal()
+        assert masks.sum(axis=1).tolist() == (batch.states["columns"] - batch.states["column"]).tolist()
+        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
+    variant, index = batch.variant, np.arange(4)
+    for seat in (0, 1):
+        seats = np.full(4, seat)
+        streams = np.array([(rng.integers(2**63),) for _ in index], dtype=[("rng", np.uint64)])
+        out = np.empty(4, variant.game.state)
+        variant.kernels.reroll(variant.params, batch.states, index, seats, streams, out)
+        observed = np.empty((2, 4, variant.facts.observation_size), np.float32)
+        variant.kernels.observe(variant.params, batch.states, index, seats, observed[0])
+        variant.kernels.observe(variant.params, out, index, seats, observed[1])
+        assert (observed[0] == observed[1]).all()
+        assert ((observed >= 0) & (observed <= 1)).all()
+        assert (out["pick"] != NO_PICK).tolist() == (batch.states["pick"] != NO_PICK).tolist()
+        other = 1 - seat
+        for state in out:
+            sizes = variant.options.pools[other]
+            held = [die for die in range(len(sizes)) if state["status"][other, die] == HELD]
+            dropped = [die for die in range(len(sizes)) if state["status"][other, die] == DROPPED]
+            for die in held:
+                face = state["faces"][other, die]
+                assert lowest_face(variant.params, state, other, die) <= face <= sizes[die]
+                assert all((face, -die) > (state["faces"][other, low], -low) for low in dropped)
+
+
+def test_rerolled_hands_have_the_right_distribution():
+    """Dice in hand of a player who dropped some: as drawn again, and as dealt."""
+    batch = Batch("score_dice", 40_000, seed=5, pool_a=(4, 4, 3), pool_b=(6,))
+    variant = batch.variant
+    out = np.empty(batch.num_games, variant.game.state)
+    streams = np.arange(batch.num_games, dtype=np.uint64).view([("rng", np.uint64)])
+    variant.kernels.reroll(
+        variant.params, batch.states, np.arange(batch.num_games), np.ones(batch.num_games, np.int64), streams, out
+    )
+
+    def table(states):
+        status, faces = states["status"][:, 0, :3], states["faces"][:, 0, :3].astype(int)
+        key = np.where(status == HELD, 0, faces)
+        held = np.where(status == HELD, faces, 0).sum(axis=1)
+        place = (status == HELD).argmax(axis=1)
+        code = ((key[:, 0] * 5 + key[:, 1]) * 5 + key[:, 2]) * 15 + place * 5 + held
+        return np.bincount(code, minlength=5 * 5 * 5 * 15)
+
+    dealt, drawn = table(batch.states), table(out)
+    often = dealt + drawn > 20
+    assert ((dealt > 0) == (drawn > 0))[dealt + drawn > 60].all()
+    assert stats.chi2_contingency(np.array([dealt, drawn])[:, often]).pvalue > 1e-4
+
+
+def test_both_shells_play_the_same_game():
+    for seed in range(20):
+        options = {"pool_a": (8, 6, 4), "pool_b": (6, 6), "ties": "reroll"}
+        one, both = score_dice_v0.raw_env(**options), score_dice_v0.parallel_env(**options)
+        one.reset(seed=seed)
+        both.reset(seed=seed)
+        total = np.zeros(2)
+        while both.agents:
+            choices = {}
+            for agent in both.possible_agents:
+                choices[agent] = int(one.observe(one.agent_selection)["action_mask"].argmax())
+                one.step(choices[agent])
+            _, rewards, *_ = both.step(choices)
+            total += list(rewards.values())
+            assert (one._states == both._states).all()
+        assert total.sum() == 0
+        assert total.tolist() == list(one.rewards.values())
+
+
+def scores(options, agent, games, seed):
+    """A's final score in this many games of the agent against itself."""
+    variant = configure("score_dice", reward="score", **options)
+    player = agents.make(agent)
+    returns = play_table(variant, [player, player], games, seed)
+    number = np.arange(games)
+    return np.rint(returns[number, number % 2]).astype(int)  # the agent that sits at seat 0 in each game
+
+
+def check_against_table(options, agent, games, seed):
+    pairing = "sorted" if agent == "highest" else "unsorted"
+    exact = score_distribution(options["pool_a"], options["pool_b"], options["ties"], pairing).chances
+    values, counts = np.unique(scores(options, agent, games, seed), return_counts=True)
+    assert set(values.tolist()) <= set(exact), "a score that the table says cannot be"
+    seen = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    expected = np.array([float(chance) * games for chance in exact.values()])
+    found = np.array([seen.get(score, 0) for score in exact])
+    assert stats.chisquare(found, expected).pvalue > 1e-4, (options, agent)
+
+
+GAMES = [
+    {"pool_a": (6,) * 5, "pool_b": (6,) * 5, "ties": "none"},
+    {"pool_a": (6,) * 5, "pool_b": (8, 8, 8, 6, 6), "ties": "a"},
+    {"pool_a": (6, 6), "pool_b": (6, 6), "ties": "reroll"},
+    {"pool_a": (8, 6, 4), "pool_b": (6, 6, 4), "ties": "reroll"},
+    {"pool_a": (6,) * 4, "pool_b": (6,) * 5, "ties": "a"},
+    {"pool_a": (8, 6, 4, 3), "pool_b": (6, 3), "ties": "reroll"},
+]
+
+
+@pytest.mark.parametrize("agent", ["highest", "shuffled"])
+@pytest.mark.parametrize("options", GAMES, ids=str)
+def test_games_come_to_the_tables(options, agent):
+    check_against_table(options, agent, 20_000, 11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["highest", "shuffled"])
+@pytest.mark.parametrize("options", [GAMES[0], GAMES[2], GAMES[5]], ids=str)
+def test_a_million_games_come_to_the_tables(options, agent):
+    check_against_table(options, agent, 1_000_000, 12)

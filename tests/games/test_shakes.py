@@ -1,0 +1,380 @@
+"""The Shakes: the rules as the environments play them."""
+
+import itertools
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pettingzoo.test import api_test, seed_test
+from scipy.stats import binom
+
+import dice_envs
+from dice_envs import Batch, IllegalActionError, configure, shakes_v0
+from dice_envs.agent import Turn
+from dice_envs.agents import make
+from dice_envs.core.batch import play_checked
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER
+from dice_envs.exact.shakes import Problem, argument_chances, efficacy_chances, evaluate
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.reproduce.shakes import play_maesters, play_physician
+from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
+from tests.support.shakes_tools import assert_distributed, states_with
+
+
+def nothing(amount):
+    """A progress bar for nobody."""
+
+
+# --- options ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_players": 1}, "num_players must be a whole number from 2 to 6, not 1"),
+        ({"num_players": 7}, "num_players must be a whole number from 2 to 6, not 7"),
+        ({"mode": "doctor"}, "mode must be one of 'maesters', 'physician', not 'doctor'"),
+        ({"variation": "war"}, "variation must be one of 'cooperative', 'competitive', not 'war'"),
+        ({"mode": "physician", "variation": "competitive"}, 'variation must be "cooperative" with mode="physician", not'),
+        ({"reward": "gold"}, "reward must be one of None, 'saved', 'win', not 'gold'"),
+        ({"ties": "never"}, "ties must be one of 'again', 'random', not 'never'"),
+        ({"variation": "competitive", "efficacy": 6}, "efficacy must be a whole number from 1 to 5, not 6"),
+        ({"efficacy": 3}, 'efficacy is an option of variation="competitive" alone'),
+        ({"num_patients": 0}, "num_patients must be a whole number from 1 to 200, not 0"),
+        ({"goal": 13}, "goal must be a whole number from 1 to 12, not 13"),
+        ({"num_patients": 3}, "goal must be a whole number from 1 to 3, not 5"),
+        ({"players": 3}, "shakes has no option 'players'"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(options, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        configure("shakes", **options)
+
+
+@pytest.mark.parametrize("num_players", range(2, 7))
+def test_the_rules_numbers(num_players):
+    options = configure("shakes", num_players=num_players).options
+    assert (options.patients, options.to_win) == ((12, 5) if num_players <= 3 else (18, 7))
+    assert sum(options.efficacies) == 2 * num_players
+    competitive = configure("shakes", num_players=num_players, variation="competitive").options
+    assert competitive.efficacies == (2,) * num_players
+    assert (competitive.to_win, competitive.pays) == (3, "win")
+
+
+@pytest.mark.parametrize("num_players", range(2, 7))
+def test_efficacies_are_dealt_evenly(num_players):
+    states = Batch("shakes", 12_000, seed=1, num_players=num_players).states["efficacy"][:, :num_players]
+    ways, counts = np.unique(states, axis=0, return_counts=True)
+    assert {tuple(way) for way in ways} == set(itertools.permutations(EFFICACIES[num_players]))
+    assert_distributed(counts, np.full(len(ways), 1 / len(ways)))
+
+
+# --- the argument -------------------------------------------------------------------------------------------------
+
+
+@given(treated=st.integers(0, 200), failed=st.integers(0, 200), seed=st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_the_lowest_die_left_is_kept(treated, failed, seed):
+    saved = max(0, treated - failed)
+    state = np.zeros(1, configure("shakes").game.state)[0]
+    state["rng"] = seed
+    state["treated"][2], state["saved"][2] = treated, saved
+    argue(state, 2)
+    thrown = np.repeat(np.arange(1, 9), state["dice"][2])
+    assert len(thrown) == treated + 1
+    assert thrown.max() <= FACES
+    assert state["strength"][2] == thrown[saved:].min()
+
+
+def test_the_rules_example():
+    # Three patients treated, two saved: of 1, 2, 2, 4 the last 2 is kept.
+    variant = configure("shakes")
+    for state in states_with(variant, [3, 0, 0], [2, 0, 0], 2000):
+        argue(state, 0)
+        if state["dice"][0, :FACES].tolist() == [1, 2, 0, 1, 0, 0]:
+            assert state["strength"][0] == 2
+            return
+    pytest.fail("2,000 throws of four dice never showed 1, 2, 2, 4")
+
+
+@pytest.mark.parametrize("ties", ["again", "random"])
+@pytest.mark.parametrize(("treated", "saved"), [((0, 0, 0), (0, 0, 0)), ((5, 2, 0), (1, 2, 0)), ((9, 1, 1), (9, 0, 1))])
+def test_who_wins_the_argument(ties, treated, saved):
+    variant = configure("shakes", ties=ties)
+    states = states_with(variant, treated, saved, 20_000)
+    counts = np.zeros(3)
+    for state in states[:300]:  # from Python one by one, as a reader would
+        counts[argue_all(variant.params, state)] += 1
+    actions = make("argument").act(
+        Turn(configure("shakes", mode="physician", ties=ties), states[300:], np.arange(19_700), new_streams(2, 19_700))
+    )
+    counts += np.bincount(actions, minlength=3)
+    assert_distributed(counts, argument_chances(np.array([treated]), np.array([saved]), ties)[0])
+
+
+# --- the table of maesters ----------------------------------------------------------------------------------------
+
+
+def test_somebody_must_argue():
+    env = shakes_v0.raw_env(num_players=4)
+    env.reset(seed=5)
+    for _ in range(3):
+        assert env.last()[0]["action_mask"].tolist() == [1, 1]
+        env.step(YIELD)
+    last = env.agent_selection
+    assert env.last()[0]["action_mask"].tolist() == [0, 1]
+    with pytest.raises(IllegalActionError, match="yield"):
+        env.step(YIELD)
+    env.step(ARGUE)
+    state = env._states[0]
+    assert state["treated"].sum() == 1
+    assert state["last_seat"] == int(last.removeprefix("player_"))
+
+
+def test_only_those_who_argue_can_win():
+    variant = configure("shakes", num_players=3)
+    states = states_with(variant, [0, 0, 0], [0, 0, 0], 500)
+    states["opener"] = states["seat"] = 0
+    index = np.arange(500)
+    for choice in (YIELD, ARGUE, ARGUE):
+        play_checked(variant, states, index, np.full(500, choice))
+    assert set(states["last_seat"]) == {1, 2}
+    assert states["opener"].tolist() == [1] * 500
+
+
+def test_everybody_speaks_once_on_every_patient():
+    variant = configure("shakes", num_players=5, reward="win")
+    batch = Batch(variant, 50, seed=3)
+    order = []
+    while (batch.seats != OVER).all():
+        order.append(batch.seats)
+        batch.play(np.full(50, ARGUE))
+    order = np.array(order).reshape(18, 5, 50)
+    assert (np.sort(order, axis=1) == np.arange(5)[:, None]).all()
+    assert (np.diff(order[:, 0], axis=0) % 5 == 1).all()  # the next seat opens on the next patient
+    assert (batch.seats == OVER).all()
+    won = batch.states["saved"].sum(axis=1) >= 7
+    assert won.any()
+    assert not won.all()
+    assert (batch.rewards == won[:, None]).all()
+
+
+def test_dogmatic_maesters_through_pettingzoo():
+    env = shakes_v0.raw_env(num_players=2)
+    saved = []
+    for game in range(1000):
+        env.reset(seed=game)
+        total = 0.0
+        while env.agents and not env.terminations[env.agent_selection]:
+            env.step(ARGUE)
+            total += env.rewards["player_0"]
+        saved.append(int(total))
+    assert_distributed(
+        np.bincount(saved, minlength=13), evaluate(Problem.of(env.variant.options), argument_chances).distribution
+    )
+
+
+def test_bayes_optimal_maesters_are_an_optimal_team():
+    variant = configure("shakes", num_players=4)
+    agent = make("bayes:saved")
+    returns = play_table(variant, [agent] * 4, 6000, 7)[:, 0]
+    physician = configure("shakes", num_players=4, mode="physician").options
+    exact = evaluate(Problem.of(physician), lambda treated, saved: agent.chances(physician, treated, saved))
+    assert abs(returns.mean() - exact.saved) < 4 * returns.std() / np.sqrt(len(returns))
+
+
+# --- the competitive variation ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_players", [2, 6])
+@pytest.mark.parametrize("reward", ["win", "saved"])
+def test_competitive_games_end_with_a_winner(num_players, reward):
+    variant = configure("shakes", num_players=num_players, variation="competitive", reward=reward)
+    returns = play_table(variant, [make("dogmatic")] * num_players, 2000, 1)
+    if reward == "win":
+        assert np.allclose(returns.sum(axis=1), 0, atol=1e-6)
+        assert np.allclose(np.sort(returns, axis=1)[:, -1], 1)
+        assert abs(returns.mean(axis=0)).max() < 4 * returns.std() / np.sqrt(2000)  # seats are alike
+    else:
+        assert (returns.max(axis=1) == 3).all()
+        assert ((returns == 3).sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize(("num_players", "num_patients"), [(2, 4), (3, 7), (6, 20)])
+def test_the_longest_competitive_game(num_players, num_patients):
+    variant = configure("shakes", num_players=num_players, variation="competitive", num_patients=num_patients)
+    batch = Batch(variant, 2000, seed=2)
+    index, steps = np.arange(2000), np.zeros(2000, int)
+    while len(index):
+        batch.play(np.full(len(index), ARGUE), index)
+        steps[index] += 1
+        index = index[batch.seats[index] != OVER]
+    won = batch.states["saved"].max(axis=1) == 3
+    longest = num_players * num_patients
+    assert variant.facts.max_steps == longest
+    assert steps.max() == longest  # the bound is met, and only games without a winner or won at the last patient meet it
+    assert (steps[~won] == longest).all()
+    assert 0 < won.mean() < 1
+    assert (batch.rewards[~won] == 0).all()
+    assert (batch.rewards[won].max(axis=1) == 1).all()
+
+
+def test_by_default_nobody_ever_sees_a_competitive_game_without_a_winner():
+    for num_players in range(2, 7):
+        options = configure("shakes", num_players=num_players, variation="competitive").options
+        # Without a winner no maester has saved more than 2.
+        assert binom.cdf(2 * num_players, options.patients, options.efficacy / FACES) < 1e-14
+
+
+def test_a_move_cap_truncates_a_competitive_game():
+    env = shakes_v0.raw_env(variation="competitive", num_players=3, max_cycles=4)
+    env.reset(seed=0)
+    for _ in range(4):
+        assert not any(env.truncations.values())
+        env.step(ARGUE)
+    assert all(env.truncations.values())
+    assert not any(env.terminations.values())
+
+
+def test_competitive_efficacy_is_an_option():
+    variant = configure("shakes", num_players=2, variation="competitive", efficacy=5)
+    batch = Batch(variant, 4000, seed=0)
+    batch.play(np.ones(4000, int))
+    batch.play(np.ones(4000, int))
+    saved = int(batch.states["saved"].sum())
+    assert_distributed([saved, 4000 - saved], [5 / 6, 1 / 6])
+
+
+# --- the physician ------------------------------------------------------------------------------------------------
+
+
+def test_the_physician_sees_the_tally():
+    env = gymnasium.make("dice_envs/Shakes-v0", num_players=3)
+    observation, info = env.reset(seed=1)
+    assert observation.tolist() == [0, 0, 0, 0, 0, 0, 1]
+    assert info["action_mask"].tolist() == [1, 1, 1]
+    saved = np.zeros(3)
+    for patient in range(12):
+        observation, reward, ended, truncated, _ = env.step(patient % 2)
+        saved[patient % 2] += reward
+        assert not truncated
+        assert ended == (patient == 11)
+    assert np.allclose(observation * 12, [6, 6, 0, *saved, 0])
+
+
+@pytest.mark.parametrize(("num_players", "goal"), [(2, 5), (4, 7)])
+def test_a_team_win_pays_at_the_end(num_players, goal):
+    env = gymnasium.make("dice_envs/Shakes-v0", num_players=num_players, reward="win")
+    results = set()
+    for seed in range(40):
+        env.reset(seed=seed)
+        earned, ended = [], False
+        while not ended:
+            _, reward, ended, _, _ = env.step(0)
+            earned.append(reward)
+        won = env.unwrapped.games.states["saved"][0].sum() >= goal
+        assert sum(earned[:-1]) == 0
+        assert earned[-1] == won
+        results.add(bool(won))
+    assert results == {True, False}
+
+
+def test_reset_can_deal_the_efficacies():
+    env = gymnasium.make("dice_envs/Shakes-v0", num_players=3)
+    env.reset(seed=0, options={"efficacies": [1, 4, 1]})
+    assert env.unwrapped.games.states["efficacy"][0, :3].tolist() == [1, 4, 1]
+    for wrong in ([1, 1, 1], [4, 1], "141", [1, 4.0, 1]):
+        with pytest.raises(ValueError, match="efficacies must be"):
+            env.reset(options={"efficacies": wrong})
+
+
+def test_hidden_efficacies_are_drawn_from_the_posterior():
+    variant = configure("shakes", num_players=4, mode="physician")
+    treated, saved = [4, 3, 1, 0], [3, 1, 0, 0]
+    states = states_with(variant, treated, saved, 20_000)
+    turn = Turn(variant, states, np.arange(20_000), new_streams(1, 20_000))
+    before = turn.observations
+    drawn = turn.states["efficacy"][:, :4]
+    posterior = efficacy_chances(Problem.of(variant.options), np.array([treated]), np.array([saved]))[0]
+    for treatment in range(4):
+        assert_distributed([(drawn[:, treatment] == pips).sum() for pips in (4, 2, 1)], posterior[treatment])
+    after = np.empty_like(before)
+    variant.kernels.observe(variant.params, turn.states, np.arange(20_000), turn.seats, after)
+    assert (before == after).all()
+    # A joint draw, not one treatment at a time: the efficacies dealt are always the game's.
+    assert (np.sort(drawn, axis=1) == sorted(EFFICACIES[4])).all()
+
+
+# --- ecosystem ----------------------------------------------------------------------------------------------------
+
+TABLES = [
+    {},
+    {"num_players": 6, "reward": "win", "ties": "random"},
+    {"variation": "competitive", "num_players": 2},
+    {"variation": "competitive", "num_players": 4, "reward": "saved", "efficacy": 3},
+    {"mode": "physician", "num_players": 2},
+]
+
+
+@pytest.mark.parametrize("options", TABLES)
+def test_pettingzoo_api(options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        api_test(shakes_v0.env(**options), num_cycles=100)
+        seed_test(lambda: shakes_v0.env(**options), num_cycles=50)
+
+
+@pytest.mark.parametrize("reward", ["saved", "win"])
+@pytest.mark.parametrize("num_players", [2, 6])
+def test_gymnasium_api(num_players, reward):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        check_env(gymnasium.make("dice_envs/Shakes-v0", num_players=num_players, reward=reward).unwrapped)
+
+
+def test_pictures_hide_the_efficacies_from_players():
+    env = gymnasium.make("dice_envs/Shakes-v0", num_players=3, render_mode="ansi")
+    env.reset(seed=0)
+    env.step(1)
+    assert "treatment 1: saved" in env.render()
+    assert "efficacy" not in env.render()
+    for _ in range(11):
+        env.step(1)
+    assert "the game is over" in env.render()
+    assert "efficacy" not in env.render()
+    assert "efficacy 4" in dice_envs.pictures.render.ansi(env.unwrapped.variant.picture(env.unwrapped.games.states[0]))
+    table = shakes_v0.raw_env(render_mode="ansi")
+    table.reset(seed=0)
+    table.step(ARGUE)
+    assert "kept" in table.render()
+    assert "efficacy" not in dice_envs.pictures.render.ansi(table.variant.picture(table._states[0], 1))
+
+
+# --- many games ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("play", [play_physician, play_maesters])
+def test_games_agree_with_the_exact_distribution(play):
+    exact = evaluate(Problem.of(configure("shakes", num_players=4).options), argument_chances)
+    assert_distributed(play(4, 20_000, 11, nothing), exact.distribution)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("play", [play_physician, play_maesters])
+def test_a_million_games_agree_with_the_exact_distribution(play):
+    exact = evaluate(Problem.of(configure("shakes", num_players=4).options), argument_chances)
+    counts = play(4, 1_000_000, 12, nothing)
+    assert counts.sum() == 1_000_000
+    assert_distributed(counts, exact.distribution)
+
+
+def test_the_full_picture_has_a_throw_of_one_die_more_than_patients():
+    for players in (2, 6):
+        variant = configure("shakes", num_players=players)
+        rows = variant.game.full_picture(variant.options).rows
+        assert [len(row.groups[0].dice) for row in rows[:players]] == [variant.options.patients + 1] + [1] * (players - 1)

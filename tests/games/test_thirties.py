@@ -1,0 +1,322 @@
+"""The game of 30s as it is played: the rules, the table game, and play against the exact distributions."""
+
+from collections import Counter
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import dice_envs  # noqa: F401 - registers the environments
+from dice_envs.agent import ask
+from dice_envs.agents.thirties import NAMES, Thirties, named
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, configure
+from dice_envs.exact.thirties import Rules, analyse, expected_given, second_stage_points, solve
+from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
+
+
+def finish(agent, games, seed, **options):
+    """The final states of this many games, all seats played by the agent, and the returns (games, seats)."""
+    batch = Batch("thirties", games, seed=seed, **options)
+    streams = new_streams(seed + 1, games)
+    index = np.arange(games)
+    returns = np.zeros((games, batch.variant.facts.num_seats))
+    while len(index):
+        actions = ask(agent, batch.variant, batch.states, index, streams)
+        batch.variant.kernels.play(batch.variant.params, batch.states, index, actions)
+        returns[index] += batch.rewards[index]
+        index = index[batch.seats[index] != OVER]
+    return batch.states, returns
+
+
+def p_value(seen, chances):
+    """Chi-square of counts by outcome against their exact chances; rare outcomes, and all that is left, together."""
+    total = sum(seen.values())
+    common = [outcome for outcome, chance in chances.items() if chance * total >= 10]
+    assert common
+    expected = [float(chances[outcome]) * total for outcome in common]
+    counts = [seen.get(outcome, 0) for outcome in common]
+    rest = total - sum(expected)
+    if rest >= 5:
+        expected.append(rest)
+        counts.append(total - sum(counts))
+    else:  # too few for a cell of their own
+        expected[-1] += rest
+        counts[-1] += total - sum(counts)
+    return stats.chisquare(counts, expected).pvalue
+
+
+def score_chances(found):
+    return {found.first + i: weight / found.total for i, weight in enumerate(found.weights)}
+
+
+# --- the first stage ------------------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_the_lowest_dice_are_thrown_again_and_the_others_go_aside(data):
+    faces = data.draw(st.integers(2, 8))
+    throw = data.draw(st.lists(st.integers(1, faces), min_size=1, max_size=8))
+    aside = data.draw(st.lists(st.integers(1, faces), max_size=8 - len(throw)))
+    again = data.draw(st.integers(0, len(throw) - 1))
+    env = gymnasium.make("dice_envs/Thirties-v0", num_dice=len(throw) + len(aside), num_faces=faces).unwrapped
+    env.reset(seed=1, options={"dice": throw, "aside": aside})
+    _, reward, over, _, _ = env.step(again)
+    state = env.games.states[0]
+    kept = Counter(aside) + Counter(sorted(throw)[again:])
+    assert {face + 1: n for face, n in enumerate(state["aside"]) if n} == dict(kept)
+    assert state["score"] == sum(kept.elements())
+    assert over == (again == 0)
+    assert state["thrown"] == again
+    assert reward == (sum(throw) + sum(aside) if over else 0)
+    if not over:
+        assert state["counts"].sum() == again
+
+
+def test_one_die_at_least_goes_aside():
+    env = gymnasium.make("dice_envs/Thirties-v0").unwrapped
+    _, info = env.reset(seed=1, options={"dice": [1, 2, 3], "aside": [4, 5, 6]})
+    assert info["action_mask"].tolist() == [1, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("goal", "dice", "reward"),
+    [
+        ("maximize", [5, 5, 5, 5, 5, 4], 29),
+        ("minimize_loss", [5, 5, 5, 5, 5, 4], -1),
+        ("minimize_loss", [6, 6, 5, 5, 5, 4], 0),
+        ("thirty_or_over", [5, 5, 5, 5, 5, 4], 0),
+        ("thirty_or_over", [5, 5, 5, 5, 5, 5], 1),
+        ("optimal", [1, 1, 1, 1, 1, 1], -24),
+        ("optimal", [5, 5, 5, 5, 5, 5], 0),
+    ],
+)
+def test_each_goal_pays_what_it_says(goal, dice, reward):
+    env = gymnasium.make("dice_envs/Thirties-v0", goal=goal).unwrapped
+    env.reset(seed=1, options={"dice": dice})
+    assert env.step(0)[1:4] == (reward, True, False)
+
+
+def test_optimal_pays_the_second_stage():
+    env = gymnasium.make("dice_envs/Thirties-v0", goal="optimal").unwrapped
+    env.reset(seed=1)
+    paid = []
+    for _ in range(3000):
+        env.reset(options={"dice": [6] * 5 + [2]})
+        paid.append(env.step(0)[1])
+    assert set(paid) >= {2.0, 4.0, 6.0}
+    assert np.mean(paid) == pytest.approx(float(expected_given(Rules())[2]), abs=4 * np.std(paid) / np.sqrt(len(paid)))
+
+
+def test_observation_is_the_one_described():
+    env = gymnasium.make("dice_envs/Thirties-v0", num_dice=4, num_faces=3).unwrapped
+    seen, _ = env.reset(seed=1, options={"dice": [3, 1, 3], "aside": [2]})
+    one_hot = [1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0]  # 1, 3, 3, none
+    np.testing.assert_allclose(seen, [0.25, 0, 0.5, 0, 0.25, 0, *one_hot, 0.75, 2 / 12], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_dice": 9}, "num_dice must be a whole number from 1 to 8, not 9"),
+        ({"num_faces": 1}, "num_faces must be a whole number from 2 to 8, not 1"),
+        ({"num_players": 7}, "num_players must be a whole number from 1 to 6, not 7"),
+        ({"rounds": 0}, "rounds must be a whole number from 1 to 1000, not 0"),
+        ({"target": 65}, "target must be a whole number from 1 to 64, not 65"),
+        ({"goal": "win", "num_players": 1}, "goal must be one of 'maximize', .*, not 'win'"),
+        ({"goal": "optimal"}, "goal must be left at 'maximize' with num_players=2, not 'optimal'"),
+        ({"goal": "optimal", "num_players": 1, "num_faces": 2, "target": 5}, "goal must not be 'optimal' with num_faces=2"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        configure("thirties", **options)
+
+
+def test_optimal_needs_no_second_stage_that_cannot_come():
+    assert configure("thirties", num_players=1, goal="optimal", num_faces=2, num_dice=6).facts.max_return == -18
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"dice": [1, 2]}, "6 with those of aside"),
+        ({"aside": [1] * 6}, "at least one face value"),
+        ({"dice": [7] * 6}, "dice must be a whole number from 1 to 6, not 7"),
+        ({"dice": 5}, "dice must be a list of face values, not 5"),
+    ],
+)
+def test_wrong_positions_are_refused_and_change_nothing(wanted, message):
+    env = gymnasium.make("dice_envs/Thirties-v0").unwrapped
+    env.reset(seed=3)
+    before = env.games.states.copy()
+    with pytest.raises(ValueError, match=message):
+        env.reset(options=wanted)
+    np.testing.assert_array_equal(env.games.states, before)
+
+
+# --- the second stage -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dice", "faces", "excess"), [(6, 6, 2), (6, 6, 6), (1, 2, 1), (2, 3, 1), (2, 3, 5), (8, 8, 8)])
+def test_second_stage_gives_points_as_often_as_computed(dice, faces, excess):
+    params = configure("thirties", num_dice=dice, num_faces=faces).params
+    stream = new_streams(11, 1)[0]
+    given = Counter(int(second_stage(params, stream, excess)) for _ in range(20_000))
+    assert p_value(given, second_stage_points(Rules(dice, faces), excess, 12)) > 1e-3
+
+
+@pytest.mark.parametrize(("dice", "faces", "target"), [(6, 6, 30), (8, 3, 1), (1, 3, 2)])
+def test_no_second_stage_exceeds_the_bound_told(dice, faces, target):
+    variant = configure("thirties", num_dice=dice, num_faces=faces, target=target, num_players=1, goal="optimal")
+    excess = dice * faces - target
+    longest = max(second_stage_points(Rules(dice, faces, target), excess, MAX_RESTARTS))
+    assert longest <= variant.facts.max_return <= 2 * longest
+    assert 2 * longest * 1000 < 2**62  # points of a whole table game fit in int64
+    stream = new_streams(5, 1)[0]
+    given = [second_stage(variant.params, stream, excess) for _ in range(2000)]
+    assert excess <= min(given) <= max(given) <= longest
+
+
+# --- the table game -----------------------------------------------------------------------------------------------------
+
+
+def test_points_go_to_the_player_and_gifts_to_the_next():
+    states, _ = finish(Thirties("optimal"), 2000, 1, num_players=3, rounds=1)
+    assert (states["scores"][:, :3] != NO_SCORE).all()
+    assert (states["scores"][:, 3:] == NO_SCORE).all()
+    for seat in range(3):
+        own = np.maximum(0, 30 - states["scores"][:, seat].astype(int))
+        np.testing.assert_array_equal(states["points"][:, seat], own + states["given"][:, (seat - 1) % 3])
+    excess = states["scores"][:, :3].astype(int) - 30
+    assert (states["given"][:, :3] >= np.maximum(0, excess)).all()
+    assert (states["given"][:, :3][excess <= 0] == 0).all()
+
+
+@pytest.mark.parametrize("players", [2, 3, 5])
+def test_the_fewest_points_share_the_win(players):
+    states, returns = finish(Thirties("sixes"), 5000, 2, num_players=players, rounds=1)
+    points = states["points"][:, :players]
+    best = points == points.min(axis=1, keepdims=True)
+    winners = best.sum(axis=1, keepdims=True)
+    expected = np.where(best, 1 / winners, -1 / np.maximum(players - winners, 1))
+    expected[winners[:, 0] == players] = 0
+    np.testing.assert_allclose(returns, expected, rtol=1e-6)
+    assert (winners > 1).any()  # ties came up
+
+
+def test_everybody_has_the_same_number_of_turns_in_order():
+    batch = Batch("thirties", 1, seed=4, num_players=3, rounds=2)
+    order = []
+    while batch.seats[0] != OVER:
+        order.append(int(batch.seats[0]))
+        batch.play(np.zeros(1, np.int64))  # keep all: one action a turn
+    assert order == [0, 1, 2, 0, 1, 2]
+
+
+# --- play against the exact distributions ------------------------------------------------------------------------------
+
+
+def check_play(name, games, seed, **options):
+    agent, seen, chunk = Thirties(name), Counter(), min(games, 100_000)
+    for part in range(games // chunk):
+        states, _ = finish(agent, chunk, seed + 10 * part, num_players=1, **options)
+        seen.update(states["score"].tolist())
+    rules = Rules.of(configure("thirties", num_players=1, **options).options)
+    assert sum(seen.values()) == games
+    assert p_value(seen, score_chances(analyse(rules, named(rules, name)).distribution)) > 1e-3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_play_agrees_with_the_exact_distribution(name):
+    check_play(name, 20_000, seed=1000 * NAMES.index(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_million_games_agree_with_the_exact_distribution(name):
+    check_play(name, 1_000_000, seed=10_000 + 1000 * NAMES.index(name))
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_dice": 3, "num_faces": 8, "target": 17}, {"num_dice": 8, "num_faces": 2, "target": 15}]
+)
+def test_play_with_other_dice_agrees_with_the_exact_distribution(options):
+    check_play("minimize_loss", 20_000, seed=31, **options)
+
+
+def test_the_distribution_test_can_fail():
+    rules = Rules()
+    states, _ = finish(Thirties("heuristic"), 20_000, 30, num_players=1)
+    seen = Counter(states["score"].tolist())
+    assert p_value(seen, score_chances(analyse(rules, named(rules, "sixes")).distribution)) < 1e-6
+
+
+def check_second_stage(games, seed):
+    seen, chunk = Counter(), min(games, 100_000)
+    for part in range(games // chunk):
+        states, _ = finish(Thirties("optimal"), chunk, seed + 10 * part, num_players=2, rounds=1)
+        seen.update(zip(states["scores"][:, :2].ravel().tolist(), states["given"][:, :2].ravel().tolist()))
+    rules = Rules()
+    chances = {}
+    for score, chance in score_chances(analyse(rules, solve(rules, "optimal")[0]).distribution).items():
+        gifts = second_stage_points(rules, score - 30, 12) if score > 30 else {0: 1}
+        chances.update({(score, points): float(chance * share) for points, share in gifts.items()})
+    assert p_value(seen, chances) > 1e-3
+
+
+def test_table_game_agrees_with_the_exact_second_stage():
+    check_second_stage(20_000, seed=40)
+
+
+@pytest.mark.slow
+def test_a_million_turns_at_the_table_agree_with_the_exact_second_stage():
+    check_second_stage(500_000, seed=200)
+
+
+def test_the_best_strategy_for_a_goal_earns_its_value_in_the_environment():
+    for goal in GOALS:
+        value = float(solve(Rules(), goal)[1])
+        _, returns = finish(Thirties(), 50_000, 50, num_players=1, goal=goal)
+        assert returns.mean() == pytest.approx(value, abs=4 * returns.std() / np.sqrt(len(returns)))
+
+
+# --- the agent ----------------------------------------------------------------------------------------------------------
+
+
+def three_or_more(throw):
+    return min(sum(die < 3 for die in throw), len(throw) - 1)
+
+
+def enough(throw, aside):
+    return 0 if sum(throw) + sum(aside) >= 21 else len(throw) - 1
+
+
+@pytest.mark.parametrize("strategy", [three_or_more, enough, f"{__name__}.enough"])
+def test_any_function_is_a_strategy(strategy):
+    from dice_envs.agents.thirties import custom
+
+    function = enough if isinstance(strategy, str) else strategy
+    seen = Counter(finish(Thirties(strategy), 20_000, 60, num_players=1)[0]["score"].tolist())
+    assert p_value(seen, score_chances(analyse(Rules(), custom(function)).distribution)) > 1e-3
+
+
+def test_an_illegal_choice_of_a_function_is_refused():
+    with pytest.raises(ValueError, match="must throw 0 to 5 dice of"):
+        finish(Thirties(lambda throw: len(throw)), 1, 1, num_players=1)
+
+
+@pytest.mark.parametrize("strategy", ["fives", "no.such.module", 5, lambda: 0, lambda a, b, c: 0])
+def test_wrong_strategies_are_refused(strategy):
+    with pytest.raises(ValueError, match="strategy"):
+        finish(Thirties(strategy), 1, 1, num_players=1)
+
+
+def test_the_agent_plays_its_own_game_only():
+    batch = Batch("liars_dice", 1, seed=1)
+    with pytest.raises(ValueError, match="thirties plays thirties only, not liars_dice"):
+        ask(Thirties("sixes"), batch.variant, batch.states, np.arange(1), new_streams(1, 1))

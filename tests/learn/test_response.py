@@ -1,0 +1,132 @@
+"""A trained response bounds a best response from below, and says how well it is known."""
+
+import dataclasses
+import itertools
+import json
+import types
+
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import agents, configure, measure
+from dice_envs.experiments import response
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.response import measure_response
+from dice_envs.learn.builder import learner
+from dice_envs.learn.presets import Preset
+
+SMALL = Preset(
+    steps=1000, num_envs=128, num_steps=32, minibatch=1024, epochs=2, learning_rate=3e-3, entropy=0.01, hidden=(32,), threads=1
+)  # fmt: skip
+
+
+@pytest.fixture
+def rollouts_of_a_second(monkeypatch):
+    """A clock by which each rollout takes a second, so that as many fit into the time on any machine."""
+    seconds = itertools.count()
+    monkeypatch.setattr(response, "time", types.SimpleNamespace(perf_counter=lambda: next(seconds)))
+
+
+@pytest.mark.slow
+def test_it_wins_most_of_what_a_best_response_wins(rollouts_of_a_second):
+    variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=4)
+    player = agents.make("random")
+    passed = []
+    found = measure_response(variant, "random", player, 1.0, games=4000, seed=1, preset=SMALL, done=passed.append)
+    returned, wins = found.measures
+    best = {each.name: each for each in measure(variant, "random").measures}
+    assert returned.gap - returned.error <= best["exploitability"].value, "nothing wins more than a best response"
+    assert returned.gap > best["exploitability"].value / 2
+    assert wins.value - wins.error <= best["best response wins"].value
+    assert returned.error > 0
+    assert sum(passed) >= 1
+    assert "a lower bound" in returned.note
+    assert found.score is None
+
+
+@pytest.mark.thorough
+def test_it_measures_where_nothing_exact_is_known(rollouts_of_a_second):
+    variant = configure("liars_dice", num_players=3, num_dice=1)
+    found = measure_response(variant, "random", agents.make("random"), 0.5, games=2000, seed=1, preset=SMALL)
+    returned, wins = found.measures
+    assert wins.optimum == pytest.approx(1 / 3)
+    assert wins.value - wins.error > 1 / 3
+    assert returned.value - returned.error > 0
+
+
+def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
+    """It has hardly learnt anything, and loses to good players: that does not make them unexploitable."""
+    variant = configure("liars_dice", num_players=3, num_dice=1)
+    worse = dataclasses.replace(SMALL, num_envs=32, num_steps=1, minibatch=32, epochs=1, learning_rate=0.0)
+    for each in measure_response(variant, "reader", agents.make("reader"), 1e-3, games=2000, seed=1, preset=worse).measures:
+        assert each.value + each.error < each.optimum
+        assert each.note.startswith("no bound: the response is not seen to get more than its even share")
+
+
+def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
+    """Whatever a preset sets reaches the learner, by way of the one function that builds them."""
+    preset = dataclasses.replace(
+        SMALL, num_envs=32, num_steps=4, minibatch=32, entropy=0.1, entropy_end=0.001, learning_rate=1e-3,
+        learning_rate_end=1e-4, input_scale=3.0, average_rate=0.1, floor=0.02, kl=0.2, kl_end=0.1, reference_rate=0.05,
+        proximal=0.5, settle=True,
+    )  # fmt: skip
+    built = []
+
+    def kept(variant, its_preset, *arguments, **named):
+        built.append((its_preset, learner(variant, its_preset, *arguments, **named)))
+        return built[-1][1]
+
+    monkeypatch.setattr(response, "learner", kept)
+    variant = configure("liars_dice", rules="openspiel", num_dice=1)
+    policies, steps = response.train_response(variant, agents.make("random"), 0.1, 1, preset)
+    ((used, model),) = built
+    assert used == preset
+    assert steps == model.num_timesteps == 32 * 4 * 6, "a tenth of a minute at a second each"
+    assert set(policies) == {"last", "averaged"}
+    assert [policy.floor for policy in policies.values()] == [0.02, 0.02]
+    assert model.lr_schedule(0.5) == pytest.approx(1e-4), "the time is over"
+    assert model.ent_coef(0.5) == pytest.approx(0.001)
+    assert model.kl_coef(0.5) == pytest.approx(0.1)
+    assert (model.reference_rate, model.proximal_coef, model.settle, model.average_rate) == (0.05, 0.5, True, 0.1)
+
+
+def test_refusals_name_what_is_wrong():
+    random = agents.make("random")
+    with pytest.raises(ValueError, match="has one seat, so nobody can respond to random"):
+        measure_response(configure("thirties", num_players=1), "random", random)
+    with pytest.raises(ValueError, match=r"minutes must be above 0, not 0"):
+        measure_response(configure("liars_dice"), "random", random, minutes=0)
+    with pytest.raises(ValueError, match=r"is not zero-sum"):
+        measure_response(configure("liars_dice", reward="dice"), "random", random)
+    with pytest.raises(ValueError, match=r"games must be"):
+        measure_response(configure("liars_dice"), "random", random, games=1)
+
+
+def test_the_command_says_what_it_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "dice_envs.experiments.response.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)}
+    )
+    file = tmp_path / "found.json"
+    command = [
+        "measure",
+        "liars_dice",
+        "numbers",
+        "-o",
+        "num_players=3",
+        "-o",
+        "num_dice=1",
+        "--seed",
+        "3",
+        "--json",
+        str(file),
+    ]
+    result = CliRunner().invoke(app, [*command, "--response", "ppo", "--minutes", "0.02", "--games", "500"])
+    assert result.exit_code == 0, result.output
+    assert "share" in result.output
+    assert "optimal" not in result.output
+    assert "score" not in result.output
+    data = json.loads(file.read_text())
+    assert data["measures"][1]["name"] == "trained response wins"
+    refused = CliRunner().invoke(app, [*command, "--response", "dqn"])
+    assert refused.exit_code == 2
+    assert "--response must be" in refused.stderr

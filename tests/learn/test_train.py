@@ -1,0 +1,713 @@
+"""Training: a run is saved whole, resumes after a kill as if there had been none, and refuses damaged files."""
+
+import contextlib
+import dataclasses
+import errno
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from dice_envs import agents, configure, measure
+from dice_envs.experiments import train as training
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.outcome import gap_label
+from dice_envs.learn.checkpoint import read_checkpoint
+from tests.conftest import ROOT
+from tests.experiments.ui.test_page import parsed, shown
+
+THIRTIES = training.PRESETS["thirties"]["quick"]
+MATCH = training.PRESETS["liars_dice"]["match"]
+TINY = training.Preset(
+    steps=4096, opponents=("random", "numbers"), num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,),
+    checkpoint_every=1, snapshot_every=2, past_selves=2, threads=1,
+)  # fmt: skip
+
+
+# Opponents that draw, past selves from the first iteration on, minibatches that are drawn.
+DRAWING = dataclasses.replace(
+    TINY, steps=6 * 512, opponents=("random", "numbers:bluff=0.5"), minibatch=128, epochs=2, snapshot_every=1
+)
+# Both seats in half of the games, some of which begin at random positions; policies that follow; the best one is kept.
+REGULARISED = dataclasses.replace(
+    DRAWING, self_play=0.5, exploration=0.5, kl=0.1, kl_end=1.0, entropy_end=0.001, reference_rate=0.2,
+    average_rate=0.1, measure_every=2, keep="best", normalize=False, floor=0.01, input_scale=3.0,
+    proximal=1.0, proximal_end=2.0, central_critic=True,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def tiny_preset(monkeypatch):
+    monkeypatch.setitem(training.PRESETS, "liars_dice", {"quick": TINY})
+    monkeypatch.setitem(training.PRESETS, "thirties", {"quick": TINY})
+
+
+def run(*arguments, game="liars_dice"):
+    """`train`, with two dice where nothing else is said: what it ends with, exact measures, takes longer with five."""
+    options = ["-o", "num_dice=2"] if game == "liars_dice" and "-o" not in arguments else []
+    return CliRunner().invoke(app, ["train", game, "--evaluation-games", "50", *options, *map(str, arguments)])
+
+
+def one_line(result, words):
+    """The command has ended with this one line, and no traceback."""
+    assert result.exit_code == 2, result.output
+    assert not result.exception or isinstance(result.exception, SystemExit)
+    assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+    assert result.stderr.strip().startswith("error: ")
+    assert re.search(words, result.stderr), result.stderr
+
+
+def ending(folder):
+    """All that a run ends with, timings left out."""
+    results = json.loads((folder / "results.json").read_text())
+    del results["steps_per_second"], results["minutes"]
+    for point in results["gaps"]:
+        del point["minutes"]
+    return results, *[(folder / name).read_bytes() for name in ("checkpoint.pt", "policy.npz", "config.json")]
+
+
+def test_train_saves_and_measures(tmp_path):
+    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / "run"
+    written = {path.name for path in folder.iterdir()}
+    assert {"config.json", "checkpoint.pt", "policy.npz", "results.json", "cross_table.png", "learning_curve.png"} <= written
+    assert not [name for name in written if name.endswith(".tmp")]
+    assert not (folder / ".owner.json").exists()
+    data = json.loads((tmp_path / "result.json").read_text())
+    assert data["table"]["agents"] == ["ppo", "ppo greedy", "random", "numbers"]
+    assert data["table"]["games"] == 50
+    edges = {(edge["agent"], edge["opponent"]): edge for edge in data["edges"]}
+    assert set(edges) == {(ours, theirs) for ours in ("ppo", "ppo greedy") for theirs in ("random", "numbers")}
+    for (ours, theirs), edge in edges.items():
+        best = measure("liars_dice", theirs, num_dice=1).measures[1].value
+        row, column = (data["table"]["agents"].index(name) for name in (ours, theirs))
+        assert edge["best_response_wins"] == best
+        assert edge["share"] == pytest.approx((data["table"]["win_rate"][row][column] - 0.5) / (best - 0.5))
+    assert data["steps"] >= 4096
+    assert data["curve"]
+    assert (folder / "policy.npz").stat().st_size < 2**20
+    arena = CliRunner().invoke(
+        app, ["arena", "liars_dice", f"ppo:{folder / 'policy.npz'}", "random", "-o", "num_dice=1", "--games", "100"]
+    )
+    assert arena.exit_code == 0, arena.output
+
+
+@pytest.mark.slow
+def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
+    """`train shakes` trains a physician, and `arena shakes` would play with maesters."""
+    monkeypatch.setitem(training.PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--steps", 512, "--seed", 1, game="shakes").exit_code == 0
+    for command in (["arena", "shakes", f"ppo:{folder}", "random", "--games", "20"], ["measure", "shakes", f"ppo:{folder}"]):
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        assert re.match(r"shakes.*physician\)?, 1 seat", result.output)
+    refused = "was trained on shakes with mode=physician; it cannot play mode=maesters"
+    one_line(run("--out", tmp_path / "other", "--opponent", f"ppo:{folder}", "-o", "mode=maesters", game="shakes"), refused)
+    one_line(run("--out", tmp_path / "other", "--opponent", f"ppo:{folder}"), r"\(mode=physician\); it cannot play liars_dice")
+    assert not (tmp_path / "other").exists()
+    one_line(
+        run("--out", folder, "--resume", "-o", "num_players=2", game="shakes"),
+        r"holds a run of shakes \(mode=physician\), not of shakes \(num_players=2 mode=physician\)",
+    )
+
+
+def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
+    out = tmp_path / "result.json"
+    report = tmp_path / "report"
+    options = ["-o", "num_players=3", "-o", "num_dice=1", "--json", out, "--report", report]
+    result = run("--out", tmp_path / "run", "--seed", 3, *options)
+    assert result.exit_code == 0, result.output
+    pool = json.loads(out.read_text())["pool"]
+    assert [(row["opponent"], row["seats"]) for row in pool] == [("random", 2), ("numbers", 2), ("past selves", 2)]
+    for row in pool:
+        assert row["even"] == pytest.approx(1 / 3)
+        assert 0 <= row["win_rate"] <= 1
+        assert 0 < row["ci95"] < 0.5
+    assert "2 × past selves" in result.output
+    page = parsed((report / "index.html").read_text())
+    assert len(list(page.iter("img"))) == len(list(report.glob("*.png"))) == 2, "curve and table"
+    text = shown(page)
+    assert "past selves" in text
+    assert "train liars_dice --preset quick -o num_players=3 -o num_dice=1 --seed 3" in text
+    assert "Not measured: num_players must be 2" in text
+
+
+def test_the_learning_rate_never_falls_below_0(tmp_path):
+    """The last rollout is a whole one, so training ends beyond the steps that it was asked for."""
+    run = training.Run(tmp_path, configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1)
+    rates, schedule = [], run.model.lr_schedule
+    run.model.lr_schedule = lambda remaining: rates.append(schedule(remaining)) or rates[-1]
+    run.learn()
+    assert run.model.num_timesteps == 4 * 512
+    *falling, last = dict.fromkeys(rates)
+    assert falling == sorted(falling, reverse=True)
+    assert min(falling) > 0
+    assert last == 0
+
+
+def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
+    monkeypatch.setattr("dice_envs.experiments.outcome.MOST_POSITIONS", 10)
+    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
+    assert result.exit_code == 0, result.output
+    measures = json.loads((tmp_path / "result.json").read_text())["measures"]
+    assert [each["agent"] for each in measures] == ["ppo greedy"]
+    assert "ppo is not measured here, since it is to be asked at " in result.output
+
+
+def test_resume_goes_on_from_the_checkpoint(tmp_path):
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3).exit_code == 0
+    first = torch.load(folder / "checkpoint.pt", weights_only=True)
+    again = run("--out", folder)
+    assert again.exit_code == 2
+    assert "holds a run already; add --resume" in again.stderr
+    assert run("--out", folder, "--resume", "--steps", 8192, "--threads", 2).exit_code == 0
+    assert json.loads((folder / "config.json").read_text())["preset"]["threads"] == 2
+    assert json.loads((folder / "results.json").read_text())["command"].endswith("--seed 3 --threads 2")
+    second = torch.load(folder / "checkpoint.pt", weights_only=True)
+    assert second["num_timesteps"] >= 8192 > first["num_timesteps"]
+    assert second["num_selves"] > first["num_selves"] >= 2, "past selves came along"
+    assert len(json.loads(second["curve"])) > len(json.loads(first["curve"]))
+    other = run("--out", folder, "--resume", "-o", "num_dice=3")
+    assert other.exit_code == 2
+    assert "holds a run of liars_dice" in other.stderr
+
+
+def test_without_past_selves_none_is_in_the_pool(tmp_path):
+    """Games between agents that choose by kernels are then one compiled loop, from the first step to the last."""
+    for share in (0.0, 0.2):
+        preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
+        begun = training.Run(tmp_path, configure("liars_dice", num_dice=2), preset, 1)
+        begun.learn()
+        assert (begun.model.env.games._team() is not None) == (share == 0)
+        assert len(begun.pool.agents) == (2 if share == 0 else 4)
+        begun.save()
+        again = training.Run(tmp_path, configure("liars_dice", num_dice=2), preset, 1)
+        again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
+        assert again.selves == begun.selves
+
+
+def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
+    for expected, share in ((True, 0.7), (False, 1.0)):  # a game that pays 0.4 of -1 to 1
+        preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=expected)
+        begun = training.Run(tmp_path, configure("fatestones"), preset, 1)
+        begun.add_game({"episode": {"r": 0.4}, "players": np.array([-1, 0])})
+        assert begun.add_point() == {"random": pytest.approx(share)}
+    refused = run("--set", "expected_rewards=true", "--out", tmp_path / "run")
+    one_line(refused, "expected_rewards must be false: liars_dice has no")
+    assert not (tmp_path / "run").exists()
+
+
+def test_resume_restores_the_very_policy(tmp_path):
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3).exit_code == 0
+    before = agents.make(f"ppo:{folder / 'policy.npz'}")._policy.layers
+    assert run("--out", folder, "--resume").exit_code == 0, "a finished run is measured again"
+    after = agents.make(f"ppo:{folder / 'policy.npz'}")._policy.layers
+    for (w1, b1), (w2, b2) in zip(before, after, strict=True):
+        np.testing.assert_array_equal(w1, w2)
+        np.testing.assert_array_equal(b1, b2)
+
+
+class Killed(BaseException):
+    """Stands for being killed: nothing catches it."""
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """Call it with a command that is killed right before or after the nth time that a function of `training` runs."""
+
+    def run_until(name, count, when, *arguments, game):
+        wanted = getattr(training, name)
+        calls = []
+
+        def stop(*args, **kwargs):
+            calls.append(args)
+            if when == "before" and len(calls) == count:
+                raise Killed
+            wanted(*args, **kwargs)
+            if when == "after" and len(calls) == count:
+                raise Killed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(training, name, stop)
+            with pytest.raises(Killed):
+                run(*arguments, game=game)
+        # Another process would have other random streams.
+        random.random()
+        np.random.random()  # noqa: NPY002
+        torch.rand(1)
+
+    return run_until
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["liars_dice", "thirties"])
+def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypatch, killed, game):
+    monkeypatch.setitem(training.PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
+    whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
+    assert whole.exit_code == 0
+    assert ("thirties with num_players=1, 1 seat (train and measure take num_players=1" in whole.output) == (game == "thirties")
+    arguments = ["--out", tmp_path / "run", "--seed", 3, "--resume"]
+    killed("write_checkpoint", 1, "after", *arguments, game=game)  # before the first iteration
+    killed("write_checkpoint", 3, "after", *arguments, game=game)
+    killed("write_checkpoint", 2, "before", *arguments, game=game)  # an iteration is lost
+    killed("save_policy", 2, "before", *arguments, game=game)  # policy.npz is older than the checkpoint
+    assert torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["num_timesteps"] == 3 * 512
+    killed("add_measures", 1, "before", *arguments, game=game)  # trained, not measured
+    assert run(*arguments, game=game).exit_code == 0
+    assert ending(tmp_path / "run") == ending(tmp_path / "whole")
+
+
+def test_the_checkpoint_is_all_that_is_needed_to_finish(tmp_path, killed):
+    assert run("--out", tmp_path / "whole", "--seed", 3).exit_code == 0
+    folder = tmp_path / "run"
+    killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
+    for path in folder.iterdir():
+        if path.is_file() and path.name != "checkpoint.pt":
+            path.write_bytes(b"damaged")
+    assert run("--out", folder, "--resume").exit_code == 0
+    assert ending(folder) == ending(tmp_path / "whole")
+
+
+def test_minutes_before_a_stop_count(tmp_path, killed):
+    """Those up to the last checkpoint, though nothing has been measured on the way."""
+    folder = tmp_path / "run"
+    killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
+    times = json.loads((folder / "times.json").read_text())
+    assert max(times, key=int) == str(3 * 512)
+    assert run("--out", folder, "--resume").exit_code == 0
+    assert json.loads((folder / "results.json").read_text())["minutes"] > max(times.values()) > 0
+
+
+def test_a_finished_run_is_measured_again_without_training(tmp_path):
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3).exit_code == 0
+    before = ending(folder)
+    (folder / "policy.npz").unlink()
+    assert run("--out", folder, "--resume").exit_code == 0
+    assert ending(folder) == before
+
+
+def test_a_resumed_run_is_not_another_one(tmp_path):
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3).exit_code == 0
+    before = ending(folder)
+    one_line(run("--out", folder, "--resume", "--seed", 4), "holds a run with seed 3, not 4")
+    one_line(
+        run("--out", folder, "--resume", "--opponent", "random"), "holds a run against random, numbers, not against random"
+    )
+    assert ending(folder) == before
+
+
+def test_left_over_files_of_a_kill_are_removed(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    left_over, other = folder / ".checkpoint.pt.abcd_123.tmp", folder / "notes.tmp"
+    left_over.write_bytes(b"half")
+    other.write_text("mine")
+    assert run("--out", folder, "--seed", 3).exit_code == 0
+    assert not left_over.exists()
+    assert other.exists()
+
+
+def test_a_full_disk_ends_in_one_line_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3).exit_code == 0
+    before = (folder / "checkpoint.pt").read_bytes()
+    write_bytes = type(folder).write_bytes
+
+    def full(path, data):
+        write_bytes(path, bytes(data)[:1000])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(type(folder), "write_bytes", full)
+    one_line(run("--out", folder, "--resume", "--steps", 99999), r"checkpoint\.pt: No space left on device")
+    assert (folder / "checkpoint.pt").read_bytes() == before
+    assert not list(folder.glob(".*.tmp"))
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_full_disk_under_tensorboard_ends_in_one_line(tmp_path, monkeypatch):
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    written = []
+    write = RecordWriter.write
+
+    def full(self, data):
+        written.append(data)
+        if len(written) > 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, data)
+
+    monkeypatch.setattr(RecordWriter, "write", full)
+    one_line(run("--out", tmp_path, "--seed", 3, "--steps", 99999), r"/tensorboard: No space left on device")
+    assert read_checkpoint(tmp_path / "checkpoint.pt")["num_timesteps"] > 0
+
+
+@pytest.mark.slow
+def test_a_limit_on_file_sizes_ends_in_one_line(tmp_path):
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "import dice_envs.experiments.train as t; from tests.learn.test_train import TINY\n"
+        "from dice_envs.experiments.__main__ import app\n"
+        "t.PRESETS['liars_dice'] = {'quick': TINY}\n"
+        f"app(['train', 'liars_dice', '--out', {str(tmp_path / 'run')!r}, '--seed', '1'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"error: {tmp_path / 'run' / 'checkpoint.pt'}: File too large\n"
+
+
+def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
+    def ruin(self, policy):
+        with torch.no_grad():
+            self.model.policy.action_net.bias[0] = torch.inf
+
+    monkeypatch.setattr(training.Run, "add_self", ruin)
+    one_line(run("--out", tmp_path, "--seed", 3), "the network's weights are not finite any more after 1,024 steps")
+    state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    assert state["num_timesteps"] == 512, "the last checkpoint is from before"
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path):
+    from dice_envs.experiments.jobs.guard import only_process
+
+    with only_process(tmp_path):
+        one_line(run("--out", tmp_path, "--seed", 3), rf"is in use by process {os.getpid()} on .+, since \d{{4}}-")
+    assert {path.name for path in tmp_path.iterdir()} == {".lock"}
+    assert run("--out", tmp_path, "--seed", 3).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
+def test_a_signal_stops_training_with_all_saved(tmp_path, monkeypatch, number, status):
+    assert run("--out", tmp_path / "whole", "--seed", 3).exit_code == 0
+    folder = tmp_path / "run"
+    asked = []
+
+    @contextlib.contextmanager
+    def signal_comes_in_the_third_iteration():
+        yield lambda: asked.append(1) or (number if len(asked) > 3 else None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "first_signal_waits", signal_comes_in_the_third_iteration)
+        result = run("--out", folder, "--seed", 3)
+    assert result.exit_code == status
+    assert result.stderr.strip() == (
+        f"stopped after 1,536 steps, which are saved in {folder}; the same command with --resume goes on"
+    )
+    assert run("--out", folder, "--seed", 3, "--resume").exit_code == 0
+    assert ending(folder) == ending(tmp_path / "whole")
+
+
+def in_a_process(folder, **changes):
+    """A real process that trains in the folder, with changes to the preset DRAWING."""
+    code = (
+        "import dataclasses, tests.learn.test_train as t\n"
+        f"t.training.PRESETS['liars_dice'] = {{'quick': dataclasses.replace(t.DRAWING, **{changes!r})}}\n"
+        "t.app(['train', 'liars_dice', '--evaluation-games', '50', '--seed', '3', '--resume', '-o', 'num_dice=2', '--out', "
+        f"{str(folder)!r}])"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for_a_checkpoint(process, folder, since=0):
+    """Wait until the process has written a checkpoint after a point of time; False if it has ended before."""
+    path = folder / "checkpoint.pt"
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        if path.exists() and path.stat().st_mtime_ns > since:
+            return True
+        if process.poll() is not None:
+            return False
+        time.sleep(0.02)
+    process.kill()
+    pytest.fail("the process wrote no checkpoint")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_real_signal_stops_a_real_process(tmp_path, number, status):
+    process = in_a_process(tmp_path, steps=10**9)
+    assert wait_for_a_checkpoint(process, tmp_path)
+    time.sleep(1)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == status
+    steps = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["num_timesteps"]
+    assert steps > 0
+    assert errors.strip().splitlines()[-1] == (
+        f"stopped after {steps:,} steps, which are saved in {tmp_path}; the same command with --resume goes on"
+    )
+    assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_second_signal_stops_at_once(tmp_path, number, status):
+    process = in_a_process(tmp_path, num_steps=2**14, steps=10**9)  # iterations of half a minute
+    deadline = time.monotonic() + 240
+    while not list(tmp_path.glob("tensorboard/*/events*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(5)  # the first rollout has begun then: where it begins, a signal that has come would end the run
+    process.send_signal(number)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == status
+    assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_a_real_process_keeps_another_out_until_it_is_killed(tmp_path):
+    process = in_a_process(tmp_path, steps=10**9)
+    assert wait_for_a_checkpoint(process, tmp_path)
+    one_line(run("--out", tmp_path, "--resume"), f"is in use by process {process.pid} on ")
+    process.kill()
+    process.wait()
+    result = run("--out", tmp_path, "--resume", "--steps", 512)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", None])
+def test_a_damaged_checkpoint_gets_one_line(tmp_path, content):
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3).exit_code == 0
+    path = folder / "checkpoint.pt"
+    policy = (folder / "policy.npz").read_bytes()
+    path.write_bytes(path.read_bytes()[:-500] if content is None else content)
+    one_line(run("--out", folder, "--resume", "--steps", 99999), "is damaged or of another run")
+    assert (folder / "policy.npz").read_bytes() == policy, "nothing else was touched"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with a short finished run, and what its checkpoint holds."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(training.PRESETS, "liars_dice", {"quick": dataclasses.replace(DRAWING, steps=1024, hidden=(4,))})
+        assert run("--out", folder, "--seed", 3).exit_code == 0
+    return folder, read_checkpoint(folder / "checkpoint.pt")
+
+
+def changed_config(state, part, **changes):
+    config = json.loads(state["config"])
+    (config[part] if part else config).update(changes)
+    return {"config": json.dumps(config)}
+
+
+NAN = float("nan")
+DAMAGES = {
+    "no format": lambda state: {"format": None},
+    **{
+        f"num_timesteps {steps}": lambda state, steps=steps: {"num_timesteps": steps}
+        for steps in (None, "1024", 1024.0, True, NAN, torch.inf, -512, 1000, 10**40, torch.tensor(512), 0)
+    },
+    **{
+        f"num_selves {selves}": lambda state, selves=selves: {"num_selves": selves} for selves in (None, "2", 1, -1, NAN, [])
+    },
+    "no self": lambda state: {"selves": []},
+    "selves of nothing": lambda state: {"selves": [[], []]},
+    "a self that is not finite": lambda state: {"selves": [[(w * NAN, b) for w, b in own] for own in state["selves"]]},
+    "no policy": lambda state: {"policy": {}},
+    "another policy": lambda state: {"policy": {name: weights[:1] for name, weights in state["policy"].items()}},
+    "policy not finite": lambda state: {"policy": {name: weights / 0 for name, weights in state["policy"].items()}},
+    "policy of doubles": lambda state: {"policy": {name: weights.double() for name, weights in state["policy"].items()}},
+    "no optimizer": lambda state: {"optimizer": {}},
+    "negative squares": lambda state: {
+        "optimizer": {i: {**part, "exp_avg_sq": part["exp_avg_sq"] - 1} for i, part in state["optimizer"].items()}
+    },
+    "no games": lambda state: {"env": {}},
+    "games of another version": lambda state: {"env": {name: ("<i8", data) for name, (_, data) in state["env"].items()}},
+    "players that are not there": lambda state: {
+        "env": {**state["env"], "players": (state["env"]["players"][0], state["env"]["players"][1] + 1)}
+    },
+    "no streams": lambda state: {"random": {}},
+    "torch's stream": lambda state: {"random": {**state["random"], "torch": state["random"]["torch"] * 0 + 255}},
+    **{
+        f"curve {curve}": lambda state, curve=curve: {"curve": curve}
+        for curve in (None, "", "{}", "[1]", "[{}]", '[{"steps": "x"}]', '[{"steps": NaN}]', "[" * 10**5)
+    },
+    **{
+        f"score {score}": lambda state, score=score: {"score": score}
+        for score in (None, "", "[]", '{"random": 1}', '{"random": [0, 0]}', '{"random": [1]}', '{"random": [1, Infinity]}')
+    },
+    **{
+        f"config {config}": lambda state, config=config: {"config": config}
+        for config in (None, "", "{", "[]", "{}", "1", '{"preset": {}}', '{"preset": 1, "seed": 1}', "[" * 10**5)
+    },
+    **{
+        f"config {changes}": lambda state, changes=changes: changed_config(state, None, **changes)
+        for changes in (
+            {"game": "chess"}, {"game": None}, {"game": [1]}, {"options": None}, {"options": {"chess": 1}},
+            {"options": {"num_dice": {}}}, {"seed": None}, {"seed": -1}, {"seed": 1.5}, {"seed": 2**32}, {"preset": {}},
+        )
+    },
+    **{
+        f"preset {changes}": lambda state, changes=changes: changed_config(state, "preset", **changes)
+        for changes in ({"chess": 1}, {"opponents": []}, {"num_envs": 64}, {"hidden": [5]}, {"steps": NAN})
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_wrong_checkpoint_gets_one_line(finished, name):
+    folder, state = finished
+    path = folder / "checkpoint.pt"
+    kept = path.read_bytes()
+    others = {other.name: other.read_bytes() for other in folder.iterdir() if other.is_file() and other != path}
+    try:
+        torch.save({**state, **DAMAGES[name](state)}, path)
+        result = run("--out", folder, "--resume", "--steps", 99999)
+    finally:
+        path.write_bytes(kept)
+    one_line(result, r"is damaged or of another run \(.+\); remove it")
+    assert len(result.stderr) < 600
+    assert {other.name: other.read_bytes() for other in folder.iterdir() if other.is_file() and other != path} == others
+
+
+@pytest.mark.parametrize(
+    "field", ["num_timesteps", "policy", "optimizer", "env", "random", "config", "selves", "curve", "score"]
+)
+def test_a_checkpoint_that_lacks_a_part_gets_one_line(finished, field):
+    folder, state = finished
+    path = folder / "checkpoint.pt"
+    kept = path.read_bytes()
+    try:
+        torch.save({name: value for name, value in state.items() if name != field}, path)
+        result = run("--out", folder, "--resume", "--steps", 99999)
+    finally:
+        path.write_bytes(kept)
+    one_line(result, rf"is damaged or of another run \('{field}' is missing\)")
+
+
+def test_a_checkpoint_cannot_run_code(tmp_path):
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3).exit_code == 0
+
+    class Evil:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "evil"),))
+
+    torch.save({"policy": Evil()}, folder / "checkpoint.pt")
+    assert run("--out", folder, "--resume").exit_code == 2
+    assert not (tmp_path / "evil").exists()
+
+
+def test_presets_name_known_opponents_and_whole_minibatches():
+    for presets in training.PRESETS.values():
+        for preset in presets.values():
+            assert preset.num_envs * preset.num_steps % preset.minibatch == 0
+            for spec in preset.opponents:
+                agents.make(spec)
+
+
+def test_a_match_is_learned_in_units_of_what_is_at_stake(tmp_path):
+    weights = []
+    for stake in (MATCH.least_stake, 0.0):
+        plan = dataclasses.replace(MATCH, least_stake=stake, num_envs=16, num_steps=32, minibatch=128, hidden=(8,), threads=1)
+        made = training.Run(tmp_path, configure("liars_dice", num_dice=2), plan, seed=1)
+        made.model.learn(1024)
+        weights.append(made.policy().layers[0][0])
+    assert not np.array_equal(*weights)
+
+
+def test_where_nothing_was_measured_the_averaged_policy_is_offered(tmp_path):
+    preset = dataclasses.replace(TINY, self_play=1.0, average_rate=0.5, measure_every=0, keep="best")
+    made = training.Run(tmp_path, configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
+    made.model.learn(4096)
+    last, averaged, offered = (policy.layers[0][0] for policy in (made.policy(), made.policy(True), made.offered()))
+    assert np.array_equal(offered, averaged)
+    assert not np.array_equal(offered, last)
+
+
+def test_gaps_are_called_exact_only_where_they_are():
+    exact = measure(configure("liars_dice", rules="openspiel", num_dice=1, num_faces=2), "random")
+    sampled = measure(configure("fatestones"), "random", sample=2)
+    assert gap_label([exact]).endswith("exact")
+    assert sampled.measures[0].error > 0
+    assert gap_label([sampled]).endswith(f"± {sampled.measures[0].error:.2g}")
+    assert gap_label([]) == "gap from optimal play"
+
+
+@pytest.mark.slow
+def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
+    monkeypatch.setitem(training.PRESETS, "thirties", {"quick": THIRTIES})
+    result = run("--out", tmp_path / "run", "--seed", 1, game="thirties")
+    assert result.exit_code == 0, result.output
+    for measured in json.loads((tmp_path / "run" / "results.json").read_text())["measures"]:
+        value = measured["measures"][0]
+        assert value["value"] > 0.995 * value["optimum"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"steps": 0}, {"steps": 1.5}, {"steps": True}, {"steps": 10**13}, {"opponents": ()}, {"opponents": "random"},
+        {"opponents": (1,)}, {"self_share": 1.1}, {"self_share": NAN}, {"past_selves": -1}, {"snapshot_every": 0},
+        {"num_envs": 0}, {"num_envs": 10**6}, {"num_steps": 0}, {"num_steps": 10**6}, {"minibatch": 1}, {"minibatch": 1000},
+        {"epochs": 0}, {"learning_rate": -1}, {"learning_rate": "1"}, {"entropy": None}, {"gae_lambda": 2},
+        {"hidden": 64}, {"hidden": [64]}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
+        {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"exploration": -0.1}, {"normalize": 1.0}, {"keep": "first"},
+        {"central_critic": 1, "normalize": False}, {"central_critic": True}, {"proximal": -1}, {"proximal_end": 2000},
+        {"learning_rate_end": 2}, {"least_stake": 0.1}, {"least_stake": 2, "central_critic": True, "normalize": False},
+        {"reference_rate": 2}, {"average_rate": -1}, {"entropy_end": -1}, {"measure_every": -1}, {"value_weight": -1},
+        {"input_scale": 0.5}, {"input_scale": NAN}, {"input_scale": "8"},
+        {"floor": 1}, {"checkpoint_every": 0}, {"threads": 0}, {"threads": 10**6},
+    ],
+)  # fmt: skip
+def test_a_preset_checks_every_field(changes):
+    with pytest.raises(ValueError, match=f"{next(iter(changes))}"):
+        training.Preset(**{"steps": 1000, **changes})
+
+
+def test_a_device_that_is_not_there_is_named(tmp_path):
+    one_line(run("--out", tmp_path / "run", "--device", "abacus"), "device must be one that PyTorch has here, .* not 'abacus'")
+    assert not (tmp_path / "run").exists()
+
+
+def test_self_play_needs_two_seats(tmp_path):
+    refused = run("--out", tmp_path / "run", "--preset", "equilibrium", game="thirties")
+    one_line(refused, "preset equilibrium is self-play, and thirties .* has one seat")
+
+
+def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch):
+    package = tmp_path / "package"
+    package.mkdir()
+    monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
+    monkeypatch.setattr("dice_envs.experiments.policies.POLICIES", package)
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--seed", 3, "-o", "num_dice=1").exit_code == 0
+    result = CliRunner().invoke(app, ["policies", "--add", str(folder), "--name", "one_die"])
+    assert result.exit_code == 0, result.output
+    policy = agents.make(f"ppo:{package / 'one_die.npz'}")._policy
+    about = policy.about
+    assert about["command"] == "python -m experiments train liars_dice --preset quick -o num_dice=1 --seed 3"
+    assert about["measures"][0]["value"] == measure("liars_dice", policy, num_dice=1).measures[0].value
+    greedy = agents.make(f"ppo:{package / 'one_die.npz'},greedy=true")
+    assert about["greedy_measures"][0]["value"] == measure("liars_dice", greedy, num_dice=1).measures[0].value
+    assert about["table"]["agents"][0] == "ppo"
+    assert len(about["table"]["win_rate"]) == len(about["table"]["agents"])
+    for wrong, words in (
+        (["--add", tmp_path], "is a folder without a policy.npz"),
+        (["--add", folder, "--name", "a/b"], "name"),
+    ):
+        one_line(CliRunner().invoke(app, ["policies", *map(str, wrong)]), words)
+    (folder / "results.json").unlink()
+    one_line(CliRunner().invoke(app, ["policies", "--add", str(folder)]), "holds no finished run of `train`")

@@ -1,0 +1,50 @@
+"""Golden playthroughs: one readable game of each kind. `python -m tests.support.golden` rewrites them.
+
+They pin the random stream, the rules and the words. After an intended change, read the difference before committing it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dice_envs.agent import Uniform, ask
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, configure, names
+from dice_envs.pictures.render import ansi
+
+FOLDER = Path(__file__).resolve().parent.parent / "golden"
+SEED = 2026
+MOST_TURNS = 60
+
+
+def playthrough(name: str) -> str:
+    """A random game as text: every picture, the observation's fingerprint, the action, the rewards."""
+    variant = configure(name)
+    batch = Batch(variant, 1, seed=SEED)
+    streams = new_streams(SEED + 1, 1)
+    lines = [f"{name}, seed {SEED}, random play", f"facts: {variant.facts}", ""]
+    for turn in range(MOST_TURNS):
+        seat = int(batch.seats[0])
+        lines.append(ansi(variant.picture(batch.states[0])))
+        if seat == OVER:
+            break
+        observation = batch.observe()[0].astype(float)
+        weights = np.arange(1, len(observation) + 1)
+        lines.append(
+            f"turn {turn}: player {seat}; observation sum {observation.sum():.4f}, weighted {observation @ weights:.3f}"
+        )
+        action = ask(Uniform(), variant, batch.states, np.arange(1), streams)
+        lines.append(f"legal {int(batch.legal().sum())}; plays {action[0]}: {variant.describe_action(int(action[0]))}")
+        batch.play(action)
+        lines.append(f"rewards {[round(float(r), 4) for r in batch.rewards[0]]}\n")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for game in names():
+        (FOLDER / f"{game}.txt").write_text(playthrough(game), encoding="utf-8")
+        print(FOLDER / f"{game}.txt")

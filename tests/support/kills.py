@@ -1,0 +1,131 @@
+"""Commands in processes of their own that die at chosen points of their writing, or whose disk is full.
+
+A server is started once, with everything imported and compiled, and forks the processes: a start takes no seconds.
+"""
+
+import dataclasses
+import multiprocessing
+import os
+import resource
+import signal
+import time
+
+from dice_envs.experiments import train as training
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.jobs import workers
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["tests.support.kills_compiled"])
+LONGEST = 300  # seconds that a process may take
+
+MOMENT, HALF, BEFORE, AFTER, REMOVING, FULL = "at a moment", "half written", "before", "after", "removing", "disk full"
+WAYS = (MOMENT, HALF, BEFORE, AFTER, REMOVING, FULL)
+
+
+@dataclasses.dataclass(frozen=True)
+class Death:
+    """How a process is to end before its time.
+
+    Attributes:
+        way: at a moment: killed from outside; half written, before, after: it kills itself at the `count`th file that it puts
+            in its place; removing: at the `count`th that it removes; disk full: files take `count` bytes at most.
+        count: see above; for a moment, the milliseconds until it.
+    """
+
+    way: str
+    count: int
+
+
+class Disk:
+    """Counts what a process changes in a folder, and kills it there."""
+
+    def __init__(self, folder: str, death: Death | None) -> None:
+        self.folder, self.death = folder, death
+        self.counts = {BEFORE: 0, REMOVING: 0}
+        self.largest = 0
+        self._replace, self._unlink = os.replace, os.unlink
+        os.replace, os.unlink = self.replace, self.unlink
+
+    def _is_time(self, way: str, of: str) -> bool:
+        return self.death is not None and self.death.way == way and self.death.count == self.counts[of]
+
+    def replace(self, source, target, **kwargs) -> None:
+        if not os.path.abspath(target).startswith(self.folder):
+            return self._replace(source, target, **kwargs)
+        self.counts[BEFORE] += 1
+        size = os.path.getsize(source)
+        self.largest = max(self.largest, size)
+        if self._is_time(HALF, BEFORE):
+            os.truncate(source, size // 2)
+        if self._is_time(HALF, BEFORE) or self._is_time(BEFORE, BEFORE):
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._replace(source, target, **kwargs)
+        if self._is_time(AFTER, BEFORE):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+    def unlink(self, path, *, dir_fd=None) -> None:
+        # `rmtree` names files within an open folder.
+        where = os.path.abspath(path) if dir_fd is None else os.readlink(f"/proc/self/fd/{dir_fd}")
+        if where.startswith(self.folder):
+            self.counts[REMOVING] += 1
+            if self._is_time(REMOVING, REMOVING):
+                os.kill(os.getpid(), signal.SIGKILL)
+        self._unlink(path, dir_fd=dir_fd)
+
+
+def _run(arguments, folder, death, changes, told) -> None:
+    """In the process: the command, from start to end."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(os.open(os.path.join(folder, "errors.txt"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    os.environ["DICE_ENVS_CACHE"] = os.path.join(folder, "cache")
+    os.chdir(folder)
+    workers.KEEP_AFTER = 0.0  # from the first part on
+    for game, preset in changes.items():
+        training.PRESETS[game] = {"quick": preset}
+    disk = Disk(folder, death)
+    if death is not None and death.way == FULL:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (death.count, death.count))
+    told.send(None)
+    try:
+        app(arguments)
+    finally:
+        told.send((disk.counts, disk.largest))
+
+
+@dataclasses.dataclass
+class End:
+    """What became of a process: its exit status (negative: the signal), errors, seconds, and what it did to the disk."""
+
+    status: int
+    errors: str
+    seconds: float
+    counts: dict
+    largest: int
+
+
+def run(arguments, folder, death=None, changes=None) -> End:
+    """Run a command of `experiments` in a process, in a folder that all its files go into, until its end or its death."""
+    folder.mkdir(exist_ok=True)
+    (folder / "errors.txt").unlink(missing_ok=True)
+    ours, theirs = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=_run, args=([*map(str, arguments)], str(folder), death, changes or {}, theirs))
+    process.start()
+    theirs.close()
+    try:
+        ours.recv()
+        start = time.monotonic()
+        process.join(death.count / 1000 if death is not None and death.way == MOMENT else LONGEST)
+        seconds = time.monotonic() - start
+        is_late = process.is_alive()
+        if is_late:
+            process.kill()
+            process.join()
+        if is_late and (death is None or death.way != MOMENT):
+            raise TimeoutError(f"{arguments} has not ended within {LONGEST} s")
+        counts, largest = ours.recv() if process.exitcode in (0, 2) else ({}, 0)
+    finally:
+        process.kill()
+        process.join()
+    return End(process.exitcode, (folder / "errors.txt").read_text(), seconds, counts, largest)

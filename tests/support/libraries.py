@@ -1,0 +1,86 @@
+"""The table of docs/libraries.md: which library was run with which game, taken down by the jobs that run them.
+
+Tests that run another project's code bear the mark `library(distribution, what, game=...)`; the game is that of the test's
+parameter `name`, unless it is given, or a function from the parameters. With LIBRARIES=FOLDER in the environment a test
+session leaves what came of them in FOLDER; `python -m tests.support.libraries write FOLDER` makes the page of all sessions, and
+`check` compares it with the one that is there. Versions are those of the sessions: the page may name others and be right.
+"""
+
+import importlib.metadata
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from dice_envs.core.game import load, names
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "libraries.md"
+HEADING = """# Other people's code
+
+What was run with each game, as the jobs of CI took it down. ✓ passed, ✗ failed, blank not run. `.ci/run` makes this table anew
+and fails where it differs. Versions are those of the run that wrote it; the oldest ones are those that pyproject.toml allows.
+
+"""
+_found: list[list[str]] = []
+
+
+def pytest_collection_modifyitems(items):
+    """Runs on the workers of pytest-xdist; what is written down there travels with the report."""
+    for item in items:
+        for mark in item.iter_markers("library"):
+            parameters = item.callspec.params if hasattr(item, "callspec") else {}
+            game = mark.kwargs.get("game", parameters.get("name", ""))
+            game = game(parameters) if callable(game) else game
+            item.user_properties.append(("library", [*mark.args, game]))
+
+
+def pytest_runtest_logreport(report):
+    if not report.skipped and (report.when == "call" or report.failed):
+        for kind, value in report.user_properties:
+            if kind == "library":
+                _found.append([*value, report.outcome])
+
+
+def pytest_sessionfinish(session):
+    folder = os.environ.get("LIBRARIES")
+    if not folder or not _found or hasattr(session.config, "workerinput"):
+        return
+    rows = [[what, game, outcome, name, importlib.metadata.version(name)] for name, what, game, outcome in _found]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    (Path(folder) / f"{os.getpid()}.json").write_text(json.dumps(rows))
+
+
+def page(folder: Path) -> str:
+    """The page, from what all sessions have left in a folder."""
+    outcomes: dict[tuple[str, str], dict[str, set[str]]] = {}
+    versions: dict[tuple[str, str], set[str]] = {}
+    for file in sorted(folder.glob("*.json")):
+        for what, game, outcome, library, version in json.loads(file.read_text()):
+            outcomes.setdefault((library, what), {}).setdefault(game, set()).add(outcome)
+            versions.setdefault((library, what), set()).add(version)
+    games = names()
+    lines = ["| library | versions | what was run | " + " | ".join(load(game).title for game in games) + " |"]
+    lines.append("|---" * 3 + "|:-:" * len(games) + "|")
+    for key in sorted(outcomes, key=lambda key: (key[0].lower(), key[1])):
+        found = [outcomes[key].get(game, set()) for game in games]
+        cells = ["✗" if "failed" in each else "✓" if each else "" for each in found]
+        ordered = sorted(versions[key], key=lambda version: [int(part) for part in re.findall(r"\d+", version)])
+        lines.append(f"| {key[0]} | {', '.join(ordered)} | {key[1]} | " + " | ".join(cells) + " |")
+    return HEADING + "\n".join(lines) + "\n"
+
+
+def _without_versions(text: str) -> str:
+    return re.sub(r"^(\| [^|]* \|)[^|]*\|", r"\1 |", text, flags=re.MULTILINE)
+
+
+def main(command: str, folder: str) -> None:
+    made = page(Path(folder))
+    if command == "write":
+        PAGE.write_text(made)
+    elif _without_versions(PAGE.read_text()) != _without_versions(made):
+        sys.exit(f"{PAGE.name} is not what the jobs have found; `make libraries` writes it anew:\n{made}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,67 @@
+"""Which variants of each game are tested. A game that is not listed is tested with its defaults."""
+
+from typing import Any
+
+import pytest
+
+from dice_envs.core.game import names
+
+# The first entry is always the default; these come on top of it.
+MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "liars_dice": [
+        {"num_players": 6, "num_dice": 6, "num_faces": 8},
+        {"num_players": 6, "num_dice": 6, "num_faces": 8, "raise_rule": "either", "reward": "dice"},
+        {"num_dice": (6, 1), "num_faces": 2, "wild": "ones", "starter": "first"},
+        {"num_players": 4, "num_dice": (3, 1, 2, 2), "num_faces": 4, "raise_rule": "either", "wild": "ones"},
+        {"rules": "openspiel", "num_dice": 2},
+        {"num_dice": 2, "past_rounds": False},
+        {"num_players": 3, "num_dice": 2, "reward": "dice"},
+        {"num_players": 3, "num_dice": 1, "rounds": "single", "wild": "highest"},
+    ],
+    "fatestones": [
+        {"dice": "all", "hand_size": 5},
+        {"dice": (333333, 333333), "hand_size": 1},
+        {"hand_size": 1, "scratch": "draw"},
+        {"dice": (123456, 111666, 333444, 222555), "hand_size": 2},
+    ],
+    "score_dice": [
+        {"pool_a": (6,) * 24, "pool_b": (6,) * 24, "ties": "reroll"},
+        {"pool_a": (100,) * 24, "pool_b": (20, 8, 2), "reward": "score"},
+        {"pool_a": (12, 10, 8, 6, 4, 2), "pool_b": (6, 6, 6)},
+        {"pool_a": (2,) * 5, "pool_b": (2,) * 5, "ties": "reroll", "open_hands": True},
+        {"pool_a": 6, "pool_b": 6},
+        {"pool_a": (8, 6, 4, 3), "pool_b": (6, 3), "ties": "reroll"},
+        {"pool_a": (4, 4), "pool_b": (6, 6, 6), "ties": "a", "open_hands": True, "reward": "score"},
+    ],
+    "shakes": [
+        {"num_players": 6, "variation": "competitive", "mode": "maesters", "efficacy": 5, "num_patients": 200},
+        {"num_players": 2, "mode": "physician", "reward": "win", "ties": "random", "num_patients": 200, "goal": 150},
+        {"num_players": 6, "reward": "win", "ties": "random"},
+        {"variation": "competitive", "mode": "maesters"},
+        {"num_players": 2, "variation": "competitive", "mode": "maesters", "reward": "saved", "efficacy": 4, "num_patients": 6},
+        {"mode": "physician", "num_players": 5},
+        {"mode": "physician", "num_players": 2, "num_patients": 3, "goal": 2},
+        {"num_players": 5, "open_efficacies": True},
+        {"mode": "physician", "reward": "win", "open_efficacies": True},
+        {
+            "num_players": 4,
+            "treatments": "rules",
+            "maesters": ("<b>Ada", "Ł & Co", "WWWWWWWWWWW WWWWWWWWWWWW", "a longer name with 5 ws"),
+        },
+    ],
+    "thirties": [
+        {"num_players": 1, "goal": "minimize_loss", "num_dice": 8, "num_faces": 8, "target": 64},
+        {"num_players": 1, "goal": "thirty_or_over"},
+        {"num_players": 1},
+        {"num_players": 1, "goal": "optimal", "num_dice": 3, "num_faces": 8, "target": 17},
+        {"num_players": 6, "rounds": 1, "num_dice": 8, "num_faces": 2, "target": 12},
+        {"num_players": 3, "rounds": 2, "num_dice": 1, "num_faces": 4, "target": 2},
+    ],
+}
+
+VARIANTS = [(name, options) for name in names() for options in [{}, *MORE_OPTIONS.get(name, [])]]
+IDS = [f"{name}-{i}" for name in names() for i in range(1 + len(MORE_OPTIONS.get(name, [])))]
+MARKED = [  # `make test` plays two of each game
+    pytest.param(name, options, marks=[] if options in ({}, *MORE_OPTIONS.get(name, [])[:1]) else [pytest.mark.thorough])
+    for name, options in VARIANTS
+]
