@@ -1,6 +1,7 @@
 """Results of tournaments that say something: teams, copies of an agent, names that are long."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -50,7 +51,10 @@ def test_a_team_is_told_what_it_earned(tmp_path):
         assert 0 < team[half] < 0.1
         assert abs(team[found] - measured.value) < 2 * team[half]
     assert data["optimal"] == {measured.name: pytest.approx(measured.optimum) for measured in exact}
-    assert "2 × bayes" in result.output
+    (row,) = re.findall(r"2 × bayes.*", result.output)
+    earned, _, short, *_ = map(float, re.findall(r"-?\d+\.\d+", row))
+    assert earned == pytest.approx(team["mean_return"], abs=1e-4)
+    assert short == pytest.approx(exact[0].optimum - earned, abs=2e-4)
     assert "optimal play" in result.output
     assert (tmp_path / "arena_shakes.png").exists()
 

@@ -366,3 +366,13 @@ def test_a_real_process_prints_no_traceback():
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2
     assert done.stderr == "error: wild must be one of None, 'ones', 'highest', not 2\n"
+
+
+def test_each_measured_figure_stands_below_its_heading(tmp_path):
+    out = tmp_path / "measures.json"
+    small = ("-o", "rules=openspiel", "-o", "num_dice=1", "-o", "num_faces=3")
+    output = run("measure", "liars_dice", "random", *small, "--json", out).output
+    for measured in json.loads(out.read_text())["measures"]:
+        (row,) = re.findall(rf"│ {measured['name']} .*", output)
+        figures = [float(figure) for figure in re.findall(r"\d\.\d{6}", row)[:3]]
+        assert figures == pytest.approx([measured["value"], measured["optimum"], measured["gap"]], abs=1e-6)

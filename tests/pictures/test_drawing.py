@@ -237,3 +237,13 @@ def test_the_die_that_a_maester_keeps_is_bright():
                 last += state["seat"] == OVER and state["last_recovered"] == 1
     assert kept > 100
     assert last > 0
+
+
+def test_what_is_marked_in_a_strip_lies_within_its_cell():
+    dice = tuple(Die(face, Tone.BRIGHT if face in (2, 6) else Tone.PLAIN) for face in range(1, 7))
+    drawn = layout(Picture("", (Row("strip", groups=(Group("", dice, strip=True),)),))).shapes
+    strip, *parts = [shape for shape in drawn if isinstance(shape, Rect) and shape.stroke][-3:]
+    assert len(parts) == 2
+    for cell, mark in zip((1, 5), parts, strict=True):
+        assert mark.width == mark.height == strip.height
+        assert (mark.x - strip.x, mark.y) == (pytest.approx(cell * (strip.width - strip.height) / 5), strip.y)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import types
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ from dice_envs import configure
 from dice_envs.exact.liars_dice import solution as liars_dice_solution
 from dice_envs.exact.liars_dice.programme import solve_exactly
 from dice_envs.exact.liars_dice.round import Bounds, RoundSolver, Walker, memory_of, quantised
-from dice_envs.exact.liars_dice.solution import OutOfTimeError, cache_folder, rounds_of, solve, starter_wins
+from dice_envs.exact.liars_dice.solution import OutOfTimeError, cache_folder, rounds_of, solve, starter_wins, throttled
 from dice_envs.exact.liars_dice.tree import Tree, public_nodes
 from dice_envs.games.liars_dice import NO_BID, STATE, play
 
@@ -405,3 +406,13 @@ def test_action_values_after_a_bid_that_optimal_play_never_makes():
     won = 1 - solution.chance((1, 2)).lower
     fails = 35 / 36
     assert values.wins[variant.params.call] == pytest.approx(lost + (won - lost) * fails)
+
+
+def test_progress_is_told_as_soon_as_the_time_is_over(monkeypatch):
+    clock = Clock(1.0)
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solution.time", clock)
+    told = []
+    tell = throttled(told.append, 3.0)
+    for number in range(7):
+        tell(types.SimpleNamespace(number=number, finished=False))
+    assert len(told) == 2
