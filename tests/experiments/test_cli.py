@@ -12,6 +12,7 @@ from dice_envs import agents, configure
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.play import choose
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
+from dice_envs.experiments.ui.output import console
 from tests.conftest import ROOT
 from tests.support.policies import save_random_policy
 
@@ -368,7 +369,8 @@ def test_a_real_process_prints_no_traceback():
     assert done.stderr == "error: wild must be one of None, 'ones', 'highest', not 2\n"
 
 
-def test_each_measured_figure_stands_below_its_heading(tmp_path):
+def test_each_measured_figure_stands_below_its_heading(tmp_path, monkeypatch):
+    monkeypatch.setattr(console, "width", 200)
     out = tmp_path / "measures.json"
     small = ("-o", "rules=openspiel", "-o", "num_dice=1", "-o", "num_faces=3")
     output = run("measure", "liars_dice", "random", *small, "--json", out).output
