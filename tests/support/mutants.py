@@ -188,9 +188,8 @@ class Tests:
         seen = not changes_kernels(mutant) and bool(reaching - {""})
         contexts = reaching if seen else set().union(*by_line.values())
         tests = {context.rpartition("|")[0] for context in contexts} - {""}
-        tests |= {
-            file for file in nearest if _likeness(file, mutant.path) == 2 or (not seen and self._imports(file, mutant.path))
-        }
+        tests |= {file for file in nearest if _likeness(file, mutant.path) == 2}
+        tests |= {file for file in nearest if not seen and self._distances[file].get(mutant.path) == 1}
         order = {file: place for place, file in enumerate(nearest)}
         return sorted(tests, key=lambda test: (order.get(test.partition("::")[0], FAR), test))
 
