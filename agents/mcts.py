@@ -35,7 +35,6 @@ import functools
 import itertools
 import math
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple
 
@@ -58,7 +57,6 @@ MOST_THREADS = 256
 MOST_IN_PASSING = 100_000  # simulations
 MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, if games take as long as they can: a second or two
 MOST_GIB_IN_PASSING = 2
-MOST_KEPT = 1_000_000  # simulations with a tree that is kept: more would not fit into a NumPy record
 NO_NODE = -1  # in the hash table: a free place; for a position: it has no node, so the rollout policy chooses
 MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
 
@@ -72,7 +70,6 @@ class _Settings(NamedTuple):
     opponent_random: bool
     expect: bool
     best: bool  # the policy is the best action alone, not a mix
-    keep: bool  # the tree's part below the chosen action
     span: float  # max_return − min_return of the game
     seats: int
     most_nodes: int  # limits on the tree's size
@@ -91,7 +88,6 @@ _EDGE = np.dtype(
         ("action", np.int32),
     ]
 )
-_ABOVE = np.dtype([("node", np.int64), ("edge", np.int64)])  # the tree move that first led to a node, or NO_NODE twice
 _STEP = np.dtype(  # a tree move of the current simulation
     [
         ("node", np.int64),
@@ -129,7 +125,6 @@ class _Tree(NamedTuple):
     table: np.ndarray  # (power of two,) int32: node at each place of the hash table, or NO_NODE
     nodes: np.ndarray  # (nodes,) of _NODE; edges of a node are start … start + count − 1, none at first
     edges: np.ndarray  # (edges,) of _EDGE
-    above: np.ndarray  # (nodes,) of _ABOVE, if the tree is kept; else (0,)
     path: np.ndarray  # (depth,) of _STEP
     runs: np.ndarray  # (1,) of _RUN
     observation: np.ndarray  # (a multiple of 2 * _CHAINS,) float32, zero from the game's size on
@@ -153,22 +148,21 @@ _FIRST_SIMULATIONS = 4096  # a new tree has room for this many
 _TABLE_BYTES = 24  # a node's share of the hash table, and of the old table while a larger one is filled
 
 
-def _most(memory: float, simulations: int, keep: bool, game: Game, facts: Facts) -> tuple[int, int]:
-    """How many nodes and edges the tree may have: what `memory` GiB hold, and no more than the simulations can make, and
-    those that are kept.
+def _most(memory: float, simulations: int, game: Game, facts: Facts) -> tuple[int, int]:
+    """The most nodes and edges of a tree: what `memory` GiB hold, and no more than the simulations can make.
 
     Raises:
         ValueError: not even one simulation fits.
     """
     edges_a_node = min(_EDGES_A_NODE, facts.num_actions)
-    node_bytes = _NODE.itemsize + _TABLE_BYTES + edges_a_node * _EDGE.itemsize + keep * _ABOVE.itemsize
+    node_bytes = _NODE.itemsize + _TABLE_BYTES + edges_a_node * _EDGE.itemsize
     path_bytes = _path_length(facts) * _STEP.itemsize
     nodes = int(memory * 2**30 - path_bytes) // node_bytes
     least = max(_NODES_A_SIMULATION, math.ceil(_NEW_WITH_EDGES * facts.num_actions / edges_a_node))
     if nodes < least:
         gib = math.ceil(100 * (path_bytes + least * node_bytes) / 2**30) / 100
         raise ValueError(f"memory must be at least {gib} for {game.name} with {facts.num_actions:,} actions, not {memory}")
-    made = _NODES_A_SIMULATION * simulations + keep * simulations
+    made = _NODES_A_SIMULATION * simulations
     return min(nodes, made), min(nodes * edges_a_node, made * facts.num_actions)
 
 
@@ -190,11 +184,10 @@ def _table_for(nodes: int) -> np.ndarray:
 
 def _new_tree(settings: _Settings, facts: Facts) -> _Tree:
     begin = min(settings.simulations, _FIRST_SIMULATIONS) + _NODES_A_SIMULATION + 1
-    nodes = _fitting(settings.most_nodes, begin + settings.keep * settings.simulations)
+    nodes = _fitting(settings.most_nodes, begin)
     return _Tree(
         table=_table_for(nodes),
         nodes=np.empty(nodes, _NODE),
-        above=np.empty(nodes if settings.keep else 0, _ABOVE),
         edges=np.empty(_fitting(settings.most_edges, begin * facts.num_actions), _EDGE),
         path=np.empty(_path_length(facts), _STEP),
         runs=np.zeros(1, _RUN),
@@ -213,11 +206,9 @@ def _grown(tree: _Tree, lacking: int, settings: _Settings) -> _Tree:
         return tree._replace(edges=edges)
     nodes = np.empty(_fitting(settings.most_nodes, 2 * len(tree.nodes)), _NODE)
     nodes[: used["nodes"]] = tree.nodes[: used["nodes"]]
-    above = np.empty(len(nodes) if settings.keep else 0, _ABOVE)
-    above[: used["nodes"]] = tree.above[: used["nodes"]]
     table = _table_for(len(nodes))
     _fill_table(table, nodes, used["nodes"])
-    return tree._replace(nodes=nodes, above=above, table=table)
+    return tree._replace(nodes=nodes, table=table)
 
 
 _told_full = False
@@ -281,70 +272,6 @@ def _fill_table(table, nodes, count):
     table[:] = NO_NODE
     for node in range(count):
         table[-1 - _find(nodes[node]["key"], table, nodes)] = node
-
-
-@kernel
-def _recall(tree, nodes, above, edges, count):
-    """Begin a tree with the first `count` nodes of those that were kept, or as many as fit. In place."""
-    run = tree.runs[0]
-    run["game"] = 0
-    kept = 0
-    used = 0
-    # There must be room for one more simulation.
-    while kept < count and kept + _NODES_A_SIMULATION < len(tree.nodes):
-        node = nodes[kept]
-        if used + node["count"] + _NEW_WITH_EDGES * len(tree.mask) > len(tree.edges):
-            break
-        tree.nodes[kept] = node
-        tree.above[kept] = above[kept]
-        for edge in range(node["start"], node["start"] + node["count"]):  # edges are kept in the order of their nodes
-            tree.edges[edge] = edges[edge]
-        used += node["count"]
-        kept += 1
-    _fill_table(tree.table, tree.nodes, kept)
-    run["nodes"] = kept
-    run["edges"] = used
-    run["leaves"] = 0
-    run["own_node"] = NO_NODE
-
-
-@kernel
-def _retain(tree, action, nodes, above, edges):
-    """Keep what lies below an action of the searcher: the nodes with edges, a node after that above it. As many as fit into
-    `nodes`, `above` (both of one length) and `edges`; the three are modified in place, and so is the tree, which must not
-    be searched any more. Returns how many nodes are kept."""
-    run = tree.runs[0]
-    root = run["own_node"]
-    kept = 0
-    used = 0
-    for number in range(run["nodes"]):
-        node = tree.nodes[number]
-        first = tree.above[number]
-        before = first["node"]
-        tree.above[number]["node"] = NO_NODE  # from here on, where a node has gone
-        if before == NO_NODE or node["count"] == 0 or root == NO_NODE:
-            continue
-        if kept == len(nodes) or used + node["count"] > len(edges):
-            break
-        if before == root:
-            if tree.edges[first["edge"]]["action"] != action:
-                continue
-            above[kept]["node"] = NO_NODE
-            above[kept]["edge"] = NO_NODE
-        else:
-            gone = tree.above[before]["node"]
-            if gone == NO_NODE:
-                continue
-            above[kept]["node"] = gone
-            above[kept]["edge"] = nodes[gone]["start"] + first["edge"] - tree.nodes[before]["start"]
-        tree.above[number]["node"] = kept
-        nodes[kept] = node
-        nodes[kept]["start"] = used
-        for k in range(node["count"]):
-            edges[used + k] = tree.edges[node["start"] + k]
-        used += node["count"]
-        kept += 1
-    return kept
 
 
 @kernel(allocates=False)
@@ -581,14 +508,6 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             tree.nodes[number]["key"] = key
             tree.nodes[number]["visits"] = 0
             tree.nodes[number]["count"] = 0
-            if settings.keep:
-                first = tree.above[number]
-                first["node"] = NO_NODE
-                first["edge"] = NO_NODE
-                if run["depth"] > 0:
-                    step = tree.path[run["depth"] - 1]
-                    first["node"] = step["node"]
-                    first["edge"] = step["edge"]
             if not at_once:
                 return NO_NODE
         if tree.nodes[number]["count"] == 0:
@@ -736,14 +655,6 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             node = tree.nodes[run["own_node"]]
             for edge in range(node["start"], node["start"] + node["count"]):
                 policy[tree.edges[edge]["action"]] = tree.edges[edge]["strategy"]
-        elif settings.keep:  # simulations of earlier searches count, too
-            node = tree.nodes[run["own_node"]]
-            counted = 0.0
-            for number in range(node["start"], node["start"] + node["count"]):
-                edge = tree.edges[number]
-                policy[edge["action"]] = edge["visits"]
-                totals[edge["action"]] = edge["visits"] * edge["mean"]
-                counted += edge["visits"]
         total = 0.0
         returns = 0.0
         best = 0
@@ -765,12 +676,11 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
             policy = policies[i]
             if run["simulation"] == 0:  # every tree has room for the first simulation, so this runs once per game
                 run["rng"] = next_u64(streams[i])
-                if not settings.keep:  # else the tree has been made by `_recall`
-                    tree.table[:] = NO_NODE
-                    run["nodes"] = 0
-                    run["edges"] = 0
-                    run["leaves"] = 0
-                    run["own_node"] = NO_NODE
+                tree.table[:] = NO_NODE
+                run["nodes"] = 0
+                run["edges"] = 0
+                run["leaves"] = 0
+                run["own_node"] = NO_NODE
                 policy[:] = 0.0
                 totals[:] = 0.0
             lacking = search_on(params, settings, states[i], worlds, chances, averaged, tree, policy, totals)
@@ -785,21 +695,15 @@ def compile_search(game: Game, rollout: str = RANDOM) -> Any:
 
 
 class _Found(NamedTuple):
-    """Searches of n games, and what comes of them."""
+    """Searches of n games and their results."""
 
     states: np.ndarray  # (n,)
     streams: np.ndarray  # (n,)
     policies: np.ndarray  # (n, actions) float64
     values: np.ndarray  # (n,) float64
-    actions: np.ndarray  # (n,) int64, drawn from the policies if asked for
-    memory: np.ndarray | None  # (n,), if trees are kept
 
     def part(self, games: slice) -> _Found:
-        states, streams, policies, values, actions = (array[games] for array in self[:-1])
-        return _Found(states, streams, policies, values, actions, None if self.memory is None else self.memory[games])
-
-    def each(self) -> Iterator[_Found]:
-        return (self.part(slice(game, game + 1)) for game in range(len(self.states)))
+        return _Found(*(array[games] for array in self))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -821,10 +725,6 @@ class MCTS:
         memory: GiB that the tree of each thread may take, 0.01 to 1000. When it is full, simulations continue without adding
             to it.
         threads: that search several games at once, 1 to 256. What each game's search finds is the same.
-        keep: keep the part of the tree below the chosen action for the next move, 368 bytes a simulation in each game. The
-            next search begins with as many simulations as have come by its position: nearly a fifth of them with one die
-            each and in The Shakes, up to a tenth in FateStones, next to none with more dice, since there are so many
-            answers. Not for "joint", whose nodes are of one search only.
     """
 
     simulations: int = 100
@@ -836,7 +736,6 @@ class MCTS:
     final: Literal["best", "mixed"] | None = None
     memory: float = 2.0
     threads: int = 1
-    keep: bool = False
 
     def __post_init__(self) -> None:
         check_range("simulations", self.simulations, 1, MAX_SIMULATIONS)
@@ -849,11 +748,6 @@ class MCTS:
         check_choice("final", self.final, (None, "best", "mixed"))
         check_range("memory", self.memory, 0.01, 1000, whole=False)
         check_range("threads", self.threads, 1, MOST_THREADS)
-        check_choice("keep", self.keep, (False, True))
-        if self.keep:
-            if self.select == "joint":
-                raise ValueError("keep must be false with select='joint', whose tree is of one search only")
-            check_range("simulations", self.simulations, 1, MOST_KEPT)
         if self.select == "joint" and self.opponent == "random":
             raise ValueError("opponent must be 'search' with select='joint', which picks for the opponent, not 'random'")
 
@@ -865,7 +759,7 @@ class MCTS:
         self._settings(variant.game, variant.facts)
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for a search of more than a second or two, or one that takes threads or keeps trees."""
+        """Raise ValueError for a search of more than a second or two, or one that takes threads."""
         fitting = MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)
         most = max(1, min(MOST_IN_PASSING, fitting))
         for name, value, allowed in (
@@ -875,17 +769,6 @@ class MCTS:
         ):
             if value > allowed:
                 raise ValueError(f"{name} must be at most {allowed:,} where people wait for a move, not {shown(value)}")
-        if self.keep:
-            raise ValueError("keep must be false where people wait for a move: every move of a game would keep a tree")
-
-    @property
-    def remembers(self) -> np.dtype[Any] | None:
-        """What is kept of a game's tree; see `dice_envs.Agent`."""
-        if not self.keep:
-            return None
-        most = int(self.simulations)
-        arrays = [("nodes", _NODE, (most,)), ("above", _ABOVE, (most,)), ("edges", _EDGE, (_EDGES_A_NODE * most,))]
-        return np.dtype([("count", np.int64), *arrays])
 
     def search(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """Search every game of the turn: the policies (n, num_actions) and the searchers' mean returns (n,), float64.
@@ -893,63 +776,43 @@ class MCTS:
         Raises:
             ValueError: the game does not support the parameters, or `memory` is too little for it.
         """
-        found = self._search(turn, acts=False)
-        return found.policies, found.values
-
-    def _search(self, turn: Turn, acts: bool) -> _Found:
-        """Search every game of the turn. `acts`: draw an action in each, and keep what the memory is for."""
         self.check_variant(turn.variant)
         settings = self._settings(turn.game, turn.variant.facts)
-        memory = None
-        if self.keep:
-            memory = np.zeros(len(turn), self.remembers) if turn.memory is None else turn.memory
         policies = np.empty((len(turn), turn.variant.facts.num_actions))
-        arrays = _Found(turn.states, turn.streams, policies, np.empty(len(turn)), np.empty(len(turn), np.int64), memory)
+        found = _Found(turn.states, turn.streams, policies, np.empty(len(turn)))
         threads = min(int(self.threads), len(turn))
         if threads <= 1:
-            self._search_all(turn, settings, arrays, acts)
+            self._search_all(turn, settings, found)
         else:
             ends = [len(turn) * number // threads for number in range(threads + 1)]
-            shares = [arrays.part(slice(first, last)) for first, last in itertools.pairwise(ends)]
+            shares = [found.part(slice(first, last)) for first, last in itertools.pairwise(ends)]
             with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(lambda share: self._search_all(turn, settings, share, acts), shares))
-        return arrays
+                list(pool.map(lambda share: self._search_all(turn, settings, share), shares))
+        return found.policies, found.values
 
-    def _search_all(self, turn: Turn, settings: _Settings, all_games: _Found, acts: bool) -> None:
+    def _search_all(self, turn: Turn, settings: _Settings, games: _Found) -> None:
         """Search states one after another, with one tree. In place."""
         game, facts = turn.game, turn.variant.facts
         search = compile_search(game, self.rollout)
         averaged = self.expect and settings.opponent_random and facts.simultaneous and facts.num_seats == 2
         worlds, chances = np.zeros(facts.num_actions + 1, game.state), np.zeros(facts.num_actions)
-        totals = np.zeros(facts.num_actions)
+        found = games.policies, np.zeros(facts.num_actions), games.values
         tree = _new_tree(settings, facts)
-        for games in all_games.each() if self.keep else [all_games]:
-            if games.memory is not None:
-                kept = games.memory[0]
-                _recall(tree, kept["nodes"], kept["above"], kept["edges"], kept["count"])
-            found = games.policies, totals, games.values
-            while lacking := search(
-                turn.params, settings, games.states, games.streams, worlds, chances, averaged, tree, *found
-            ):
-                tree = _grown(tree, lacking, settings)
-            if acts:
-                games.actions[:] = draw_actions(games.streams, games.policies)
-            if acts and games.memory is not None:
-                kept["count"] = _retain(tree, games.actions[0], kept["nodes"], kept["above"], kept["edges"])
+        while lacking := search(turn.params, settings, games.states, games.streams, worlds, chances, averaged, tree, *found):
+            tree = _grown(tree, lacking, settings)
         if tree.runs["full"][0]:
             _tell_full(self.memory, int(tree.runs["nodes"][0]))
 
     def _settings(self, game: Game, facts: Facts) -> _Settings:
         regret = self.select == "regret"
         exploration = self.exploration if self.exploration is not None else (0.2 if regret else 1.4)
-        most_nodes, most_edges = _most(self.memory, int(self.simulations), self.keep, game, facts)
+        most_nodes, most_edges = _most(self.memory, int(self.simulations), game, facts)
         return _Settings(
             simulations=int(self.simulations),
             exploration=float(exploration),
             select=SELECTIONS.index(self.select),
             opponent_random=self.opponent == "random",
             expect=self.expect,
-            keep=self.keep,
             best=(self.final or ("mixed" if regret else "best")) == "best",
             span=max(float(facts.max_return - facts.min_return), 1e-9),
             seats=facts.num_seats,
@@ -963,7 +826,7 @@ class MCTS:
 
     def act(self, turn: Turn) -> np.ndarray:
         """One legal action for each game, (n,) int64."""
-        return self._search(turn, acts=True).actions
+        return draw_actions(turn.streams, self.probabilities(turn))
 
 
 AGENTS = {"mcts": MCTS}

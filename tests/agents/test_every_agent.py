@@ -112,7 +112,7 @@ ROWS = {
             f"{SEARCH},opponent=random",
             f"{SEARCH},expect=true",
             f"{SEARCH},opponent=random,expect=true",
-            f"{SEARCH},keep=true,threads=2",
+            f"{SEARCH},threads=2",
             *(f"{SEARCH},rollout={rollout}" for rollout in rollouts()),
         ),
         search_is_offered,

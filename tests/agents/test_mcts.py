@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, agents, configure
-from dice_envs.agent import Turn, fresh_memory
+from dice_envs.agent import Turn
 from dice_envs.agents import mcts
 from dice_envs.agents.mcts import MCTS
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, names
+from dice_envs.core.game import names
 from tests.conftest import scaled
 from tests.support.variants import IDS, VARIANTS
 
@@ -97,112 +97,17 @@ def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatc
 
 
 @pytest.mark.parametrize("threads", [2, 3, 20])
-@pytest.mark.parametrize("keep", ["false", "true"])
-def test_threads_find_the_same(threads, keep):
+def test_threads_find_the_same(threads):
     variant, games = configure("liars_dice", num_dice=2), scaled(10, 3)
     states = Batch(variant, games, seed=1).states
     found = []
     for each in (1, threads):
-        streams, agent = new_streams(2, games), agents.make(f"mcts:{FEW},threads={each},keep={keep},final=mixed")
-        memory = fresh_memory(agent, games)
-        turn = Turn(variant, states, np.arange(games), streams, memory)
-        arrays = (*agent.search(turn), agent.act(turn), streams)
-        found.append(arrays if memory is None else (*arrays, memory))
+        streams, agent = new_streams(2, games), agents.make(f"mcts:{FEW},threads={each},final=mixed")
+        turn = Turn(variant, states, np.arange(games), streams)
+        found.append((*agent.search(turn), agent.act(turn), streams))
     for alone, together in zip(*found, strict=True):
         assert alone.tobytes() == together.tobytes()
     assert len(np.unique(found[0][0], axis=0)) > 1
-
-
-def played(variant, agent, games, moves):
-    """Yields the agent's turns in games where it has every seat, with what it has kept for each seat, before it acts."""
-    states = Batch(variant, games, seed=4).states
-    seats = variant.facts.num_seats
-    streams, memory = new_streams(3, games), fresh_memory(agent, (seats, games))
-    for _ in range(moves):
-        index = np.flatnonzero(states["seat"] == states["seat"].max())
-        if len(index) == 0 or states["seat"][index[0]] == OVER:
-            return
-        own = memory[states["seat"][index[0]], index]
-        turn = Turn(variant, states, index, streams[index], own)
-        yield turn, own
-        actions = agent.act(turn)
-        memory[states["seat"][index[0]], index] = own
-        variant.kernels.play(variant.params, states, index, actions)
-
-
-@pytest.mark.parametrize("spec", [f"mcts:{FEW},keep=true", f"mcts:{FEW},keep=true,select=regret"])
-@pytest.mark.parametrize(
-    ("game", "options"),
-    [
-        ("liars_dice", {"num_dice": 2}),
-        *(pytest.param(name, {}, marks=pytest.mark.slow) for name in names() if name != "liars_dice"),
-    ],
-)
-def test_what_is_kept_is_a_tree_of_what_was_searched(game, options, spec):
-    """Each node has its edges, and lies below an edge of a node before it or of the action played."""
-    variant, agent = configure(game, **options), agents.make(spec)
-    kept_once = 0
-    for _, memory in played(variant, agent, scaled(10, 4), scaled(20, 8)):
-        for kept in memory:
-            count = int(kept["count"])
-            nodes, above, edges = kept["nodes"][:count], kept["above"][:count], kept["edges"]
-            ends = nodes["start"] + nodes["count"]
-            np.testing.assert_array_equal(nodes["start"][1:], ends[:-1])
-            assert len(np.unique(nodes["key"])) == count
-            for number, (node, first) in enumerate(zip(nodes, above, strict=True)):
-                own = edges[node["start"] : ends[number]]
-                assert own["visits"].sum() <= node["visits"]
-                assert len(np.unique(own["action"])) == len(own) == node["count"]
-                assert own["action"].max() < variant.facts.num_actions
-                if first["node"] >= 0:
-                    before = nodes[first["node"]]
-                    assert first["node"] < number
-                    assert before["start"] <= first["edge"] < before["start"] + before["count"]
-                else:
-                    assert first["edge"] < 0
-            kept_once += count > 0
-    assert kept_once
-
-
-def test_simulations_of_the_move_before_count():
-    """The policy of visits is that of the kept ones and of the new ones."""
-    variant, simulations = configure("liars_dice", num_dice=2, num_faces=3), scaled(300, 30)
-    agent = agents.make(f"mcts:{simulations},keep=true,final=mixed")
-    fresh = agents.make(f"mcts:{simulations},final=mixed")
-    found = 0
-    for turn, memory in played(variant, agent, scaled(60, 10), 12):
-        before = memory.copy()
-        asked = [Turn(variant, turn._true_states, turn._index, turn.streams.copy(), own) for own in (memory, None)]
-        policies, first = agent.probabilities(asked[0]), fresh.probabilities(asked[1])
-        assert memory.tobytes() == before.tobytes()  # nothing has been played yet
-        for policy, plain, kept in zip(policies, first, memory, strict=True):
-            totals = [simulations + int(visits) for visits in {0, *kept["nodes"]["visits"][: kept["count"]]}]
-            whole = [total for total in totals if np.allclose(policy * total, np.round(policy * total), atol=1e-6)]
-            assert whole
-            if min(whole) > simulations:
-                found += 1
-            elif kept["count"] == 0:
-                np.testing.assert_array_equal(policy, plain)
-    assert found
-
-
-def test_a_kept_tree_that_does_not_fit_is_cut(limit):
-    """Search with room for a few nodes only, after more were kept."""
-    variant, agent = configure("liars_dice", num_dice=2), agents.make(f"mcts:{FEW},keep=true")
-    turn = next(turn for turn, memory in played(variant, agent, 30, 12) if memory["count"].max() > 2)
-    limit(5, 4 * variant.facts.num_actions)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        policies = agent.probabilities(turn)
-    assert policies.sum(axis=1) == pytest.approx(1)
-    assert (policies[turn.legal == 0] == 0).all()
-
-
-def test_what_cannot_be_kept_is_refused():
-    with pytest.raises(ValueError, match="keep must be false with select='joint'"):
-        MCTS(select="joint", keep=True)
-    with pytest.raises(ValueError, match="simulations must be a whole number from 1 to 1000000, not 1000001"):
-        MCTS(1_000_001, keep=True)
 
 
 @pytest.mark.thorough

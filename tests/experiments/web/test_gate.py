@@ -274,7 +274,6 @@ TOO_MUCH = [  # game, options, spec, what the error names
     ("liars_dice", {}, "mcts:100001", "simulations must be at most 100,000"),
     ("liars_dice", {}, "mcts:10,memory=2.5", "memory must be at most 2 where people wait for a move, not 2.5"),
     ("liars_dice", {}, "mcts:10,threads=2", "threads must be at most 1"),
-    ("liars_dice", {}, "mcts:10,keep=true", "keep must be false"),
     ("thirties", LONG["thirties"], "mcts:1000", "simulations must be at most"),
     ("fatestones", {}, "best_response:mcts:1000", "in about 500 positions: simulations must be at most 100 "),
     ("fatestones", {}, "best_response:opponent=best_response:mcts", "about 250,000 positions: simulations must be at most 1 "),
