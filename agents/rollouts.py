@@ -10,9 +10,8 @@ import importlib
 import pkgutil
 from typing import Any
 
-from dice_envs.core.dice import choose_from_mask
 from dice_envs.core.game import Game, shown
-from dice_envs.core.kernel import kernel
+from dice_envs.core.loops import compile_random_action
 
 __all__ = ["RANDOM", "rollout_of", "rollouts"]
 
@@ -34,25 +33,4 @@ def rollout_of(game: Game, name: str) -> Any:
     known = [RANDOM, *(known for known, (plays, _) in rollouts().items() if plays == game.name)]
     if name not in known:
         raise ValueError(f"rollout must be one of {', '.join(map(repr, known))} for {game.name}, not {shown(name)}")
-    return _random(game) if name == RANDOM else rollouts()[name][1]
-
-
-@functools.cache
-def _random(game: Game) -> Any:
-    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
-    legal, direct_action = game.legal, game.random_action
-    if direct_action is not None:
-
-        @compiled
-        def random_action(params, state, mask):
-            return direct_action(params, state)
-
-    else:
-
-        @compiled
-        def random_action(params, state, mask):
-            mask[:] = 0
-            legal(params, state, mask)
-            return choose_from_mask(state, mask)
-
-    return random_action
+    return compile_random_action(game) if name == RANDOM else rollouts()[name][1]

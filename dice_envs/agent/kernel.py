@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.core.dice import choose_from_mask, mix
+from dice_envs.core.dice import mix
 from dice_envs.core.game import Game, shown
 from dice_envs.core.kernel import identity, is_kernel, kernel, makes_arrays
+from dice_envs.core.loops import compile_random_action
 
 __all__ = ["NO_OPTIONS", "AgentKernel", "Chooser", "compile_choices", "compile_chooser", "random_choice"]
 
 NO_OPTIONS = np.zeros((), [("none", np.int8)])  # the options of an agent that has none
+_NO_MASK = np.zeros(0, np.int8)  # for games that draw a random action without one
 _ASIDE = np.uint64(0x51DEC0DE5EED0A6E)  # keeps the dice of sampled states apart from the agent's own stream
 
 
@@ -116,23 +118,25 @@ def compile_choices(game: Game, chooser: Chooser) -> Callable[..., None]:
 @functools.cache
 def random_choice(game: Game) -> Callable[..., int]:
     """The kernel that chooses a uniformly random legal action of a game."""
-    legal, random_action = game.legal, game.random_action
+    random_action = compile_random_action(game)
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 
-    @compiled
-    def choose_from_legal(params, options, state, stream):
-        mask = np.zeros(params.num_actions, np.int8)
-        legal(params, state, mask)
-        return choose_from_mask(stream, mask)
-
-    @compiled(allocates=False)
-    def choose_directly(params, options, state, stream):
+    @compiled(allocates=False, inline=True)
+    def draw(params, state, stream, mask):
         kept = state["rng"]  # the game's own stream goes on as if nothing had been drawn
         state["rng"] = stream["rng"]
-        action = random_action(params, state)
+        action = random_action(params, state, mask)
         stream["rng"] = state["rng"]
         state["rng"] = kept
         return action
 
-    chosen: Callable[..., int] = choose_from_legal if random_action is None else choose_directly
+    @compiled
+    def choose_from_legal(params, options, state, stream):
+        return draw(params, state, stream, np.zeros(params.num_actions, np.int8))
+
+    @compiled(allocates=False)
+    def choose_directly(params, options, state, stream):
+        return draw(params, state, stream, _NO_MASK)
+
+    chosen: Callable[..., int] = choose_from_legal if game.random_action is None else choose_directly
     return chosen

@@ -15,7 +15,7 @@ from dice_envs.core.state import OVER
 if TYPE_CHECKING:
     from dice_envs.core.game import Game
 
-__all__ = ["Kernels", "compile_check", "compile_kernels", "compile_view"]
+__all__ = ["Kernels", "compile_check", "compile_kernels", "compile_random_action", "compile_view"]
 
 
 class Kernels(NamedTuple):
@@ -61,6 +61,28 @@ def compile_check(game: Game) -> Callable[..., bool]:
 
 
 @functools.cache
+def compile_random_action(game: Game) -> Callable[..., int]:
+    """The kernel `(params, state, mask) → a uniformly random legal action`, drawn from the state's own stream.
+    `mask` (actions,) int8 is overwritten, unless the game offers `random_action`."""
+    legal, direct_action = game.legal, game.random_action
+    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}", allocates=False)
+
+    @compiled
+    def draw_from_mask(params, state, mask):
+        for a in range(len(mask)):
+            mask[a] = 0
+        legal(params, state, mask)
+        return choose_from_mask(state, mask)
+
+    @compiled
+    def draw_directly(params, state, mask):
+        return direct_action(params, state)
+
+    chosen: Callable[..., int] = draw_from_mask if direct_action is None else draw_directly
+    return chosen
+
+
+@functools.cache
 def compile_view(game: Game) -> Callable[..., None]:
     """The kernel `(params, state, seat, observation, mask)` that writes what a seat sees, and what is legal if it is to move.
     It becomes a part of the loop that calls it."""
@@ -84,8 +106,7 @@ def compile_view(game: Game) -> Callable[..., None]:
 def compile_kernels(game: Game) -> Kernels:
     """The loops over states for one game, compiled on first use and cached on disk."""
     deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
-    random_action = game.random_action
-    may_play, view = compile_check(game), compile_view(game)
+    may_play, view, random_action = compile_check(game), compile_view(game), compile_random_action(game)
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 
     @compiled
@@ -140,21 +161,6 @@ def compile_kernels(game: Game) -> Kernels:
     def view_all(params, states, index, seats, out, masks):
         for k in range(len(index)):
             view(params, states[index[k]], np.int64(seats[k]), out[k], masks[k])
-
-    if random_action is None:
-
-        @compiled(allocates=False)
-        def random_action(params, state, mask):
-            for a in range(len(mask)):
-                mask[a] = 0
-            legal(params, state, mask)
-            return choose_from_mask(state, mask)
-    else:
-        direct_action = random_action
-
-        @compiled(allocates=False)
-        def random_action(params, state, mask):
-            return direct_action(params, state)
 
     @compiled(allocates=False)
     def wander(params, states, index, mask):
