@@ -49,6 +49,7 @@ __all__ = [
     "logarithmic",
     "one_line_errors",
     "plots_noted",
+    "print_heading",
     "print_mode",
     "print_rows",
     "progress",
@@ -163,6 +164,11 @@ def print_rows(title: str, findings: list[Finding], digits: int = 4) -> None:
         error = text(each.error) if each.error else "exact"
         table.add_row(each.figure, text(each.published), text(each.ours), error, verdict(each.agrees), each.note)
     console.print(table)
+
+
+def print_heading(name: str, title: str) -> None:
+    """A name in bold and its title, after an empty line."""
+    console.print(Text.assemble("\n", (name, "bold"), f"  {title}"))
 
 
 def print_mode(variant: Variant, policy: str = "") -> None:

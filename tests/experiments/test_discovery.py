@@ -6,6 +6,7 @@ import graphlib
 import pytest
 
 import dice_envs.experiments.bench
+import dice_envs.experiments.commands
 import dice_envs.experiments.reproduce
 import dice_envs.experiments.solve
 from dice_envs import agents, configure, names
@@ -126,3 +127,15 @@ def test_experiments_import_each_other_without_circles():
                 imports[module] |= ({node.module} | submodules) & set(known)
     graphlib.TopologicalSorter(imports).prepare()  # CycleError names the circle
     assert not [module for module, used in imports.items() if "dice_envs.experiments.__main__" in used]
+
+
+def test_each_module_of_commands_is_a_command():
+    from typer.main import get_command
+
+    from dice_envs.experiments.__main__ import app
+
+    commands = get_command(app).commands
+    assert set(commands) == set(modules(dice_envs.experiments.commands))
+    order = ["games", "agents", "policies", "arena", "play", "train", "recipes", "distill", "measure", "leaderboard"]
+    assert list(commands) == [*order, "bench", "soak", "sheet", "reproduce", "solve"]
+    assert next(iter(commands["reproduce"].commands)) == "all"

@@ -117,7 +117,7 @@ def test_a_folder_that_vanishes_during_the_games(tmp_path, monkeypatch):
         shutil.rmtree(folder)
         return result
 
-    monkeypatch.setattr("dice_envs.experiments.__main__.tournament", play_and_lose_the_folder)
+    monkeypatch.setattr("dice_envs.experiments.commands.arena.tournament", play_and_lose_the_folder)
     result = run(*ARENA, "--json", folder / "out.json", "--log", tmp_path / "log.csv", "--report", folder / "report")
     line = one_line(result)
     assert f"{folder / 'out.json'}: No such file or directory" in line

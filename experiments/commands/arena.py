@@ -1,0 +1,127 @@
+"""`arena`: agents against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dice_envs.agent.casting import cast
+from dice_envs.core.files import write_text
+from dice_envs.experiments.arena import (
+    Result,
+    add_optimal,
+    check_match,
+    check_table,
+    exact_tournament,
+    expanded,
+    log_writer,
+    num_meetings,
+    save_plot,
+    show,
+    tournament,
+)
+from dice_envs.experiments.jobs.workers import kept_beside, on_ray
+from dice_envs.experiments.ui.options import (
+    AgentsArgument,
+    GameArgument,
+    GamesOption,
+    JsonOption,
+    OptionOption,
+    RayOption,
+    ReportOption,
+    ResumeOption,
+    SeedOption,
+    game_options,
+)
+from dice_envs.experiments.ui.output import (
+    check_report,
+    check_writable,
+    finish,
+    print_mode,
+    progress,
+    seed_or_fresh,
+    write_json,
+)
+
+__all__ = ["PLACE", "main"]
+
+PLACE = 4  # in the list of --help
+
+
+def main(
+    game: GameArgument,
+    agents: AgentsArgument,
+    option: OptionOption = None,
+    games: GamesOption = 10_000,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    match: Annotated[
+        int, typer.Option(help="Games that the same agents play one after another; those that remember do so.")
+    ] = 1,
+    log: Annotated[Path | None, typer.Option(help="Write the games as a log, for games that have a log format.")] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compute the win rates instead of playing: two-player Liar's Dice.")
+    ] = False,
+    ray: RayOption = None,
+    resume: ResumeOption = False,
+) -> None:
+    """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
+
+    `3*numbers` stands for three of them, so `ppo 3*numbers` is one against a team at a table of four. Where all at a table are
+    paid the same, as in The Shakes, it says what they have earned together, and how far that is from optimal play.
+
+    Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
+    computed, no games are played, and --games and --seed have no effect.
+
+    With --match N, the games of a pair come in matches of N at the same table. An agent that remembers, such as adaptive,
+    then knows its opponent from the games before. Intervals are over matches, and parts of the match are shown apart.
+
+    If the game has one seat, agents play alone, and the one with the higher return wins. Options that you leave out are
+    those of a trained policy, if one takes part.
+
+    With --ray the games are shared out on a cluster, and come out the same. With --json what has been played is kept beside
+    that file, and after a stop the same command with --resume goes on from there.
+
+    Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
+    """
+    agents = expanded(agents)
+    variant, players, policy = cast(game, game_options(option), agents)
+    check_table(variant, len(agents), games)
+    check_match(games, match)
+    if exact and match > 1:
+        raise ValueError(f"--exact plays no matches, so --match must be 1 with it, not {match}")
+    for name, given in (("log", log is not None), ("ray", ray is not None), ("resume", resume)):
+        if exact and given:
+            raise ValueError(f"--exact plays no games: leave out --{name} or --exact")
+        if log is not None and given and name != "log":
+            raise ValueError(f"--log takes down games as they are played here, in one go: leave out --{name} or --log")
+    writer: Any = log_writer(variant, len(agents)) if log is not None else None
+    check_writable(json)
+    check_writable(log)
+    check_report(report)
+    print_mode(variant, policy)
+    meetings = num_meetings(variant, len(agents))
+
+    def hand_over(result: Result) -> None:
+        add_optimal(result, variant)
+        finish(
+            lambda: show(result),
+            lambda: write_json(json, result),
+            lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
+            lambda: write_text(log, writer.text()) if log is not None else None,
+        )
+
+    if exact:
+        with progress("computing, %", 100) as done:
+            result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
+        hand_over(result)
+        return
+    what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match}
+    with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+        seed = kept.seed if kept else seed_or_fresh(seed)
+        with progress(f"{meetings} × {games:,} games", meetings * games) as done:
+            result = tournament(variant, agents, games, seed, done, players, writer, match, workers)
+        hand_over(result)

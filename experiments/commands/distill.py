@@ -1,0 +1,45 @@
+"""`distill`: a solution of Liar's Dice as one small network."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dice_envs.experiments.distill import Settings, distill, hidden_sizes
+from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, SeedOption
+
+__all__ = ["PLACE", "main"]
+
+PLACE = 8  # in the list of --help
+
+
+def main(
+    game: GameArgument,
+    option: OptionOption = None,
+    hidden: Annotated[str, typer.Option(help="The sizes of the hidden layers, separated by commas.")] = "512,512",
+    steps: Annotated[int, typer.Option(help="Updates of the network, each from 2,048 positions.")] = Settings().steps,
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop training after so many minutes; the seed alone does not repeat it then.")
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = Settings().rate,
+    memoryless: Annotated[
+        bool, typer.Option("--memoryless", help="The network sees the last bid only: measured fast, but it plays worse.")
+    ] = False,
+    precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = Settings().precision,
+    out: Annotated[Path | None, typer.Option(help="The policy file; runs/liars_dice_distilled.npz if left out.")] = None,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Train one small network to play as the solution of a two-player Liar's Dice does, and measure it exactly.
+
+    The network is saved as a policy, so `ppo:OUT` plays it. Actions that are much less likely than the likeliest are
+    never taken; how much less is chosen by what best responses win.
+
+    Example: distill liars_dice -o num_dice=3 --hidden 256,256 --steps 3000
+    """
+    limit = math.inf if minutes is None else minutes
+    settings = Settings(hidden_sizes(hidden), steps, limit, rate, memoryless, precision)
+    distill(game, option or [], settings, out, seed, json)

@@ -1,0 +1,26 @@
+"""`games`: the games and their options."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+
+from rich.text import Text
+
+from dice_envs import layout, load, names
+from dice_envs.experiments.ui.output import console, print_heading
+
+__all__ = ["PLACE", "main"]
+
+PLACE = 1  # in the list of --help
+
+
+def main() -> None:
+    """List the games, their options, and what their observations hold."""
+    for name in names():
+        game = load(name)
+        print_heading(name, game.title)
+        _, _, options = inspect.cleandoc(game.options.__doc__ or "").partition("Attributes:\n")
+        console.print(textwrap.indent(options, "    "))
+        console.print(Text.assemble("\n  ", ("observation", "bold"), ", with the default options: entries, block, meaning"))
+        console.print("\n".join(f"    {line}" for line in layout(game).splitlines()))

@@ -1,0 +1,63 @@
+"""`measure`: an agent's distance from optimal play."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dice_envs import measure
+from dice_envs.agent.casting import cast
+from dice_envs.core.game import check_choice, single_seat
+from dice_envs.experiments.jobs.workers import on_ray
+from dice_envs.experiments.response import measure_response
+from dice_envs.experiments.ui.measures import measuring, show
+from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, RayOption, SeedOption, game_options
+from dice_envs.experiments.ui.output import check_writable, finish, print_mode, progress, seed_or_fresh, write_json
+
+__all__ = ["PLACE", "main"]
+
+PLACE = 9  # in the list of --help
+
+
+def main(
+    game: GameArgument,
+    agent: Annotated[str, typer.Argument(help="The agent, say numbers:bluff=0.25; `agents` lists them.")],
+    option: OptionOption = None,
+    sample: Annotated[
+        int | None, typer.Option(help="Deals or games looked at where there are too many for all of them.")
+    ] = None,
+    response: Annotated[
+        str | None, typer.Option(help="ppo: train a response to the agent, whose winnings bound a best response's from below.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="Of training, with --response.")] = 5.0,
+    games: Annotated[int, typer.Option(help="Games that the trained response is judged by, with --response.")] = 20_000,
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    ray: RayOption = None,
+) -> None:
+    """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
+
+    With --response ppo it trains a network to win from the agent, which has all other seats and does not learn. What that
+    wins is a lower bound where no exact answer is known: with three players and more, or against agents with memory.
+
+    Options that you leave out are those that the agent was trained on, if it is a trained policy. An agent whose answers are
+    random is measured ten times, and --ray shares these out on a cluster.
+
+    Example: measure liars_dice numbers:bluff=0.25 -o rules=openspiel -o num_dice=1
+    """
+    if response is not None:
+        check_choice("--response", response, ("ppo",))
+    variant, (player,), policy = cast(game, game_options(option), [agent], single_seat)
+    seed = seed_or_fresh(seed)
+    check_writable(json)
+    print_mode(variant, policy)
+    with on_ray(ray) as workers:
+        if response is not None:
+            with progress(f"training a response to {agent}, minutes", minutes) as done:
+                measured = measure_response(variant, agent, player, minutes, games, seed, done=done, workers=workers)
+        else:
+            with measuring(agent) as done:
+                apply = map if ray is None else workers.map
+                measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply)
+    finish(lambda: show(measured, trained=response is not None), lambda: write_json(json, measured))

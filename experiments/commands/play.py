@@ -1,0 +1,91 @@
+"""`play`: people and agents at the terminal or on a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dice_envs import names
+from dice_envs.experiments.play import load_game, open_game, play_game, set_up
+from dice_envs.experiments.ui.options import OptionOption, SeedOption
+from dice_envs.experiments.ui.output import console, print_mode, seed_or_fresh
+from dice_envs.table.sitting import Sitting
+
+__all__ = ["PLACE", "main"]
+
+PLACE = 5  # in the list of --help
+
+
+def main(
+    game: Annotated[str | None, typer.Argument(help="The game, say liars_dice; `games` lists them.")] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(help="Opponents in seat order after you, one for all seats, or none for random play."),
+    ] = None,
+    option: OptionOption = None,
+    seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
+    people: Annotated[int | None, typer.Option(help="How many people play at this terminal, 1 if left out.")] = None,
+    seed: SeedOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Nobody plays: step agents against each other.")] = False,
+    load: Annotated[Path | None, typer.Option(help="Go on with a game that `save FILE` has written.")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="With --load: step through the game, move by move.")] = False,
+    review: Annotated[bool, typer.Option("--review", help="Show at the end what each of your moves has cost.")] = False,
+    log: Annotated[Path | None, typer.Option(help="Write the game as a log, if it has a log format; you are player 1.")] = None,
+    web: Annotated[
+        bool, typer.Option("--web", help="Play on a page in the browser, every person on a device of their own.")
+    ] = False,
+    host: Annotated[str | None, typer.Option(help="With --web: 0.0.0.0 serves the network, not this machine alone.")] = None,
+    port: Annotated[int | None, typer.Option(help="With --web: 8080 if left out and free.")] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --web: open a browser.")] = True,
+) -> None:
+    """Play at the terminal against any agents, with the dice shown as pictures. `help` there says what can be typed: rules,
+    hint, odds, undo, history, save. With --web, play on a page instead.
+
+    If the game has one seat, the agents play the same deal after you. Options that you leave out are those of a trained
+    policy, if one takes part.
+
+    Example: play liars_dice numbers:bluff=0.25 -o num_dice=3
+    """
+    if load is not None:
+        given = {"--option": option, "--seat": seat, "--people": people, "--seed": seed, "--watch": watch or None}
+        given["opponents"] = agents or None
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name} cannot be given with --load: a saved game has its own")
+    if not web:
+        for name, unused in {"--host": host, "--port": port, "--no-browser": None if browser else True}.items():
+            if unused is not None:
+                raise ValueError(f"{name} is for the page: give --web, too")
+    if web and log is not None:
+        raise ValueError("--log takes down a game at the terminal: leave out --web or --log")
+    if web and load is not None:
+        _serve([open_game(load, game)], host, port, browser)
+        return
+    if load is not None:
+        load_game(load, game, replay, review, log)
+        return
+    if game is None:
+        raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")
+    if replay:
+        raise ValueError("--replay steps through a saved game: name it with --load FILE")
+    if watch and people is not None:
+        raise ValueError("--people cannot be given with --watch, where nobody plays")
+    seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch)
+    if not web:
+        play_game(seated, review, log)
+        return
+    sitting = seated.sitting
+    print_mode(sitting.variant, seated.policy)
+    if len(sitting.people) == 1:  # who plays against others must not know it
+        console.whole_line(f"seed {sitting.seed}")
+    after = seated.made if sitting.variant.facts.num_seats == 1 and not watch else {}
+    same_deal = [Sitting(sitting.variant, sitting.seed, [spec]) for spec in after]
+    _serve([sitting, *same_deal], host, port, browser)
+
+
+def _serve(sittings: list[Sitting], host: str | None, port: int | None, browser: bool) -> None:
+    from dice_envs.experiments.web.server import HOST, serve  # of an extra of its own
+
+    serve(sittings, HOST if host is None else host, port, browser)

@@ -1,0 +1,107 @@
+"""`train`: a PPO agent, or a sweep of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dice_envs import names
+from dice_envs.core.game import check_range
+from dice_envs.experiments.sweep import MOST_RUNS, parse_settings, sweep
+from dice_envs.experiments.train import train
+from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, RayOption, ReportOption, SeedOption
+from dice_envs.learn.presets import presets_of
+
+__all__ = ["PLACE", "main"]
+
+PLACE = 6  # in the list of --help
+
+
+def main(
+    game: GameArgument,
+    preset: Annotated[
+        str, typer.Option(help="To beat opponents: quick (minutes) or full; to come close to equilibrium: equilibrium.")
+    ] = "quick",
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GAME_PRESET if left out.")] = None,
+    option: OptionOption = None,
+    opponents: Annotated[
+        list[str] | None, typer.Option("--opponent", help="A fixed opponent instead of the preset's; repeat it.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Decisions to learn from in all, instead of the preset's number.")] = None,
+    seed: SeedOption = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
+    evaluation_games: Annotated[int, typer.Option(help="Games for each pair of agents in the final cross table.")] = 20_000,
+    device: Annotated[str, typer.Option(help="Where the network is trained, say cpu or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="PyTorch's, instead of the preset's.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the preset, NAME=VALUE; with several, NAME=VALUE,VALUE, each is a run."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each setting, with --seed and the next ones, or 1, 2, 3 …")] = None,
+    ray: RayOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+) -> None:
+    """Train a PPO agent, measure it exactly where that is possible, and save it.
+
+    With the presets quick and full it learns to beat a pool of opponents (--opponent) and past selves; with the preset
+    equilibrium, in Liar's Dice of many rounds with match, it plays itself, and learns to be hard to beat. Exact gaps are
+    recorded on the way where they are cheap.
+
+    The agent is saved as OUT/policy.npz; `ppo:OUT` names it wherever agents are named, and brings its game options with
+    it. Ctrl-C saves all and stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run
+    does. Of The Shakes it trains a physician, of the game of 30s a player alone; -o takes the table instead.
+
+    With --report the measures, tables and plots become one page.
+
+    With --seeds, or several values of --set, there are many runs, each in a folder of its own inside OUT, and a table of all
+    at the end; --ray shares them out on a cluster.
+
+    Example: train liars_dice --out runs/three_dice -o num_dice=3 --opponent numbers --opponent random
+    """
+    plain = presets_of(game).get(preset) if game in names() else None
+    values = parse_settings(settings or [], plain) if plain is not None else {}
+    several = seeds is not None or any(len(each) > 1 for each in values.values())
+    if ray is not None and not several:
+        raise ValueError("--ray shares out several runs: add --seeds, or --set with several values")
+    if not several or plain is None:  # a game or preset that does not exist is refused there
+        chosen = {name: each for name, (each,) in values.items()}
+        train(
+            game,
+            preset,
+            out,
+            option or [],
+            opponents,
+            steps,
+            seed,
+            resume,
+            evaluation_games,
+            json,
+            device,
+            threads,
+            chosen,
+            report,
+        )
+        return
+    if report is not None:
+        raise ValueError("--report shows one run: leave it out, or --seeds and several values of --set")
+    check_range("seeds", 1 if seeds is None else seeds, 1, MOST_RUNS)
+    first = 1 if seed is None else seed
+    sweep(
+        game,
+        preset,
+        out or Path("runs") / f"{game}_{preset}_sweep",
+        values,
+        range(first, first + (seeds or 1)),
+        ray,
+        resume,
+        json,
+        option=option or [],
+        opponents=opponents,
+        steps=steps,
+        evaluation_games=evaluation_games,
+        device=device,
+        threads=threads or 1,
+    )
