@@ -13,8 +13,8 @@ import typer
 import dice_envs.experiments.commands
 from dice_envs.experiments.discovery import add_commands, modules
 from dice_envs.experiments.jobs.guard import ends_at_once
+from dice_envs.experiments.ui.console import one_line_errors
 from dice_envs.experiments.ui.options import own_game
-from dice_envs.experiments.ui.output import one_line_errors
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -19,12 +19,14 @@ from dice_envs.agent import Agent, ask, check_plays, fresh_memory, resolve
 from dice_envs.agent.compiled import play_games, team_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import MAX_SEATS, OVER, Variant, check_range, options_text, shown
-from dice_envs.exact import optima
+from dice_envs.exact import Z95, optima
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.discovery import modules
+from dice_envs.experiments.intervals import wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.names import joined, legend, letters, short
-from dice_envs.experiments.ui.output import Z95, console, saved_plot
+from dice_envs.experiments.ui.plots import saved_plot
 
 __all__ = [
     "MOST_GAMES",
@@ -279,10 +281,8 @@ def _half_width(shares: np.ndarray) -> float:
 
         least = Z95 * Z95 / (2 * (games + Z95 * Z95))
         return max(least, float(stdtrit(len(means) - 1, 0.975) * means.std(ddof=1)) / math.sqrt(len(means)))
-    n = len(shares)
-    mean, spread = float(shares.mean()), float(shares.var())
-    z2 = Z95 * Z95
-    return Z95 / (1 + z2 / n) * math.sqrt(spread / n + z2 / (4 * n * n)) if n and 0 <= mean <= 1 else 1.0
+    mean = float(shares.mean())
+    return wilson_half_width(mean, len(shares), float(shares.var())) if 0 <= mean <= 1 else 1.0
 
 
 def _spread(variant: Variant, returns: np.ndarray) -> float:

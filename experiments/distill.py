@@ -23,18 +23,12 @@ from dice_envs.core.game import check_range, shown
 from dice_envs.exact.liars_dice.measures import check_measurable
 from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, solve, throttled
 from dice_envs.experiments.solve.liars_dice import line_of
+from dice_envs.experiments.ui.console import console, finish, print_mode
+from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.measures import measuring
 from dice_envs.experiments.ui.measures import show as show_measures
-from dice_envs.experiments.ui.options import game_options
-from dice_envs.experiments.ui.output import (
-    check_writable,
-    console,
-    finish,
-    print_mode,
-    progress,
-    seed_or_fresh,
-    write_json,
-)
+from dice_envs.experiments.ui.options import game_options, seed_or_fresh
+from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["Learner", "Positions", "Settings", "best_floor", "distill", "hidden_sizes", "train"]
 

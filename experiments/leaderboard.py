@@ -23,10 +23,12 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, check_range, check_seed, options_text, shown
 from dice_envs.exact import asked
 from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.intervals import wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.names import LONGEST, short
-from dice_envs.experiments.ui.output import console, saved_plot, wilson_half_width
 from dice_envs.experiments.ui.page import Grid, Section, markdown_table, versions
+from dice_envs.experiments.ui.plots import saved_plot
 
 __all__ = [
     "INTRO",

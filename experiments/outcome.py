@@ -15,11 +15,13 @@ from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents import make
 from dice_envs.core.game import option_texts
 from dice_envs.experiments.arena import Result, add_optimal, num_meetings, show, tournament
+from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.measures import measuring
 from dice_envs.experiments.ui.measures import show as show_measures
 from dice_envs.experiments.ui.names import short
-from dice_envs.experiments.ui.output import Plot, console, logarithmic, progress, saved_plot
 from dice_envs.experiments.ui.page import Grid, Section
+from dice_envs.experiments.ui.plots import Plot, logarithmic, saved_plot
+from dice_envs.experiments.ui.progress import progress
 
 __all__ = [
     "TooManyPositions",

@@ -20,13 +20,10 @@ from dice_envs.agent.casting import cast
 from dice_envs.core.files import write_text
 from dice_envs.core.game import check_range, load, shown
 from dice_envs.experiments.arena import log_writer
+from dice_envs.experiments.ui.console import console, print_mode
+from dice_envs.experiments.ui.files import check_writable
 from dice_envs.experiments.ui.options import game_options
-from dice_envs.experiments.ui.output import (
-    check_writable,
-    console,
-    print_mode,
-    progress,
-)
+from dice_envs.experiments.ui.progress import progress
 from dice_envs.pictures.render import ansi
 from dice_envs.table.advice import Advice, give_hint, give_odds, review
 from dice_envs.table.rules import rules_text

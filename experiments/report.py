@@ -13,16 +13,11 @@ import dice_envs.experiments.reproduce
 from dice_envs.core.game import check_range
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.discovery import modules
-from dice_envs.experiments.ui.output import (
-    check_report,
-    check_writable,
-    console,
-    finish,
-    plots_noted,
-    seed_or_fresh,
-    write_json,
-)
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.ui.page import About, Chapter, Section, sections_of, write_page
+from dice_envs.experiments.ui.plots import plots_noted
 
 __all__ = ["command_line", "reproduce_all", "with_page"]
 

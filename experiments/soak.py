@@ -27,7 +27,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.loops import compile_check
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
-from dice_envs.experiments.ui.output import console
+from dice_envs.experiments.ui.console import console
 
 __all__ = ["CALLERS", "MOST_MOVES", "Fault", "Row", "broken", "grown", "random_variant", "resident_bytes", "show", "soak"]
 

@@ -18,14 +18,9 @@ from dice_envs.core.files import atomic
 from dice_envs.core.game import check_range, shown
 from dice_envs.experiments.jobs.workers import Done, kept_beside, on_ray
 from dice_envs.experiments.train import train
-from dice_envs.experiments.ui.output import (
-    check_folder,
-    check_writable,
-    console,
-    finish,
-    progress,
-    write_json,
-)
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_folder, check_writable, write_json
+from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.presets import MOST_SEED, Preset, presets_of
 
 __all__ = ["parse_settings", "sweep"]

@@ -34,21 +34,12 @@ from dice_envs.experiments.outcome import (
     run_sections,
     up_to,
 )
-from dice_envs.experiments.ui.options import game_options
-from dice_envs.experiments.ui.output import (
-    Stopped,
-    check_folder,
-    check_report,
-    check_writable,
-    console,
-    finish,
-    plots_noted,
-    print_mode,
-    progress,
-    seed_or_fresh,
-    write_json,
-)
+from dice_envs.experiments.ui.console import Stopped, console, finish, print_mode
+from dice_envs.experiments.ui.files import check_folder, check_report, check_writable, write_json
+from dice_envs.experiments.ui.options import game_options, seed_or_fresh
 from dice_envs.experiments.ui.page import About, write_page
+from dice_envs.experiments.ui.plots import plots_noted
+from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.builder import learner, policy_of
 from dice_envs.learn.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from dice_envs.learn.presets import MOST_SEED, PRESETS, Preset, presets_of

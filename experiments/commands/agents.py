@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dice_envs import load, names
 from dice_envs.agents import for_game
-from dice_envs.experiments.ui.output import console, print_heading
+from dice_envs.experiments.ui.console import console, print_heading
 
 __all__ = ["PLACE", "main"]
 

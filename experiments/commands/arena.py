@@ -23,6 +23,8 @@ from dice_envs.experiments.arena import (
     tournament,
 )
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
+from dice_envs.experiments.ui.console import finish, print_mode
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import (
     AgentsArgument,
     GameArgument,
@@ -34,16 +36,9 @@ from dice_envs.experiments.ui.options import (
     ResumeOption,
     SeedOption,
     game_options,
-)
-from dice_envs.experiments.ui.output import (
-    check_report,
-    check_writable,
-    finish,
-    print_mode,
-    progress,
     seed_or_fresh,
-    write_json,
 )
+from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
 

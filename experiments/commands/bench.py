@@ -10,8 +10,9 @@ import typer
 from rich.table import Table
 
 from dice_envs.experiments.bench import chosen_parts
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption
-from dice_envs.experiments.ui.output import check_writable, console, finish, write_json
 from dice_envs.experiments.ui.page import versions
 
 __all__ = ["PLACE", "main"]

@@ -8,7 +8,7 @@ import textwrap
 from rich.text import Text
 
 from dice_envs import layout, load, names
-from dice_envs.experiments.ui.output import console, print_heading
+from dice_envs.experiments.ui.console import console, print_heading
 
 __all__ = ["PLACE", "main"]
 

@@ -14,18 +14,12 @@ from dice_envs.experiments.jobs.workers import kept_beside, on_ray
 from dice_envs.experiments.leaderboard import INTRO, board, chosen, made_by, plan, plot, sections, show, source_of, unmeasured
 from dice_envs.experiments.leaderboard import markdown as as_markdown
 from dice_envs.experiments.report import command_line
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from dice_envs.experiments.ui.output import (
-    check_report,
-    check_writable,
-    console,
-    finish,
-    plots_noted,
-    progress,
-    seed_or_fresh,
-    write_json,
-)
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption, seed_or_fresh
 from dice_envs.experiments.ui.page import About, write_page
+from dice_envs.experiments.ui.plots import plots_noted
+from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
 

@@ -11,9 +11,19 @@ from dice_envs.agent.casting import cast
 from dice_envs.core.game import check_choice, single_seat
 from dice_envs.experiments.jobs.workers import on_ray
 from dice_envs.experiments.response import measure_response
+from dice_envs.experiments.ui.console import finish, print_mode
+from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.measures import measuring, show
-from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, RayOption, SeedOption, game_options
-from dice_envs.experiments.ui.output import check_writable, finish, print_mode, progress, seed_or_fresh, write_json
+from dice_envs.experiments.ui.options import (
+    GameArgument,
+    JsonOption,
+    OptionOption,
+    RayOption,
+    SeedOption,
+    game_options,
+    seed_or_fresh,
+)
+from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
 

@@ -9,8 +9,8 @@ import typer
 
 from dice_envs import names
 from dice_envs.experiments.play import load_game, open_game, play_game, set_up
-from dice_envs.experiments.ui.options import OptionOption, SeedOption
-from dice_envs.experiments.ui.output import console, print_mode, seed_or_fresh
+from dice_envs.experiments.ui.console import console, print_mode
+from dice_envs.experiments.ui.options import OptionOption, SeedOption, seed_or_fresh
 from dice_envs.table.sitting import Sitting
 
 __all__ = ["PLACE", "main"]

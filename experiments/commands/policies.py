@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dice_envs.experiments.policies import add_policy, list_policies
+from dice_envs.experiments.ui.files import check_writable
 from dice_envs.experiments.ui.options import JsonOption
-from dice_envs.experiments.ui.output import check_writable
 
 __all__ = ["PLACE", "main"]
 

@@ -8,8 +8,10 @@ import typer
 
 from dice_envs.core.game import check_range, single_seat
 from dice_envs.experiments.recipes import RECIPES, compare, recipes_of, show
+from dice_envs.experiments.ui.console import finish, print_mode
+from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, game_options
-from dice_envs.experiments.ui.output import check_writable, finish, print_mode, progress, write_json
+from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
 

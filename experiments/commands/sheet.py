@@ -9,8 +9,8 @@ import typer
 
 from dice_envs import configure
 from dice_envs.experiments.sheet import write_sheet
+from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import GameArgument, OptionOption, game_options
-from dice_envs.experiments.ui.output import console
 
 __all__ = ["PLACE", "main"]
 

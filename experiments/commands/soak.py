@@ -10,8 +10,10 @@ import typer
 from dice_envs import load, names
 from dice_envs.core.game import check_range
 from dice_envs.experiments.soak import MOST_MOVES, broken, show, soak
-from dice_envs.experiments.ui.options import JsonOption, SeedOption
-from dice_envs.experiments.ui.output import check_writable, console, finish, progress, seed_or_fresh, write_json
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.options import JsonOption, SeedOption, seed_or_fresh
+from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
 

@@ -26,7 +26,8 @@ from dice_envs.core.files import atomic, remove_left_overs, write_text
 from dice_envs.core.game import shown
 from dice_envs.core.kernel import package_stamp
 from dice_envs.experiments.jobs.guard import only_process
-from dice_envs.experiments.ui.output import console, seed_or_fresh
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.options import seed_or_fresh
 
 __all__ = ["HERE", "Done", "Kept", "OnRay", "Workers", "kept_beside", "on_ray", "stamp"]
 

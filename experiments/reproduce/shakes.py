@@ -17,27 +17,26 @@ from dice_envs.agent import ask
 from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant, check_range
+from dice_envs.exact import Z95
 from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, kept_die
 from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.intervals import wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ray
-from dice_envs.experiments.ui.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from dice_envs.experiments.ui.output import (
-    Z95,
-    Finding,
-    check_report,
-    check_writable,
-    console,
-    counted,
-    finish,
-    print_rows,
-    progress,
-    saved_plot,
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import Finding, print_rows, verdict
+from dice_envs.experiments.ui.options import (
+    GamesOption,
+    JsonOption,
+    RayOption,
+    ReportOption,
+    ResumeOption,
+    SeedOption,
     seed_or_fresh,
-    verdict,
-    wilson_half_width,
-    write_json,
 )
 from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.ui.plots import counted, saved_plot
+from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.shakes import EFFICACIES, Options
 
 RULES = "A. Downey, The Shakes, rules (2020)"

@@ -23,19 +23,12 @@ from dice_envs.exact.thirties import (
     second_stage,
     solve,
 )
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import Finding, print_rows
 from dice_envs.experiments.ui.options import JsonOption, ReportOption
-from dice_envs.experiments.ui.output import (
-    Finding,
-    check_report,
-    check_writable,
-    console,
-    counted,
-    finish,
-    print_rows,
-    saved_plot,
-    write_json,
-)
 from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.ui.plots import counted, saved_plot
 from dice_envs.games.thirties import GOALS
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.

@@ -25,8 +25,18 @@ from dice_envs.exact.fatestones import (
     solve_part,
 )
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption, ResumeOption, SeedOption, game_options
-from dice_envs.experiments.ui.output import check_writable, console, progress, seed_or_fresh, write_json
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.options import (
+    JsonOption,
+    OptionOption,
+    RayOption,
+    ResumeOption,
+    SeedOption,
+    game_options,
+    seed_or_fresh,
+)
+from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.fatestones import CODES, FACES
 
 DRAWS_IN_PART = 20_000

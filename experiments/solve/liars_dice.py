@@ -23,16 +23,10 @@ from dice_envs.exact.liars_dice.solution import (
     throttled,
 )
 from dice_envs.experiments.jobs.workers import on_ray
+from dice_envs.experiments.ui.console import console, finish, print_mode
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
-from dice_envs.experiments.ui.output import (
-    check_report,
-    check_writable,
-    console,
-    finish,
-    print_mode,
-    saved_plot,
-    write_json,
-)
+from dice_envs.experiments.ui.plots import saved_plot
 
 SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
 

@@ -14,8 +14,9 @@ from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.game import check_choice
 from dice_envs.exact.shakes import Problem, as_policy, evaluate_open
 from dice_envs.exact.shakes import evaluate as exact_evaluation
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
-from dice_envs.experiments.ui.output import check_writable, console, write_json
 
 MOST_PLAYERS_UNMERGED = 4  # a network may tell treatments apart by their place: beyond, there are too many tallies
 

@@ -29,8 +29,9 @@ from dice_envs.exact.thirties import (
     strategy_of,
     throws,
 )
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
-from dice_envs.experiments.ui.output import check_writable, console, write_json
 from dice_envs.games.thirties import GOALS
 
 

@@ -10,7 +10,8 @@ from rich.table import Table
 
 from dice_envs import Measures
 from dice_envs.core.game import options_text
-from dice_envs.experiments.ui.output import console, progress
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["measuring", "show"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dice_envs.core.game import MAX_SHOWN, Game, parse_options, register, shown
+from dice_envs.core.game import MAX_SHOWN, Game, check_range, parse_options, register, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "SeedOption",
     "game_options",
     "own_game",
+    "seed_or_fresh",
 ]
 
+LARGEST_SEED = 2**32 - 1  # NumPy's older generator, which Stable-Baselines3 seeds, takes no more
 MOST_BYTES = 2**20  # of a file that an option is read from
 
 GameArgument = Annotated[
@@ -117,3 +120,11 @@ def _values(text: str) -> Iterator[str]:
                 yield "".join(parts)
             else:
                 yield from parts
+
+
+def seed_or_fresh(seed: int | None) -> int:
+    """The seed, or a fresh one; ValueError for one that not every generator takes."""
+    if seed is None:
+        return secrets.randbits(31)
+    check_range("seed", seed, 0, LARGEST_SEED)
+    return seed

@@ -15,12 +15,9 @@ from typing import Any
 import dice_envs
 from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
-from dice_envs.experiments.ui.output import (
-    Finding,
-    Plot,
-    console,
-    figure_text,
-)
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.findings import Finding, figure_text
+from dice_envs.experiments.ui.plots import Plot
 
 with needs("experiments", "a page"):
     import jinja2

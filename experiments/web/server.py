@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from dice_envs.core.extras import needs
 from dice_envs.core.game import check_range, names, shown
-from dice_envs.experiments.ui.output import console
+from dice_envs.experiments.ui.console import console
 from dice_envs.table.sitting import Sitting
 
 with needs("web", "the page"):

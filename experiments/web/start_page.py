@@ -11,7 +11,7 @@ from nicegui import events, ui
 from dice_envs import agents, load, names
 from dice_envs.agent import check_plays
 from dice_envs.core.game import Game, Variant
-from dice_envs.experiments.ui.output import seed_or_fresh
+from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
 from dice_envs.experiments.web.gate import make_agent
 from dice_envs.experiments.web.parts import begin, button, heading, told, words

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from dice_envs.core.game import Picture
-from dice_envs.experiments.ui.output import seed_or_fresh
+from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.work import Busy, Job, Unwanted, Work
 from dice_envs.table.advice import Advice, Review, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Entry, Position, Sitting

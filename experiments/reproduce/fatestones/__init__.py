@@ -12,28 +12,28 @@ import typer
 
 from dice_envs import Agent, agents, configure
 from dice_envs.core.game import Variant, check_range
+from dice_envs.exact import Z95
 from dice_envs.exact.fatestones import MOST_DRAWS, circles, draw_hands, evaluate, first_choices, margins, solve_draws
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import Done, Workers, kept_beside, on_ray
 from dice_envs.experiments.logs.fatestones import Log, Writer, read_log
 from dice_envs.experiments.reproduce.fatestones.search import ProjectSearch
-from dice_envs.experiments.ui.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from dice_envs.experiments.ui.output import (
-    Z95,
-    Finding,
-    check_report,
-    check_writable,
-    console,
-    finish,
-    logarithmic,
-    print_rows,
-    progress,
-    saved_plot,
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import Finding, print_rows
+from dice_envs.experiments.ui.options import (
+    GamesOption,
+    JsonOption,
+    RayOption,
+    ReportOption,
+    ResumeOption,
+    SeedOption,
     seed_or_fresh,
-    write_json,
 )
 from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.ui.plots import logarithmic, saved_plot
+from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.fatestones import CODES, FACES
 
 SOURCE = "FateStones README, Results"

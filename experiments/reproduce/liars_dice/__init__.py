@@ -22,15 +22,17 @@ from dice_envs.experiments.reproduce.liars_dice.simulations import (
 )
 from dice_envs.experiments.reproduce.liars_dice.tables import show
 from dice_envs.experiments.reproduce.liars_dice.worked_examples import worked_examples
-from dice_envs.experiments.ui.options import GamesOption, JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from dice_envs.experiments.ui.output import (
-    check_report,
-    check_writable,
-    console,
-    finish,
-    print_rows,
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import print_rows
+from dice_envs.experiments.ui.options import (
+    GamesOption,
+    JsonOption,
+    RayOption,
+    ReportOption,
+    ResumeOption,
+    SeedOption,
     seed_or_fresh,
-    write_json,
 )
 from dice_envs.experiments.ui.page import Chapter
 

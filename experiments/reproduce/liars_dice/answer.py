@@ -23,7 +23,8 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
 )
 from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, Played, mean_loss, wins_against, wins_games
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
-from dice_envs.experiments.ui.output import Finding, console
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.findings import Finding
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")

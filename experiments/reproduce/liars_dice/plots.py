@@ -11,7 +11,7 @@ from dice_envs.experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, STA
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED, NAMERS, NONE
 from dice_envs.experiments.reproduce.liars_dice.parts import PARTS
 from dice_envs.experiments.solve.liars_dice import draw_values
-from dice_envs.experiments.ui.output import saved_plot
+from dice_envs.experiments.ui.plots import saved_plot
 
 BAR_COLOURS = ("#e76f51", "#2a6f97", "#2a9d8f", "#74c69d", "#b7e4c7", "#b5838d")  # of PARTS
 COLOURS = ("#2a6f97", "#89c2d9", "#e76f51", "#f4a261")  # of FACES_NAMED

@@ -9,8 +9,11 @@ import numpy as np
 
 from dice_envs import agents, configure
 from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.intervals import wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
-from dice_envs.experiments.ui.output import Finding, progress, saved_plot, wilson_half_width
+from dice_envs.experiments.ui.findings import Finding
+from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.progress import progress
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000

@@ -19,7 +19,7 @@ from dice_envs.experiments.reproduce.liars_dice.answer import (
 )
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED, FEWER, MOST, NAMERS, NONE
 from dice_envs.experiments.reproduce.liars_dice.parts import wins_games
-from dice_envs.experiments.ui.output import console
+from dice_envs.experiments.ui.console import console
 
 SEEN = 5e-4  # a share below this is not shown
 

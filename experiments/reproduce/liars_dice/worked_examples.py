@@ -10,7 +10,7 @@ from dice_envs import Batch, configure
 from dice_envs.agent import Turn
 from dice_envs.agents.liars_dice import Numbers, chance_most
 from dice_envs.core.dice import new_streams
-from dice_envs.experiments.ui.output import Finding
+from dice_envs.experiments.ui.findings import Finding
 from dice_envs.games.liars_dice import chance_at_least
 
 AGENT = "Oehm 2018, section 'The agent'"

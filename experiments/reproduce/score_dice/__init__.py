@@ -11,27 +11,28 @@ import typer
 from rich.table import Table
 
 from dice_envs.core.game import check_choice, check_range
+from dice_envs.exact import Z95
 from dice_envs.exact.score_dice.distribution import PAIRINGS, score_distribution
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.jobs.workers import Done, Workers, kept_beside, on_ray
 from dice_envs.experiments.reproduce.score_dice.tables import HEADER, TABLES, played_scores, sampled, table_line
 from dice_envs.experiments.solve.score_dice.distribution import cells, plot_histogram, pool_name
 from dice_envs.experiments.solve.score_dice.pools import STANDARD_DICE, check_targets, nearest_pools, pools_of
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption, game_options
-from dice_envs.experiments.ui.output import (
-    Z95,
-    Finding,
-    check_report,
-    check_writable,
-    console,
-    finish,
-    print_rows,
-    progress,
-    saved_plot,
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import Finding, print_rows
+from dice_envs.experiments.ui.options import (
+    JsonOption,
+    RayOption,
+    ReportOption,
+    ResumeOption,
+    SeedOption,
+    game_options,
     seed_or_fresh,
-    write_json,
 )
 from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.score_dice import MAX_DICE, Options
 
 # Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.

@@ -13,16 +13,11 @@ from dice_envs.core.game import check_choice
 from dice_envs.exact.score_dice.distribution import PAIRINGS, score_distribution
 from dice_envs.exact.score_dice.measures import ResponseToHighest
 from dice_envs.experiments.solve.score_dice.distribution import plot_histogram, pool_name
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, ReportOption, game_options
-from dice_envs.experiments.ui.output import (
-    check_report,
-    check_writable,
-    console,
-    finish,
-    progress,
-    saved_plot,
-    write_json,
-)
+from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.progress import progress
 
 
 def main(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dice_envs.exact.score_dice.distribution import Distribution
-from dice_envs.experiments.ui.output import counted
+from dice_envs.experiments.ui.plots import counted
 
 __all__ = ["Pool", "cells", "plot_histogram", "pool_name"]
 

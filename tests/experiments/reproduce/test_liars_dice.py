@@ -8,7 +8,7 @@ from dice_envs.core.game import load
 from dice_envs.experiments.bench import liars_dice as bench
 from dice_envs.experiments.reproduce.liars_dice.simulations import PUBLISHED, draw_posterior, posterior_rows
 from dice_envs.experiments.reproduce.liars_dice.worked_examples import worked_examples
-from dice_envs.experiments.ui.output import Finding
+from dice_envs.experiments.ui.findings import Finding
 from dice_envs.table.rules import rules_text
 
 

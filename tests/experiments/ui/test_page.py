@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.report import command_line
 from dice_envs.experiments.reproduce import fatestones, liars_dice
-from dice_envs.experiments.ui.output import Finding, plots_noted, saved_plot
+from dice_envs.experiments.ui.findings import Finding
 from dice_envs.experiments.ui.page import About, Chapter, Grid, Section, render, sections_of, write_page
+from dice_envs.experiments.ui.plots import plots_noted, saved_plot
 
 
 def parsed(text):

@@ -19,19 +19,12 @@ import dice_envs.experiments.arena
 from dice_envs import configure
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.ui.output import (
-    Finding,
-    check_writable,
-    console,
-    finish,
-    logarithmic,
-    one_line_errors,
-    print_rows,
-    progress,
-    saved_plot,
-    seed_or_fresh,
-    write_json,
-)
+from dice_envs.experiments.ui.console import console, finish, one_line_errors
+from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.findings import Finding, print_rows
+from dice_envs.experiments.ui.options import seed_or_fresh
+from dice_envs.experiments.ui.plots import logarithmic, saved_plot
+from dice_envs.experiments.ui.progress import progress
 from tests.conftest import ROOT
 
 runner = CliRunner()
@@ -148,7 +141,9 @@ def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
     ],
 )
 def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.ui.output.FIRST_LINE", float("inf"))  # kernels may compile for longer than that
+    monkeypatch.setattr(
+        "dice_envs.experiments.ui.progress.FIRST_LINE", float("inf")
+    )  # kernels may compile for longer than that
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Path, "write_text", full)
     result = run(*command, "--json", "out.json")
@@ -327,7 +322,7 @@ def test_progress_before_anything_is_done(capsys):
 
 def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
     now = 0.0
-    monkeypatch.setattr("dice_envs.experiments.ui.output.typer.echo", full)
+    monkeypatch.setattr("dice_envs.experiments.ui.progress.typer.echo", full)
     with progress("games", 10, lambda: now) as done:
         now = 11.0
         done()

@@ -1,0 +1,74 @@
+"""Result files: checked before the work, written whole or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dice_envs.core.extras import check_extra
+from dice_envs.core.files import write_text
+from dice_envs.experiments.ui.console import console
+
+__all__ = ["check_folder", "check_report", "check_writable", "write_json"]
+
+
+def check_writable(path: Path | None) -> None:
+    """Raise OSError now, and not after the work, if the file could not be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; a file is needed", str(path))
+    if path.exists() and not path.is_file():  # what is written takes its place, and it may be /dev/null
+        raise OSError(errno.EINVAL, "this is no plain file", str(path))
+    check_folder(path.parent)
+
+
+def check_folder(folder: Path | None) -> None:
+    """Make the folder if need be; OSError if nothing can be written there."""
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def check_report(folder: Path | None) -> None:
+    """The same for a folder of plots; ImportError if nothing draws them."""
+    if folder is not None:
+        check_extra("experiments", "--report", "matplotlib")
+        check_folder(folder)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value)
+
+
+def write_json(path: Path | None, data: Any) -> None:
+    """Write a result as JSON, whole or not at all. No path: nothing.
+
+    Dataclasses and NumPy values become plain ones, and what is infinite or no number becomes null.
+
+    Raises:
+        OSError: the file could not be written; the JSON has gone to standard output instead.
+    """
+    if path is None:
+        return
+    plain = json.loads(json.dumps(data, default=_plain), parse_constant=lambda name: None)
+    text = json.dumps(plain, indent=1)
+    try:
+        write_text(path, text + "\n")
+    except OSError:
+        console.whole_line(text)
+        raise

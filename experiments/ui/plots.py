@@ -1,0 +1,93 @@
+"""Plots of reports: saved as files, and noted with their captions for a page."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from dice_envs.core.files import atomic, named_in_errors
+from dice_envs.experiments.ui.console import console
+
+__all__ = ["Plot", "counted", "logarithmic", "plots_noted", "saved_plot"]
+
+
+class Plot(NamedTuple):
+    """A plot that was saved, and what it shows."""
+
+    path: Path
+    caption: str
+
+
+_noted: contextvars.ContextVar[list[Plot] | None] = contextvars.ContextVar("noted", default=None)
+
+
+@contextlib.contextmanager
+def plots_noted() -> Iterator[list[Plot]]:
+    """The plots that are saved while the block runs, in order; the list grows."""
+    plots: list[Plot] = []
+    token = _noted.set(plots)
+    try:
+        yield plots
+    finally:
+        _noted.reset(token)
+
+
+# Plots are looked at in half their size: on a page, in two columns.
+_STYLE: dict[Any, Any] = {
+    "text.parse_math": False,  # a dollar sign in the name of an agent is a dollar sign
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "figure.titlesize": 14,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.8,
+}
+
+
+@contextlib.contextmanager
+def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Iterator[tuple[Any, Any]]:
+    """A matplotlib canvas and its axes, saved as `report/name.png` when the block ends well; `caption` says what it shows."""
+    path = report / f"{name}.png"
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with matplotlib.rc_context(_STYLE):
+        canvas, axes = plt.subplots(**{"figsize": (8, 5), "layout": "constrained", **kwargs})
+        try:
+            yield canvas, axes
+            with named_in_errors(path), atomic(path) as temporary:
+                canvas.savefig(temporary, format="png", dpi=120)
+        finally:
+            plt.close(canvas)
+    console.whole_line(f"plot: {path}")
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(Plot(path, caption or name.replace("_", " ")))
+
+
+def counted(axes: Any, which: Literal["x", "y"]) -> None:
+    """Label the x or y axis of a plot with whole numbers only: it counts something."""
+    from matplotlib.ticker import MaxNLocator
+
+    getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(integer=True))
+
+
+def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:
+    """Make the x or y axis of a plot logarithmic, labelled with 1, 2 and 5 times powers of ten.
+
+    matplotlib's own labels are formulas, which `saved_plot` would show as they are written.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    getattr(axes, f"set_{which}scale")("log")
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
