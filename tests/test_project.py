@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import json
 import os
 import re
 import shutil
@@ -302,3 +303,23 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed
     assert int(passed.group(1)) >= 60
+
+
+def test_a_command_from_one_file(tmp_path, run_python):
+    """The file of CONTRIBUTING's "how to add a command" is a command by being there."""
+    (source,) = re.findall(r"```python\n(\"\"\"`luck`.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    (tmp_path / "luck.py").write_text(source)
+    # As if the file lay in experiments/commands: a copy of the package would compile every kernel again.
+    code = (
+        "import sys, dice_envs.experiments.commands as commands\n"
+        f"commands.__path__.append({str(tmp_path)!r})\n"
+        "from dice_envs.experiments.__main__ import main\n"
+        "sys.argv[1:] = {arguments}\n"
+        "main('dice-envs')\n"
+    )
+    out = tmp_path / "out.json"
+    arguments = ["luck", "liars_dice", "-o", "num_dice=1", "--games", "200", "--seed", "1", "--json", str(out)]
+    assert re.fullmatch(r"the first of two wins \d+\.\d\d ± \d\.\d\d %, seed 1\n", run_python(code.format(arguments=arguments)))
+    assert json.loads(out.read_text())["games"] == 200
+    listed = run_python(code.format(arguments=["--help"]))
+    assert listed.index("│ sheet ") < listed.index("│ luck ") < listed.index("│ reproduce ")
