@@ -166,6 +166,7 @@ def test_arena_table_of_four(tmp_path):
 @pytest.mark.slow
 def test_reproduce_liars_dice(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(console, "width", 200)
     out = tmp_path / "rows.json"
     command = ["reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--dice", 2, "--json", out, "--report", tmp_path]
     result = run(*command)
@@ -182,6 +183,11 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
     named = [ours[f"whole game, raises, solution: {what}, %"] for what in FACES_NAMED]
     assert sum(named) == pytest.approx(100)
     assert "Being first with 2 dice each is worth +12.00 points" in " ".join(result.output.split())
+    table = result.output.partition("When the solution calls with")[2].partition("└")[0]
+    called = [[cell.strip() for cell in line.strip("│").split("│")] for line in table.splitlines() if line.startswith("│")]
+    assert len(called) == 4
+    for _, holds, *_, article, _ in called:
+        assert float(holds) + float(article) == pytest.approx(100, abs=0.11)
 
 
 def test_play_to_the_end():
