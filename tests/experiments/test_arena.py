@@ -11,6 +11,7 @@ from dice_envs import configure, measure
 from dice_envs.exact import optima
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import expanded, tournament
+from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.names import joined, legend, letters, short
 
 
@@ -111,3 +112,13 @@ def test_long_names_keep_columns_readable(tmp_path):
         assert f"{letter} = {name}" in result.output
         assert f"v {letter}" in result.output
     assert "C = " not in result.output
+
+
+def test_mean_returns_are_shown_where_wins_do_not_say_all(monkeypatch):
+    monkeypatch.setattr(console, "width", 200)
+    for game, agents, options, shown_too in (
+        ("liars_dice", ("random", "numbers"), ("-o", "num_dice=1"), False),
+        ("thirties", ("random", "thirties", "random"), ("-o", "num_players=3"), True),
+    ):
+        output = run("arena", game, *agents, *options, "--games", 60, "--seed", 1).output
+        assert ("mean return" in output) == shown_too

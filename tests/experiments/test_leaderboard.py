@@ -1,7 +1,9 @@
 """The board: named tasks, what agents reach on them, and agents that somebody else has written."""
 
+import contextlib
 import json
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from dice_envs.experiments import leaderboard
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.leaderboard import board, chosen, markdown, sections, usual_agents
 from dice_envs.experiments.ui.page import About, render
+from dice_envs.experiments.ui.plots import saved_plot
 from tests.experiments.ui.test_page import parsed, shown
 
 GOALS = ("thirties_maximize", "thirties_minimize_loss", "thirties_thirty_or_over", "thirties_optimal")
@@ -243,3 +246,20 @@ def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert asked == ["random", "thirties:goal", "thirties:goal"], "the first was kept"
     assert [each["agent"] for each in json.loads(out.read_text())["tasks"][0]["standings"]] == ["thirties:goal", "random"]
+
+
+def test_at_most_three_tasks_stand_side_by_side(tmp_path, monkeypatch):
+    grids = []
+
+    @contextlib.contextmanager
+    def noted(folder, name, caption, **kwargs):
+        grids.append((kwargs["nrows"], kwargs["ncols"]))
+        with saved_plot(folder, name, caption, **kwargs) as drawn:
+            yield drawn
+
+    monkeypatch.setattr(leaderboard, "saved_plot", noted)
+    standing = types.SimpleNamespace(agent="random", score=0.0, score_error=None)
+    for count in (1, 3, 4, 7):
+        tasks = [types.SimpleNamespace(name=f"task {number}", standings=[standing]) for number in range(count)]
+        leaderboard.plot(tmp_path, types.SimpleNamespace(tasks=tasks))
+    assert grids == [(1, 1), (1, 3), (2, 3), (3, 3)]

@@ -12,6 +12,7 @@ from dice_envs.experiments.sheet import PAPERS, write_sheet
 from dice_envs.experiments.sheets.shakes import sheet
 from dice_envs.games.shakes import TREATMENTS
 from dice_envs.pictures.drawing import LEADING, Circle, Rect, Text, text_width
+from tests.support.golden import FOLDER, SHEET
 
 NAMED = ("<b>Ada", "Ł & Co", 'the "x"')
 TABLES = [
@@ -115,3 +116,8 @@ def test_what_cannot_be_written_is_named(tmp_path):
     (tmp_path / "b.svg").mkdir()
     with pytest.raises(OSError, match="folder"):
         write_sheet(tmp_path / "b.svg", configure("shakes"))
+
+
+def test_the_sheet_is_the_golden_one(tmp_path):
+    write_sheet(tmp_path / SHEET, configure("shakes"))
+    assert (tmp_path / SHEET).read_text() == (FOLDER / SHEET).read_text(), "if that is meant, `make golden` writes it anew"

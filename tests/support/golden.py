@@ -13,9 +13,11 @@ from dice_envs.agent import Uniform, ask
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure, names
+from dice_envs.experiments.sheet import write_sheet
 from dice_envs.pictures.render import ansi
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
+SHEET = "shakes_sheet.svg"  # how a score sheet is laid out, to the point
 SEED = 2026
 MOST_TURNS = 60
 
@@ -45,6 +47,7 @@ def playthrough(name: str) -> str:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
+    write_sheet(FOLDER / SHEET, configure("shakes"))
     for game in names():
         (FOLDER / f"{game}.txt").write_text(playthrough(game), encoding="utf-8")
         print(FOLDER / f"{game}.txt")

@@ -425,3 +425,9 @@ def test_the_bound_on_situations_holds(options):
         response = ResponseToHighest(options, seat)
         response.game_value()
         assert len(response._values) <= count_situations(options, seat)
+
+
+def test_situations_are_counted_by_the_hands_that_there_are():
+    """A d4 and a d6 each, hands open: 24 hands of both dice and 10 of one, each against as many."""
+    options = configure("score_dice", pool_a=(4, 6), pool_b=(4, 6), open_hands=True, reward="score").options
+    assert count_situations(options, 0) == count_situations(options, 1) == 24 + 24 * 24 + 10 * 10
