@@ -18,6 +18,7 @@ from dice_envs.core.game import names
 from dice_envs.exact.fatestones import draw_hands, evaluate, first_choices
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import tournament
+from dice_envs.games.fatestones import DIE_OF_CODE
 
 ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)
 
@@ -191,3 +192,16 @@ def test_interpreted_search_is_compiled_search():
         for flag in ("0", "1")
     ]
     assert outputs[0] == outputs[1] != ""
+
+
+def test_after_a_tie_the_dice_left_are_those_of_the_tie():
+    """333333 ties with 333333, and what is left then loses; against 555555 it loses at once. 444444 wins half of the time."""
+    variant = configure("fatestones", dice=[333333, 444444, 333333, 555555], hand_size=2)
+    states = np.zeros(20, variant.game.state)
+    states["committed"], states["left"], states["hands"] = -1, 2, -1
+    states["hands"][:, :, :2] = [[DIE_OF_CODE[code] for code in hand] for hand in ((333333, 444444), (333333, 555555))]
+    turn = Turn(variant, states, np.arange(20), new_streams(1, 20))
+    policies, values = MCTS(300, opponent="random", expect=True).search(turn)
+    assert (policies[:, 1] == 1).all()
+    assert values == pytest.approx(np.full(20, values[0]))
+    assert -0.15 < values[0] <= 0
