@@ -194,14 +194,25 @@ def test_interpreted_search_is_compiled_search():
     assert outputs[0] == outputs[1] != ""
 
 
+def fatestones_turn(first, second, games=20):
+    """A turn of seat 0 with these dice in both hands."""
+    variant = configure("fatestones", dice=[*first, *second], hand_size=len(first))
+    states = np.zeros(games, variant.game.state)
+    states["committed"], states["left"], states["hands"] = -1, len(first), -1
+    states["hands"][:, :, : len(first)] = [[DIE_OF_CODE[code] for code in hand] for hand in (first, second)]
+    return Turn(variant, states, np.arange(games), new_streams(1, games))
+
+
 def test_after_a_tie_the_dice_left_are_those_of_the_tie():
     """333333 ties with 333333, and what is left then loses; against 555555 it loses at once. 444444 wins half of the time."""
-    variant = configure("fatestones", dice=[333333, 444444, 333333, 555555], hand_size=2)
-    states = np.zeros(20, variant.game.state)
-    states["committed"], states["left"], states["hands"] = -1, 2, -1
-    states["hands"][:, :, :2] = [[DIE_OF_CODE[code] for code in hand] for hand in ((333333, 444444), (333333, 555555))]
-    turn = Turn(variant, states, np.arange(20), new_streams(1, 20))
-    policies, values = MCTS(300, opponent="random", expect=True).search(turn)
+    search = MCTS(300, opponent="random", expect=True)
+    policies, values = search.search(fatestones_turn((333333, 444444), (333333, 555555)))
     assert (policies[:, 1] == 1).all()
     assert values == pytest.approx(np.full(20, values[0]))
     assert -0.15 < values[0] <= 0
+
+
+def test_the_other_seat_plays_for_itself():
+    """444444 wins against 333333 and loses against 555555, which the other seat therefore chooses."""
+    _, values = MCTS(500).search(fatestones_turn((444444, 111111), (333333, 555555)))
+    assert values.mean() < -0.5
