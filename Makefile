@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: train play example test test-slow test-web test-survival test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
-.PHONY: environments docs docs-links results lint format types golden stubs clean
+.PHONY: environments mutants docs docs-links results lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,10 @@ KILLS ?= 50
 FUZZ ?= 50
 test-survival: $(STAMP)
 	KILLS=$(KILLS) FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_kills.py tests/test_fuzz.py tests/test_crowds.py
+
+# Random small faults in the committed code, to see which the tests do not notice; ARGS="--seed 2 --count 50".
+mutants: $(STAMP)
+	$(BIN)/python -m tests.support.mutants $(ARGS)
 
 # With bounds checks kernels raise when they index outside an array. All fast tests but those of the tools around them, with
 # kernels that are optimised less and sooner compiled.
