@@ -144,9 +144,9 @@ format: $(STAMP)
 
 # mypy knows packages by their folders alone, so it gets one that looks like the wheel: `dice_envs` with the two others inside.
 types: $(STAMP)
-	rm -rf build/types
-	mkdir -p build/types/dice_envs
-	ln -s $(CURDIR)/dice_envs/* $(CURDIR)/agents $(CURDIR)/experiments build/types/dice_envs
+	rm -rf .mypy_cache/wheel
+	mkdir -p .mypy_cache/wheel/dice_envs
+	ln -s $(CURDIR)/dice_envs/* $(CURDIR)/agents $(CURDIR)/experiments .mypy_cache/wheel/dice_envs
 	$(BIN)/mypy
 
 golden: $(STAMP)
