@@ -1,1 +1,1 @@
-"""A game's picture as text, SVG and pixels, and its observations in words."""
+"""A game's picture as text, SVG and pixels (`render`), where its shapes lie (`drawing`); observations in words (`describe`)."""

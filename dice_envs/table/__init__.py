@@ -1,1 +1,1 @@
-"""People and agents at one table: the game, advice, the rules in words."""
+"""People and agents at one table: the game (`sitting`), hints and reviews (`advice`), the rules in words (`rules`)."""

@@ -1,1 +1,1 @@
-"""Work in parts that survive a stop, on one machine or on Ray; Ctrl-C."""
+"""Work that takes long: `workers` does it in parts, here or on Ray, and resumes it; `guard` ends it by Ctrl-C."""
