@@ -19,10 +19,10 @@ from dice_envs.agent import Agent, ask, check_plays, fresh_memory, resolve
 from dice_envs.agent.compiled import play_games, team_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import MAX_SEATS, OVER, Variant, check_range, options_text, shown
-from dice_envs.exact import Z95, optima
+from dice_envs.exact import optima
+from dice_envs.exact.intervals import Z95, wilson_half_width
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.discovery import modules
-from dice_envs.experiments.intervals import wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.names import joined, legend, letters, short

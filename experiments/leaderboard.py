@@ -22,8 +22,8 @@ from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, check_range, check_seed, options_text, shown
 from dice_envs.exact import asked
+from dice_envs.exact.intervals import wilson_half_width
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.intervals import wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.names import LONGEST, short

@@ -34,7 +34,6 @@ from dice_envs.agent import (
 from dice_envs.core.game import OVER, Game, Variant, check_range, check_seed, single_seat
 
 __all__ = [
-    "Z95",
     "ActionValues",
     "Effort",
     "GameActionValues",
@@ -49,7 +48,6 @@ __all__ = [
 ]
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
-Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
 COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
 STEADY = 8  # answers that agree row by row, before those that differ in another order of the rows are held against the agent

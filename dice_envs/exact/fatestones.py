@@ -21,7 +21,8 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import Z95, ActionValues, Effort, Measurement
+from dice_envs.exact import ActionValues, Effort, Measurement
+from dice_envs.exact.intervals import Z95
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE, duel
 

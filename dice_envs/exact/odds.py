@@ -12,7 +12,8 @@ from dice_envs.agent.kernel import NO_OPTIONS, random_choice
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, check_range, check_seed
 from dice_envs.core.kernel import identity, kernel
-from dice_envs.exact import Z95, ActionValues, offered
+from dice_envs.exact import ActionValues, offered
+from dice_envs.exact.intervals import Z95
 
 __all__ = ["MOST_SAMPLE", "SAMPLE", "GameOdds", "odds", "random_odds"]
 

@@ -27,7 +27,8 @@ from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, check_range
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import MOST_SAMPLE, Z95, ActionValues, Effort, Measurement
+from dice_envs.exact import MOST_SAMPLE, ActionValues, Effort, Measurement
+from dice_envs.exact.intervals import Z95, wilson_half_width
 from dice_envs.exact.kept import kept
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 
@@ -1011,11 +1012,8 @@ class _Outcome(NamedTuple):
         return Z95 * math.sqrt(variance / (self.games - 1))
 
     def chance_error(self, chance: float) -> float:
-        """The 95 % half-width of a chance, by Wilson's interval, which is not 0 when all games end in the same way."""
-        if not self.games:
-            return 0.0
-        z2 = Z95**2 / self.games
-        return Z95 * math.sqrt((chance * (1 - chance) + z2 / 4) / self.games) / (1 + z2)
+        """The 95 % half-width of a chance, by Wilson's interval."""
+        return wilson_half_width(chance, self.games) if self.games else 0.0
 
 
 def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int], Any]) -> _Outcome:

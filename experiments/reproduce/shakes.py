@@ -17,10 +17,9 @@ from dice_envs.agent import ask
 from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant, check_range
-from dice_envs.exact import Z95
+from dice_envs.exact.intervals import Z95, wilson_half_width
 from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, kept_die
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.intervals import wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ray
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json

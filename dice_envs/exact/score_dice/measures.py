@@ -15,7 +15,8 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import REPEATS, Z95, ActionValues, Effort, Measurement
+from dice_envs.exact import REPEATS, ActionValues, Effort, Measurement
+from dice_envs.exact.intervals import Z95
 from dice_envs.exact.score_dice.hands import (
     NONE_TIED,
     WHOLE_GAME,

@@ -12,8 +12,8 @@ import typer
 
 from dice_envs import Agent, agents, configure
 from dice_envs.core.game import Variant, check_range
-from dice_envs.exact import Z95
 from dice_envs.exact.fatestones import MOST_DRAWS, circles, draw_hands, evaluate, first_choices, margins, solve_draws
+from dice_envs.exact.intervals import Z95
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import Done, Workers, kept_beside, on_ray

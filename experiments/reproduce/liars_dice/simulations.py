@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dice_envs import agents, configure
+from dice_envs.exact.intervals import wilson_half_width
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.intervals import wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.findings import Finding
 from dice_envs.experiments.ui.plots import saved_plot
