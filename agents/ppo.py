@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dice_envs.agent import Turn
+from dice_envs.agent.softmax import sample_softmax
 from dice_envs.core.dice import uniform
 from dice_envs.core.game import Facts, Variant, check_range, configure, shown
 from dice_envs.core.kernel import kernel
@@ -50,34 +51,11 @@ MOST_HALF = 65504.0  # the largest number of float16
 POLICIES = Path(__file__).resolve().parent / "policies"
 
 
-@kernel
+@kernel(allocates=False)
 def _sample_all(logits, masks, floor, streams, out):
-    """Sample from the softmax over the legal actions, those less likely than `floor` times the likeliest left out.
-
-    `streams` and `out` are modified in place.
-    """
+    """Sample an action in every game. `streams` and `out` are modified in place."""
     for k in range(len(out)):
-        top = -np.inf
-        for a in range(logits.shape[1]):
-            if masks[k, a] != 0:
-                top = max(top, logits[k, a])
-        total = 0.0
-        for a in range(logits.shape[1]):
-            if masks[k, a] != 0:
-                weight = np.exp(logits[k, a] - top)
-                if weight >= floor:
-                    total += weight
-        remaining = uniform(streams[k]) * total
-        chosen = -1
-        for a in range(logits.shape[1]):
-            if masks[k, a] != 0:
-                weight = np.exp(logits[k, a] - top)
-                if weight >= floor:
-                    chosen = a
-                    remaining -= weight
-                    if remaining < 0:
-                        break
-        out[k] = chosen
+        out[k], _ = sample_softmax(logits[k], masks[k], floor, uniform(streams[k]))
 
 
 class NetworkPolicy:

@@ -1,11 +1,12 @@
-"""PPO for games with several learners at one table: SB3's MaskablePPO, in which every seat's moves teach.
+"""PPO for self-play: SB3's MaskablePPO, which learns from the decisions of every seat that it plays.
 
-The learner may have every seat of a game (`dice_envs.envs.sb3.make_vec_env(..., self_play=1.0)`). Each of its decisions is
+The learner may play every seat of a game (`dice_envs.envs.sb3.make_vec_env(..., self_play=1.0)`). Each of its decisions is
 then a sample; advantages follow the decisions of one seat, whatever the others do in between.
 
-In zero-sum games plain policy gradients circle around the equilibrium. What pulls them in is a regulariser strong enough to
-keep policies mixed: an entropy bonus, or a Kullback-Leibler term to a reference policy, fixed or slowly following the
-learner. Sources: S. Sokota et al., A Unified Approach to Reinforcement Learning, Quantal Response Equilibria, and Two-Player
+In zero-sum games plain policy gradients circle around the equilibrium. A regulariser strong enough to keep policies mixed
+pulls them in: an entropy bonus, or a Kullback-Leibler term to a reference policy, fixed or slowly following the learner.
+
+Sources: S. Sokota et al., A Unified Approach to Reinforcement Learning, Quantal Response Equilibria, and Two-Player
 Zero-Sum Games (ICLR 2023, magnetic mirror descent); M. Rudolph et al., Reevaluating Policy Gradient Methods for
 Imperfect-Information Games (2025), sections 3 and 5.
 """
@@ -14,19 +15,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.extras import needs
 from dice_envs.envs.sb3 import SeatVecEnv
 from dice_envs.learn.policy_gradient import (
+    Decisions,
+    Following,
+    Minibatch,
     Network,
+    Weights,
     dense_layers,
     estimate_advantages,
     estimate_opposed_advantages,
     policy_gradient,
-    policy_gradient_on_device,
     sample_actions,
 )
 
@@ -53,7 +57,7 @@ class SeatBuffer(BaseBuffer):
         observations: (steps, games, size) float32.
         masks: (steps, games, actions) int8.
         logits: (steps, games, actions) float32, of the policy that played, before masking.
-        states: (steps, games, seats × size) float32, what all seats saw; None where the critic does not ask for it.
+        states: (steps, games, seats × size) float32, the observations of all seats; None unless the critic sees them.
         actions, log_probs, values, advantages, returns: (steps, games), int64 and float32.
         seats, ended: (steps, games) int64 and int8 on the CPU; earned: (steps, games, seats) float64.
     """
@@ -88,7 +92,7 @@ class SeatBuffer(BaseBuffer):
         self.pos = 0
 
     def add_sight(self, observations: Any, masks: Any, logits: Any, states: Any = None) -> None:
-        """What a decision in each game is made from, all of them before it; `add` completes it."""
+        """Add the inputs of a decision in each game; `add` completes it."""
         t = self.pos
         self.observations[t], self.masks[t], self.logits[t] = observations, masks, logits
         if states is not None:
@@ -97,7 +101,7 @@ class SeatBuffer(BaseBuffer):
             self.states[t] = states
 
     def add(self, actions: Any, log_probs: Any, seats: Any, earned: Any, ended: Any) -> None:
-        """The decision in each game; `earned` (games, seats) and `ended` are what came of it."""
+        """Add the decision in each game and its results, `earned` (games, seats) and `ended`."""
         t = self.pos
         if self.earned.shape[2] != earned.shape[1]:
             self.earned = np.empty((*self.actions.shape, earned.shape[1]))
@@ -105,29 +109,21 @@ class SeatBuffer(BaseBuffer):
         self.earned[t], self.ended[t] = earned, ended
         self.pos += 1
 
-    def estimate(
-        self,
-        values: np.ndarray,
-        taken: np.ndarray,
-        last_seats: np.ndarray,
-        last_values: np.ndarray,
-        out: np.ndarray,
-        opposed: bool = False,
-    ) -> None:
+    def estimate(self, values: np.ndarray, taken: np.ndarray, following: Following, opposed: bool = False) -> None:
         """Set values, advantages and returns.
 
-        values, taken: (steps, games), of each decision and of the action taken (see `estimate_advantages`); the others are
-        of the position after the last step. opposed: whether a value is the negative of the other seat's (see
-        `estimate_opposed_advantages`).
+        Args:
+            values, taken: (steps, games), of each decision and of the action taken (see `Decisions`).
+            following: the positions after the last step.
+            opposed: whether a value is the other seat's negated (see `estimate_opposed_advantages`).
         """
         waits = np.zeros(self.actions.shape, np.int8)
         self.values[:] = values
-        found = (self.seats, self.earned, self.ended, self.values, taken, last_seats, last_values)
-        weights = (float(self.gamma), float(self.gae_lambda))
+        decisions = Decisions(self.seats, self.earned, self.ended, self.values, taken)
         if opposed:
-            estimate_opposed_advantages(*found, *weights, self.advantages)
+            estimate_opposed_advantages(decisions, following, float(self.gamma), float(self.gae_lambda), self.advantages)
         else:
-            estimate_advantages(*found, out, *weights, self.advantages, waits)
+            estimate_advantages(decisions, following, float(self.gamma), float(self.gae_lambda), self.advantages, waits)
         self.returns[:] = self.advantages + taken
         self.waits = waits
 
@@ -143,40 +139,39 @@ def _at(schedule: Schedule, remaining: float) -> float:
 
 
 class RegularisedPPO(MaskablePPO):
-    """MaskablePPO in which every seat that the learner has teaches, with a pull towards a reference policy.
+    """MaskablePPO that learns from every seat it plays, with a pull towards a reference policy.
 
-    It trains on a `dice_envs.envs.sb3.SeatVecEnv`. Callbacks, TensorBoard, `save` and `load` work as in MaskablePPO. On a CPU
-    the dense layers of `MlpPolicy` and the loss are computed by faster code than SB3's, with the same results but for rounding.
+    It trains on a `dice_envs.envs.sb3.SeatVecEnv`. Callbacks, TensorBoard, `save` and `load` work as in MaskablePPO. The loss,
+    and on a CPU the dense layers of `MlpPolicy`, are computed by faster code than SB3's; results differ by rounding only.
 
     Args:
         policy, env: as MaskablePPO's; `env` is a SeatVecEnv.
         ent_coef: weight of the entropy bonus; a function of the share of training that remains makes a schedule.
         kl_coef: weight of KL(policy ‖ reference), as a number or a schedule.
         reference_rate: how far the reference's weights move towards the learner's after each iteration, 0 to 1, as a number
-            or a schedule. 0: it stays what the policy was in the beginning, which is almost uniform.
+            or a schedule. 0: the reference stays the initial policy, which is almost uniform.
         exploration: the share of self-play games that start with random moves, as a number or a schedule (see
             `dice_envs.envs.learner.SeatGames`).
         proximal_coef: weight of KL(policy ‖ the policy that played), as a number or a schedule. With several epochs an
             update then becomes a step of mirror descent whose size, 1 / proximal_coef, is the same at all information
-            sets, however often they come up; clipping alone leaves that to chance.
-        settle: let the learning rate fall to 0, linearly, in the course of each update. Else its last few minibatches decide
-            where it ends, which is more noise than the rollout itself brings.
-        least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by what is at stake there:
-            half the difference between its best and its worst action by the central critic, but this at least. In a match of
-            many rounds one may be worth a hundredth of a return of ±1 and another all of it, so no weight suits both.
-        central_critic: whether the critic sees what all seats see (`SeatVecEnv.state`) and tells what every action is worth,
-            as it may, since only training needs it. The policy's mean of these values is maximised then, and PPO's clipped
-            loss is left with what a sampled action was worth beyond them: the gradient is the same in the mean, with far
-            less noise. The critic has the hidden layers of the policy's own one, which is not used then.
-        average_rate: the same for `average_policy`, a running mean of the policies' weights; 0: none is kept. The first
-            2 / average_rate iterations are averaged linearly, iteration t counting as t does: what the policy was in the
-            beginning is soon forgotten.
-        normalize_advantage: divide advantages by their standard deviation over the rollout. Without it the entropy's weight
-            keeps its meaning in units of reward.
+            sets, however often they come up; with clipping alone the size depends on chance.
+        settle: decrease the learning rate linearly to 0 during each update. Otherwise the update's last few minibatches add
+            more noise than the rollout itself.
+        least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by its stake: half the
+            difference between its best and its worst action by the central critic, but at least this. In a match of many
+            rounds one round may be worth a hundredth of a return of ±1 and another all of it, so no fixed weight suits both.
+        central_critic: whether the critic sees the observations of all seats (`SeatVecEnv.state`) and values every action;
+            only training needs it. The policy's mean of these values is then maximised, and PPO's clipped loss covers only
+            the advantage of a sampled action beyond them: the expected gradient is the same, with far less noise. The critic
+            has the hidden layers of the policy's own one, which is then unused.
+        average_rate: as `reference_rate`, for `average_policy`, a running mean of the policies' weights; 0: none is kept.
+            Iteration t has weight t in the first 2 / average_rate iterations, so the initial policy is soon forgotten.
+        normalize_advantage: divide advantages by their standard deviation over the rollout. Without it, the entropy's weight
+            is in units of reward.
         others: as MaskablePPO's.
 
     Attributes:
-        reference_policy, average_policy: policies built as `policy`; None where they are not used.
+        reference_policy, average_policy: policies with the architecture of `policy`; None where they are not used.
     """
 
     policy: MaskableActorCriticPolicy
@@ -246,7 +241,7 @@ class RegularisedPPO(MaskablePPO):
                 size = module.out_features
         critic = nn.Sequential(*layers, nn.Linear(size, self.action_space.n))  # type: ignore[attr-defined]
         for layer in critic:
-            if isinstance(layer, nn.Linear):  # as SB3 begins its own; but all actions seem alike at first
+            if isinstance(layer, nn.Linear):  # initialised as SB3's, but with almost equal action values
                 nn.init.orthogonal_(layer.weight, gain=0.1 if layer is critic[-1] else np.sqrt(2))
                 nn.init.zeros_(layer.bias)
         self.policy.central_critic = critic.to(self.device)
@@ -265,7 +260,7 @@ class RegularisedPPO(MaskablePPO):
     def collect_rollouts(
         self, env: Any, callback: Any, rollout_buffer: Any, n_rollout_steps: int, use_masking: bool = True
     ) -> bool:
-        """Play `n_rollout_steps` decisions in every game. False: a callback stops training."""
+        """Play `n_rollout_steps` decisions in every game. False if a callback stops training."""
         self.policy.set_training_mode(False)
         rollout_buffer.reset()
         self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
@@ -296,14 +291,14 @@ class RegularisedPPO(MaskablePPO):
             values, taken, last = self._judge(env, rollout_buffer)
         facts = env.variant.facts
         opposed = self.central_critic and facts.num_seats == 2 and facts.zero_sum
-        out = env.games.states["out"][:, : facts.num_seats]
-        rollout_buffer.estimate(values, taken, env.seats, last, out, opposed)
+        following = Following(env.seats, last, env.games.states["out"][:, : facts.num_seats])
+        rollout_buffer.estimate(values, taken, following, opposed)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
 
     def _judge(self, env: Any, buffer: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The critic's values of the rollout's decisions, of the actions taken, and of the positions after the last step."""
+        """Values by the critic: of the rollout's decisions, of the actions taken, and of the positions after the last step."""
         shape = buffer.actions.shape
         last_seen = torch.from_numpy(self._last_obs).to(self.device)
         at_once = self.batch_size or buffer.actions.size
@@ -324,32 +319,11 @@ class RegularisedPPO(MaskablePPO):
         self._update_learning_rate(self.policy.optimizer)
         remaining = self._current_progress_remaining
         clip = _at(self.clip_range, remaining)  # type: ignore[arg-type]
-        entropy, pull = _at(self.ent_coef, remaining), _at(self.kl_coef, remaining)
-        buffer = self.rollout_buffer
-        count = buffer.actions.size
+        entropy, pull, near = (_at(weight, remaining) for weight in (self.ent_coef, self.kl_coef, self.proximal_coef))
+        weights = Weights(clip, entropy, pull + near, self.least_stake)
+        count = self.rollout_buffer.actions.size
         batch = min(self.batch_size or count, count)
-        on = self.device
-        advantages, known = buffer.advantages.reshape(-1), buffer.waits.reshape(-1) == 0
-        if self.normalize_advantage:
-            settled = advantages[known]
-            advantages = np.where(known, (advantages - settled.mean()) / (settled.std() + 1e-8), 0).astype(np.float32)
-        columns = [
-            torch.from_numpy(array.reshape(-1)).to(on)
-            for array in (buffer.actions, buffer.log_probs, advantages, buffer.returns, known)
-        ]
-        observations, masks = buffer.observations.flatten(0, 1), buffer.masks.flatten(0, 1)
-        reference = torch.empty((0, masks.shape[1]), device=on)
-        if pull:
-            with torch.no_grad():
-                reference = _in_parts(Network(self.reference_policy).logits, observations, batch)
-        near = _at(self.proximal_coef, remaining)
-        if near:
-            # Two divergences from fixed policies differ by a constant from one, from the policies' weighted geometric mean.
-            played = buffer.logits.flatten(0, 1)
-            reference = (pull * reference + near * played) / (pull + near) if pull else played
-        states = buffer.states.flatten(0, 1) if self.central_critic else None
-        action_values = torch.empty((0, masks.shape[1]), device=on)
-        parameters = list(self.policy.parameters())
+        data = self._rollout_data(pull, near, batch)
         groups = self.policy.optimizer.param_groups
         rate = groups[0]["lr"]
         sums = torch.zeros(6, dtype=torch.float64)
@@ -357,26 +331,8 @@ class RegularisedPPO(MaskablePPO):
         stop = False
         for _ in range(self.n_epochs):
             order = torch.randperm(count)
-            for rows in order.to(on).split(batch):
-                part = [column.index_select(0, rows) for column in columns]
-                seen = observations.index_select(0, rows)
-                legal = masks.index_select(0, rows)
-                anchor = reference.index_select(0, rows) if len(reference) else reference
-                logits = self._network.logits(seen)
-                if states is None:
-                    values = self._network.values(seen)
-                else:
-                    worth = self._network.action_values(states.index_select(0, rows))
-                    values = worth.gather(1, part[0][:, None])[:, 0]
-                    action_values = worth.detach()
-                error = values.detach() - part[3]
-                if states is not None:
-                    error *= part[4]
-                    part[2] = -error
-                gradient, means = self._loss(logits.detach(), legal, part, action_values, anchor, clip, entropy, pull + near)
-                self.policy.optimizer.zero_grad(set_to_none=True)
-                torch.autograd.backward((logits, values), (gradient, error * (2 * self.vf_coef / len(rows))))
-                nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+            for rows in order.to(self.device).split(batch):
+                means = self._backward(data.select(rows), weights)
                 if self.target_kl is not None and means[3] > 1.5 * self.target_kl:
                     stop = True
                     break
@@ -384,46 +340,104 @@ class RegularisedPPO(MaskablePPO):
                     for group in groups:
                         group["lr"] = rate * (1 - updates * batch / (count * self.n_epochs))
                 self.policy.optimizer.step()
-                sums[:5] += means.cpu()
-                sums[5] += error.square().mean().cpu()
+                sums += means
                 updates += 1
             self._n_updates += 1
             if stop:
                 break
+        self._move_followers(remaining)
+        names = ("policy_gradient_loss", "entropy", "anchor_kl", "approx_kl", "clip_fraction", "value_loss")
+        found = dict(zip(names, (sums / max(updates, 1)).tolist(), strict=True))
+        found |= {"clip_range": clip, "ent_coef": entropy, "kl_coef": pull, "proximal_coef": near}
+        buffer = self.rollout_buffer
+        found["explained_variance"] = explained_variance(buffer.values.ravel(), buffer.returns.ravel())
+        for name, value in found.items():
+            self.logger.record(f"train/{name}", value)
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+
+    def _rollout_data(self, pull: float, near: float, batch: int) -> _RolloutData:
+        """The rollout as tensors; the reference policy, weighted by `pull` and `near`, is computed `batch` rows at a time."""
+        buffer = self.rollout_buffer
+        advantages, known = buffer.advantages.reshape(-1), buffer.waits.reshape(-1) == 0
+        if self.normalize_advantage:
+            settled = advantages[known]
+            advantages = np.where(known, (advantages - settled.mean()) / (settled.std() + 1e-8), 0).astype(np.float32)
+        observations, masks = buffer.observations.flatten(0, 1), buffer.masks.flatten(0, 1)
+        reference = torch.empty((0, masks.shape[1]), device=self.device)
+        if pull:
+            with torch.no_grad():
+                reference = _in_parts(Network(self.reference_policy).logits, observations, batch)
+        if near:
+            # Two divergences from fixed policies differ by a constant from one, from the policies' weighted geometric mean.
+            played = buffer.logits.flatten(0, 1)
+            reference = (pull * reference + near * played) / (pull + near) if pull else played
+        columns = (buffer.actions, buffer.log_probs, advantages, buffer.returns, known)
+        return _RolloutData(
+            observations,
+            masks,
+            reference,
+            buffer.states.flatten(0, 1) if self.central_critic else reference[:0],
+            *(torch.from_numpy(column.reshape(-1)).to(self.device) for column in columns),
+        )
+
+    def _backward(self, part: _RolloutData, weights: Weights) -> torch.Tensor:
+        """Set the parameters' gradients for one minibatch; return the sums of `policy_gradient` and the value loss."""
+        logits = self._network.logits(part.observations)
+        advantages, action_values = part.advantages, logits[:0].detach()
+        if not self.central_critic:
+            values = self._network.values(part.observations)
+            error = values.detach() - part.returns
+        else:
+            worth = self._network.action_values(part.states)
+            values = worth.gather(1, part.actions[:, None])[:, 0]
+            action_values = worth.detach()
+            error = (values.detach() - part.returns) * part.known
+            advantages = -error
+        batch = Minibatch(
+            *(tensor.cpu().numpy() for tensor in (logits.detach(), part.masks, part.actions, part.log_probs)),
+            *(tensor.cpu().numpy() for tensor in (advantages, action_values, part.reference)),
+        )
+        gradient, means = np.empty_like(batch.logits), np.empty(6)
+        policy_gradient(batch, weights, gradient, means[:5])
+        self.policy.optimizer.zero_grad(set_to_none=True)
+        to_values = error * (2 * self.vf_coef / len(error))
+        torch.autograd.backward((logits, values), (torch.from_numpy(gradient).to(self.device), to_values))
+        nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+        means[5] = error.square().mean()
+        return torch.from_numpy(means)
+
+    def _move_followers(self, remaining: float) -> None:
+        """Move the reference policy and the averaged policy towards the learner's."""
+        # Of iteration t: the running mean in which iteration t has weight t.
+        fading = 2 / (self.num_timesteps // (self.n_steps * self.n_envs) + 1)
+        average = min(max(self.average_rate, fading), 1.0)
+        follow = _at(self.reference_rate, remaining)
         with torch.no_grad():
-            follow = _at(self.reference_rate, remaining)
-            # Of iteration t: the running mean in which iteration t has a weight that grows as t does.
-            fading = 2 / (self.num_timesteps // (self.n_steps * self.n_envs) + 1)
-            average = min(max(self.average_rate, fading), 1.0)
             for policy, rate in ((self.reference_policy, follow), (self.average_policy, average)):
                 if policy is not None and rate:
-                    torch._foreach_lerp_([*policy.parameters()], [*parameters], rate)
-        names = ("policy_gradient_loss", "entropy", "anchor_kl", "approx_kl", "clip_fraction", "value_loss")
-        for name, mean in zip(names, (sums / max(updates, 1)).tolist(), strict=True):
-            self.logger.record(f"train/{name}", mean)
-        self.logger.record("train/explained_variance", explained_variance(buffer.values.ravel(), buffer.returns.ravel()))
-        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        for name, value in (("clip_range", clip), ("ent_coef", entropy), ("kl_coef", pull), ("proximal_coef", near)):
-            self.logger.record(f"train/{name}", value)
+                    torch._foreach_lerp_([*policy.parameters()], [*self.policy.parameters()], rate)
 
-    def _loss(
-        self, logits: Any, legal: Any, part: list[Any], worth: Any, anchor: Any, clip: float, entropy: float, pull: float
-    ) -> tuple[Any, Any]:
-        actions, old, advantages = part[:3]
-        if logits.device.type != "cpu":
-            return policy_gradient_on_device(
-                logits, legal, actions, old, advantages, worth, anchor, clip, entropy, pull, self.least_stake
-            )
-        gradient, means = torch.empty_like(logits), torch.empty(5, dtype=torch.float64)
-        policy_gradient(
-            logits.numpy(), legal.numpy(), actions.numpy(), old.numpy(), advantages.numpy(), worth.numpy(), anchor.numpy(),
-            clip, entropy, pull, self.least_stake, gradient.numpy(), means.numpy(),
-        )  # fmt: skip
-        return gradient, means
+
+class _RolloutData(NamedTuple):
+    """A rollout as tensors on the learner's device, a row for each decision. `reference` and `states` may have no rows."""
+
+    observations: torch.Tensor
+    masks: torch.Tensor
+    reference: torch.Tensor
+    states: torch.Tensor
+    actions: torch.Tensor
+    log_probs: torch.Tensor
+    advantages: torch.Tensor
+    returns: torch.Tensor
+    known: torch.Tensor
+
+    def select(self, rows: torch.Tensor) -> _RolloutData:
+        """Some of the rows."""
+        return _RolloutData(*(column.index_select(0, rows) if len(column) else column for column in self))
 
 
 def _in_parts(network: Callable[[Any], Any], inputs: torch.Tensor, rows: int) -> torch.Tensor:
-    """What the network makes of all inputs, so many rows at a time."""
+    """The network's outputs for all inputs, computed `rows` rows at a time."""
     return torch.cat([network(part) for part in inputs.split(rows)])
 
 
@@ -434,7 +448,7 @@ def _mean_under(logits: torch.Tensor, masks: torch.Tensor, values: torch.Tensor)
 
 
 def _frozen(policy: MaskableActorCriticPolicy) -> MaskableActorCriticPolicy:
-    """A copy that is not trained itself."""
+    """A copy whose parameters are not trained."""
     found = copy.deepcopy(policy)
     found.set_training_mode(False)
     for parameter in found.parameters():

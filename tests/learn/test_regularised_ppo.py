@@ -11,11 +11,14 @@ from dice_envs import configure, measure
 from dice_envs.envs.learner import LEARNER, SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from dice_envs.learn.policy_gradient import (
+    Decisions,
     Dense,
+    Following,
+    Minibatch,
+    Weights,
     estimate_advantages,
     estimate_opposed_advantages,
     policy_gradient,
-    policy_gradient_on_device,
     sample_actions,
 )
 from dice_envs.learn.ppo import RegularisedPPO, SeatBuffer
@@ -71,12 +74,9 @@ def test_the_gradient_is_that_of_the_stated_loss(clip, pull, all_actions, least_
         loss = loss - (chances * torch.from_numpy(worth)).sum(1).mean()
     loss.backward()
     gradient, sums = np.empty_like(logits), np.empty(5)
-    policy_gradient(logits, masks, actions, old, advantages, worth, reference, clip, 0.1, pull, least_stake, gradient, sums)
+    batch = Minibatch(logits, masks, actions, old, advantages, worth, reference)
+    policy_gradient(batch, Weights(clip, 0.1, pull, least_stake), gradient, sums)
     np.testing.assert_allclose(gradient, free.grad.numpy(), atol=2e-7)
-    tensors = [torch.from_numpy(array) for array in (logits, masks, actions, old, advantages, worth, reference)]
-    on_device, means = policy_gradient_on_device(*tensors, clip, 0.1, pull, least_stake)
-    np.testing.assert_allclose(on_device.numpy(), gradient, atol=2e-7)
-    np.testing.assert_allclose(means.numpy(), sums, rtol=1e-5, atol=1e-6)
     assert 0 < sums[4] < 1, "some ratios were clipped, and some were not"
 
 
@@ -149,7 +149,8 @@ def test_each_seat_is_credited_with_what_it_earns(seed, num_seats, steps):
     out = (random.random((games, num_seats)) < 0.3).astype(np.int8)
     out[np.arange(games), last_seats] = 0
     found, waits = np.empty((steps, games), np.float32), np.empty((steps, games), np.int8)
-    estimate_advantages(seats, earned, ended, values, taken, last_seats, last_values, out, 0.9, 0.8, found, waits)
+    following = Following(last_seats, last_values, out)
+    estimate_advantages(Decisions(seats, earned, ended, values, taken), following, 0.9, 0.8, found, waits)
     for game in range(games):
         arguments = (array[:, game] for array in (seats, earned, ended, values, taken))
         expected, unknown = advantages_one_by_one(*arguments, last_seats[game], last_values[game], out[game], 0.9, 0.8)
@@ -169,7 +170,8 @@ def test_opposed_seats_are_credited_with_what_the_whole_game_brings(seed, steps)
     values, taken = random.normal(size=(2, steps, games)).astype(np.float32)
     last_seats, last_values = random.integers(0, 2, games), random.normal(size=games).astype(np.float32)
     found = np.empty((steps, games), np.float32)
-    estimate_opposed_advantages(seats, earned, ended, values, taken, last_seats, last_values, 0.9, 0.8, found)
+    following = Following(last_seats, last_values, np.zeros((games, 2), np.int8))
+    estimate_opposed_advantages(Decisions(seats, earned, ended, values, taken), following, 0.9, 0.8, found)
     movers, worth = np.vstack([seats, last_seats]), np.vstack([values, last_values])
     for game in range(games):
         for t in range(steps):
@@ -310,7 +312,8 @@ def test_two_divergences_are_one_from_the_mean_of_their_policies():
     (both + stated_loss(free, masks, actions, old, zeros, played, 0.2, 0.0, 1.9)).backward()
     gradient, sums = np.empty_like(logits), np.empty(5)
     mean = ((0.7 * reference + 1.9 * played) / 2.6).astype(np.float32)
-    policy_gradient(logits, masks, actions, old, advantages, NOTHING, mean, 0.2, 0.1, 2.6, 0.0, gradient, sums)
+    batch = Minibatch(logits, masks, actions, old, advantages, NOTHING, mean)
+    policy_gradient(batch, Weights(0.2, 0.1, 2.6, 0.0), gradient, sums)
     np.testing.assert_allclose(gradient, free.grad.numpy(), atol=3e-7)
 
 
