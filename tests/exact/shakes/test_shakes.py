@@ -20,7 +20,7 @@ from dice_envs.agent import AgentError, Turn, Uniform
 from dice_envs.agents import factories, make
 from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.dice import new_streams
-from dice_envs.exact import Effort, shakes
+from dice_envs.exact import Effort
 from dice_envs.exact.shakes import (
     Problem,
     argument_chances,
@@ -32,6 +32,7 @@ from dice_envs.exact.shakes import (
     efficacy_chances,
     evaluate,
     kept_die,
+    measures,
     solve,
     success_chances,
     tallies,
@@ -417,8 +418,8 @@ def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties):
 def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
     options = {"mode": "maesters", "num_players": 3, "num_patients": 4, "goal": 2, "ties": ties}
     exact = measure("shakes", agent, **options)
-    monkeypatch.setattr(shakes, "MOST_ASKED", 0)
-    monkeypatch.setattr(shakes, "_merges", lambda variant, agent: False)
+    monkeypatch.setattr(measures, "MOST_ASKED", 0)
+    monkeypatch.setattr(measures, "_merges", lambda variant, agent: False)
     played = measure("shakes", agent, sample=40_000, seed=5, **options)
     for one, other in zip(exact.measures, played.measures, strict=True):
         assert one.error == 0 < other.error < 0.02
@@ -450,7 +451,7 @@ def test_a_table_that_always_argues_is_the_argument(num_players, ties):
     exact = evaluate(problem, lambda treated, saved: argument_chances(treated, saved, ties))
     variant = configure("shakes", num_players=num_players, ties=ties)
     for agent in [make("dogmatic"), make("argument")] + [Hidden("dogmatic")] * (num_players < 4):
-        saved, win = shakes.measure(variant, agent, Effort())  # without measuring random play too, which is slow
+        saved, win = measures.measure(variant, agent, Effort())  # without measuring random play too, which is slow
         assert (saved.value, win.value) == pytest.approx((exact.saved, exact.win), abs=1e-12)
         assert saved.error == win.error == 0
 

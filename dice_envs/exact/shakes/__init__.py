@@ -1,0 +1,44 @@
+"""The cooperative Shakes, exactly: closed forms, distributions of what policies achieve, Bayes-optimal play, agents' measures.
+
+`tally` lists the tallies, which are all that a policy needs to know; `argument` holds the kept die and who wins an argument;
+`posterior` what a tally says of the treatments; `solution` optimal play and what a choice is worth; `evaluation` the
+distribution of what a policy achieves; `policies` turns agents into policies. `measures` fulfils the contract of
+`dice_envs.exact`.
+
+Everything is summed in float64 over non-negative terms, so figures are good to about 12 digits.
+"""
+
+from dice_envs.exact.shakes.argument import argument_chances, kept_die
+from dice_envs.exact.shakes.evaluation import Evaluation, evaluate, evaluate_open
+from dice_envs.exact.shakes.measures import measure, optima
+from dice_envs.exact.shakes.policies import as_policy, as_tally_team, as_team
+from dice_envs.exact.shakes.posterior import beta_chances, efficacy_chances, success_chances
+from dice_envs.exact.shakes.solution import Solution, action_values, check_in_passing, open_optimum, open_values, solve
+from dice_envs.exact.shakes.tally import TIE, Policy, Problem, best_of, tallies
+
+__all__ = [
+    "TIE",
+    "Evaluation",
+    "Policy",
+    "Problem",
+    "Solution",
+    "action_values",
+    "argument_chances",
+    "as_policy",
+    "as_tally_team",
+    "as_team",
+    "best_of",
+    "beta_chances",
+    "check_in_passing",
+    "efficacy_chances",
+    "evaluate",
+    "evaluate_open",
+    "kept_die",
+    "measure",
+    "open_optimum",
+    "open_values",
+    "optima",
+    "solve",
+    "success_chances",
+    "tallies",
+]
