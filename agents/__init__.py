@@ -16,7 +16,8 @@ import pkgutil
 from typing import Any
 
 from dice_envs.agent import Agent
-from dice_envs.core.game import load, parse_options, shown
+from dice_envs.core.game import load
+from dice_envs.core.options import parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
 __all__ = ["factories", "for_game", "games_of", "make", "parse"]
@@ -57,7 +58,7 @@ def make(spec: str) -> Agent:
     follow a colon too.
 
     A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too. Values are written
-    as in `dice_envs.core.game.parse_options`, but a text parameter keeps its value as written. A comma always separates
+    as in `dice_envs.core.options.parse_options`, but a text parameter keeps its value as written. A comma always separates
     two parameters, so no value can be a list, and no path can contain a comma.
 
     Raises:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dice_envs.core.game import shown
+from dice_envs.core.options import shown
 from dice_envs.exact import Measures
 
 __all__ = ["MOST_ABOUT", "check_about", "measures_as_dicts"]

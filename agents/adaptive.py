@@ -25,8 +25,9 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.core.dice import STREAM
-from dice_envs.core.game import Variant, check_range
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import check_in_passing, check_measurable
 from dice_envs.exact.liars_dice.responses import NOWHERE, Responses, respond_to, responses_to
 from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, check_two_players

@@ -9,8 +9,9 @@ import numpy as np
 
 from dice_envs.agent import Agent, KernelAgent, Turn, check_in_passing, check_plays, draw_actions, resolve
 from dice_envs.agent.kernel import AgentKernel
-from dice_envs.core.game import Variant, shown
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import shown
 from dice_envs.exact.fatestones import nash_strategies, replies
 from dice_envs.games.fatestones import MAX_HAND, duel
 

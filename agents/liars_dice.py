@@ -12,8 +12,9 @@ import numpy as np
 from dice_envs.agent import KernelAgent, Turn, draw_actions
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.dice import below, uniform
-from dice_envs.core.game import Variant, check_choice, check_range
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_choice, check_range
 from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, check_two_players, solution_of
 from dice_envs.games.liars_dice import (
     MAX_DICE,

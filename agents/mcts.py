@@ -42,8 +42,9 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.core.dice import below, choose_weighted, mix, next_u64, uniform
-from dice_envs.core.game import MAX_SEATS, OVER, Facts, Game, Variant, check_choice, check_range, shown
+from dice_envs.core.game import MAX_SEATS, OVER, Facts, Game, Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_choice, check_range, shown
 
 from .rollouts import RANDOM, rollout_of, rollouts
 

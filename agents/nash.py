@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from dice_envs.agent import Turn
-from dice_envs.core.game import Variant, check_range
+from dice_envs.core.game import Variant
+from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import check_in_passing
 from dice_envs.exact.liars_dice.solution import LEAST_PRECISION
 

@@ -21,8 +21,9 @@ import numpy as np
 from dice_envs.agent import Turn
 from dice_envs.agent.softmax import sample_softmax
 from dice_envs.core.dice import uniform
-from dice_envs.core.game import Facts, Variant, check_range, configure, shown
+from dice_envs.core.game import Facts, Variant, configure
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_range, shown
 from dice_envs.core.view import Block, offsets
 
 from .about import check_about

@@ -10,8 +10,9 @@ import importlib
 import pkgutil
 from typing import Any
 
-from dice_envs.core.game import Game, shown
+from dice_envs.core.game import Game
 from dice_envs.core.loops import compile_random_action
+from dice_envs.core.options import shown
 
 __all__ = ["RANDOM", "rollout_of", "rollouts"]
 

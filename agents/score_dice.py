@@ -10,8 +10,9 @@ import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn, Uniform, draw_actions
 from dice_envs.agent.kernel import AgentKernel
-from dice_envs.core.game import Variant, check_choice
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.equilibrium import Equilibrium
 from dice_envs.exact.score_dice.hands import NONE_TIED, Die, Tied, known_ranges
 from dice_envs.exact.score_dice.measures import check_response, response_to_highest

@@ -19,8 +19,9 @@ import numpy as np
 from dice_envs.agent import KernelAgent, Turn, draw_actions
 from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
 from dice_envs.core.dice import below, next_u64, uniform
-from dice_envs.core.game import Variant, check_choice, check_range
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_choice, check_range
 from dice_envs.exact.shakes import (
     TIE,
     Problem,

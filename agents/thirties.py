@@ -18,8 +18,9 @@ import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn
 from dice_envs.agent.kernel import AgentKernel
-from dice_envs.core.game import Variant, shown
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import shown
 from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options

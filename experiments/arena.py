@@ -18,7 +18,8 @@ import dice_envs.experiments.logs
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, resolve
 from dice_envs.agent.compiled import play_games, team_of
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import MAX_SEATS, OVER, Variant, check_range, options_text, shown
+from dice_envs.core.game import MAX_SEATS, OVER, Variant
+from dice_envs.core.options import check_range, options_text, shown
 from dice_envs.exact import optima
 from dice_envs.exact.intervals import Z95, wilson_half_width
 from dice_envs.exact.liars_dice.measures import winning_probability

@@ -19,7 +19,7 @@ from dice_envs.agents.base import Deterministic
 from dice_envs.agents.ppo import NetworkPolicy, block_inputs, history_inputs, in_half, save_policy
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import atomic
-from dice_envs.core.game import check_range, shown
+from dice_envs.core.options import check_range, shown
 from dice_envs.exact.liars_dice.measures import check_measurable
 from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, solve, throttled
 from dice_envs.experiments.solve.liars_dice import line_of

@@ -20,7 +20,8 @@ from rich.table import Table
 from dice_envs import TASKS, Task, Variant, agents, measure, names
 from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, check_range, check_seed, options_text, shown
+from dice_envs.core.game import OVER
+from dice_envs.core.options import check_range, check_seed, options_text, shown
 from dice_envs.exact import asked
 from dice_envs.exact.intervals import wilson_half_width
 from dice_envs.experiments.arena import MOST_GAMES, play_table

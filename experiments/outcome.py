@@ -13,7 +13,7 @@ from rich.table import Table
 
 from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents import make
-from dice_envs.core.game import option_texts
+from dice_envs.core.options import option_texts
 from dice_envs.experiments.arena import Result, add_optimal, num_meetings, show, tournament
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.measures import measuring

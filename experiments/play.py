@@ -18,7 +18,8 @@ from dice_envs import Variant
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
 from dice_envs.core.files import write_text
-from dice_envs.core.game import check_range, load, shown
+from dice_envs.core.game import load
+from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.arena import log_writer
 from dice_envs.experiments.ui.console import console, print_mode
 from dice_envs.experiments.ui.files import check_writable

@@ -13,7 +13,7 @@ from dice_envs import measure
 from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
 from dice_envs.core.files import atomic
-from dice_envs.core.game import check_range, shown
+from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import write_json
 from dice_envs.experiments.ui.measures import measuring

@@ -15,7 +15,7 @@ import numpy as np
 from rich.table import Table
 
 from dice_envs import Variant, configure, measure
-from dice_envs.core.game import check_range, shown
+from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.train import Run
 from dice_envs.experiments.ui.console import console
 from dice_envs.learn.presets import MOST_SEED, Preset, presets_of

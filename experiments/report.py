@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dice_envs.experiments.reproduce
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.discovery import modules
 from dice_envs.experiments.ui.console import console, finish

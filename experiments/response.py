@@ -17,7 +17,7 @@ import numpy as np
 from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers

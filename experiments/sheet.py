@@ -9,7 +9,7 @@ from pathlib import Path
 import dice_envs.experiments.sheets
 from dice_envs import Variant
 from dice_envs.core.files import write_text
-from dice_envs.core.game import check_choice, shown
+from dice_envs.core.options import check_choice, shown
 from dice_envs.experiments.discovery import modules
 from dice_envs.experiments.sheets import Paper
 from dice_envs.experiments.ui.files import check_writable

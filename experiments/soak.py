@@ -22,9 +22,10 @@ from rich.text import Text
 
 from dice_envs.core.batch import Batch, IllegalAction, IllegalActionError
 from dice_envs.core.dice import below, choose_from_mask, new_streams, next_u64
-from dice_envs.core.game import OVER, Game, Variant, load, shown
+from dice_envs.core.game import OVER, Game, Variant, load
 from dice_envs.core.kernel import kernel
 from dice_envs.core.loops import compile_check
+from dice_envs.core.options import shown
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.experiments.ui.console import console

@@ -15,7 +15,7 @@ import numpy as np
 from rich.table import Table
 
 from dice_envs.core.files import atomic
-from dice_envs.core.game import check_range, shown
+from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.jobs.workers import Done, kept_beside, on_ray
 from dice_envs.experiments.train import train
 from dice_envs.experiments.ui.console import console, finish

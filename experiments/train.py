@@ -19,7 +19,8 @@ from dice_envs.agent.casting import cast, make_players
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.expected import with_expected_rewards
 from dice_envs.core.files import atomic, remove_left_overs, write_text
-from dice_envs.core.game import check_range, option_texts, options_text, shown, single_seat
+from dice_envs.core.game import single_seat
+from dice_envs.core.options import check_range, option_texts, options_text, shown
 from dice_envs.experiments.arena import MOST_GAMES, save_plot
 from dice_envs.experiments.jobs.guard import first_signal_waits, only_process, writer_errors_name
 from dice_envs.experiments.outcome import (

@@ -21,7 +21,8 @@ import dice_envs.envs.sb3
 from dice_envs import Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Turn, agents, configure
 from dice_envs.agents.ppo import load_policy, shipped
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import load, names, option_texts, parse_options
+from dice_envs.core.game import load, names
+from dice_envs.core.options import option_texts, parse_options
 from dice_envs.envs import aec
 from dice_envs.exact.liars_dice.solution import solve
 from dice_envs.experiments.jobs import workers

@@ -13,8 +13,9 @@ import numpy as np
 from dice_envs.agent.kernel import AgentKernel, Chooser, compile_choices, random_choice
 from dice_envs.core.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.core.dice import choose_weighted
-from dice_envs.core.game import Game, Variant, shown
+from dice_envs.core.game import Game, Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import shown
 
 __all__ = [
     "Agent",

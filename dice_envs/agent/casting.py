@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dice_envs.agent import Agent, check_plays, players, resolve
-from dice_envs.core.game import Variant, configure, shown
+from dice_envs.core.game import Variant, configure
+from dice_envs.core.options import shown
 from dice_envs.core.own import FORMS, split_own
 
 __all__ = ["Cast", "cast", "make_player", "make_players"]

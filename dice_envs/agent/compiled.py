@@ -11,9 +11,10 @@ import numpy as np
 from dice_envs.agent import Agent, AgentError, check_plays, fault_of
 from dice_envs.agent.kernel import Chooser, compile_chooser, random_choice
 from dice_envs.core.dice import STREAM, below, choose_weighted, uniform
-from dice_envs.core.game import OVER, Game, Variant, shown
+from dice_envs.core.game import OVER, Game, Variant
 from dice_envs.core.kernel import identity, kernel
 from dice_envs.core.loops import compile_check, compile_view
+from dice_envs.core.options import shown
 from dice_envs.core.state import relative_seat
 
 __all__ = [

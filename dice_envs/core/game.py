@@ -1,4 +1,4 @@
-"""The contract every game fulfils, the discovery of games, and the checking of options.
+"""The contract that every game fulfils, and the discovery of games.
 
 A game is one file in `dice_envs/games` whose last statement is `GAME = Game(...)`. Environments, agents,
 search, solvers and tournaments know games only through this contract.
@@ -9,23 +9,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import itertools
-import math
 import pkgutil
-import re
-import reprlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from dice_envs.core.loops import Kernels, compile_kernels
+from dice_envs.core.options import options_text, python_value, shown
 from dice_envs.core.state import MAX_SEATS, OVER, state_dtype
 from dice_envs.core.view import Block, Picture, Row, seat_name
 
 __all__ = [
     "MAX_SEATS",
-    "MAX_SHOWN",
     "OVER",
     "Block",
     "Facts",
@@ -34,25 +30,12 @@ __all__ = [
     "Row",
     "UnknownOptionError",
     "Variant",
-    "check_choice",
-    "check_faces",
-    "check_list",
-    "check_names",
-    "check_range",
-    "check_reset_options",
-    "check_seed",
     "configure",
-    "is_list",
     "load",
     "names",
-    "option_texts",
-    "options_text",
-    "parse_options",
     "register",
-    "shown",
     "single_seat",
     "state_dtype",
-    "words",
 ]
 
 PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; it means nothing
@@ -221,7 +204,7 @@ class Game:
             if name not in known:
                 message = f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}"
                 raise UnknownOptionError(message, name)
-        return Variant(self, self.options(**{name: _python_value(value) for name, value in options.items()}))
+        return Variant(self, self.options(**{name: python_value(value) for name, value in options.items()}))
 
 
 def _arrange_named(
@@ -387,214 +370,3 @@ def single_seat(game: str | Game | Variant, /, **options: Any) -> Variant:
         return configure(game, **options)
     plain = configure(game).game
     return plain.configure(**{**plain.gym_options, **options})
-
-
-# --- options that change words alone ----------------------------------------------------------------------------
-
-
-def words(default: Any = None) -> Any:
-    """An option that changes words and pictures and nothing that is played, say the players' names.
-
-    A field of an options dataclass: `names: tuple[str, ...] | None = words()`. Variants that differ in such options play by
-    the same rules, so a policy or a solution of one is one of the other (`Variant.same_rules`, `Variant.plain`).
-    """
-    return dataclasses.field(default=default, metadata={"words": True})
-
-
-# --- checking and parsing of options ----------------------------------------------------------------------------
-
-MAX_SHOWN = 100  # characters of a value that a message repeats
-MAX_ENTRIES = 24  # entries of a list that a message repeats
-LONGEST_NUMBER = 100  # characters; a longer number is read as a word, which no option allows
-
-
-class _Short(reprlib.Repr):
-    """reprlib's short representations; also represents whole numbers that are too long for Python to print."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.fillvalue = "…"
-        self.maxlevel = 4
-        self.maxlist = self.maxtuple = self.maxdict = MAX_ENTRIES
-        self.maxstring = self.maxother = self.maxlong = most
-
-    def repr_int(self, x: int, level: int) -> str:
-        digits = int(x.bit_length() * math.log10(2)) + 1
-        return repr(x) if digits <= self.maxlong else f"a number of about {digits:,} digits"
-
-
-def shown(value: Any, most: int = MAX_SHOWN) -> str:
-    """The value as messages repeat it: its repr in one line, cut to `most` characters, and its length. Never raises."""
-    try:
-        text = _Short(most).repr(value)
-    except Exception:  # the repr of a caller's own class may raise anything
-        text = f"<{type(value).__name__}>"
-    if len(text.splitlines()) > 1:  # of an array
-        text = " ".join(text.split())
-    if len(text) > most:
-        text = f"{text[: most - 1]}…"
-    if "…" in text and isinstance(value, (str, list, tuple)) and len(value) > MAX_ENTRIES:
-        text += f" ({len(value):,} {'characters' if isinstance(value, str) else 'entries'})"
-    return text
-
-
-def _python_value(value: Any) -> Any:
-    """NumPy numbers, alone or in a list, as Python numbers: NumPy's small integers would overflow in arithmetic."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if type(value) in (list, tuple):
-        return type(value)(entry.item() if isinstance(entry, np.generic) else entry for entry in value)
-    return value
-
-
-def check_range(name: str, value: Any, low: float, high: float, whole: bool = True) -> None:
-    """Raise ValueError unless `value` is a number (an int where `whole`) in low … high."""
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
-        kind = "a whole number" if whole else "a number"
-        raise ValueError(f"{name} must be {kind} from {low} to {high}, not {shown(value)}")
-
-
-def is_list(value: Any) -> bool:
-    """Whether it is a list, a tuple or an array with entries to count."""
-    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
-
-
-def check_list(name: str, value: Any, count: int | None, entries: str) -> None:
-    """Raise ValueError unless `value` is a list of `count` entries (any number if None); `entries` says of what."""
-    if not is_list(value) or count not in (None, len(value)):
-        raise ValueError(f"{name} must be {'a list of' if count is None else count} {entries}, not {shown(value)}")
-
-
-def check_faces(name: str, value: Any, count: int | None, faces: int | Sequence[int]) -> None:
-    """Raise ValueError unless `value` lists the faces that `count` dice show (any number if None).
-
-    `faces` is how many faces every die has, or one number for each.
-    """
-    check_list(name, value, count, "face values")
-    for shows, most in zip(value, itertools.repeat(faces) if isinstance(faces, int) else faces):
-        check_range(name, shows, 1, most)
-
-
-def check_seed(seed: Any, name: str = "seed") -> None:
-    """Raise ValueError unless the seed is None or a non-negative whole number."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-        raise ValueError(f"{name} must be a non-negative whole number or None, not {shown(seed)}")
-
-
-def check_reset_options(options: Any) -> None:
-    """Raise ValueError unless reset options are None or a mapping. The game checks their content."""
-    if options is not None and not isinstance(options, Mapping):
-        raise ValueError(f"options must be a dictionary or None, not {shown(options)}")
-
-
-def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
-    """Raise ValueError unless `value` is one of `allowed` (True is not 1 here)."""
-    if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {shown(value)}")
-
-
-_WORDS = {"none": None, "true": True, "false": False}
-_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
-_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
-_BRACKETS = re.compile(r"[][(){}]")
-
-
-def _single_value(text: str) -> Any:
-    """A number, true, false or none; anything else is a word and is returned as it is."""
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    if len(text) <= LONGEST_NUMBER:
-        if _WHOLE_NUMBER.fullmatch(text):
-            return int(text)
-        if _NUMBER.fullmatch(text):
-            return float(text)
-    return text
-
-
-def _value_of(name: str, text: str) -> Any:
-    """A single value, or a tuple of them where the text is a list."""
-    bracketed = text[0] + text[-1] in ("[]", "()")
-    if not bracketed and "," not in text:
-        return _single_value(text)
-    entries = [entry.strip() for entry in (text[1:-1] if bracketed else text).split(",")]
-    if not entries[-1]:  # "5," is a list of one, "[]" an empty one
-        entries.pop()
-    if not all(entries) or any(map(_BRACKETS.search, entries)):
-        raise ValueError(
-            f"{name[:MAX_SHOWN]} must be a number, a word, true, false, none, or a list of these such as 5,4 or [5,4], "
-            f"not {shown(text)}"
-        )
-    return tuple(map(_single_value, entries))
-
-
-MOST_IN_NAME = 24  # characters
-_NOT_IN_NAMES = ",/=@()[]{}"  # signs that lists, game strings and the command line take for their own
-
-
-def check_names(name: str, value: Any, count: int, taken: Collection[str] = ()) -> None:
-    """Raise ValueError unless `value` lists `count` different names, each a short text in one line.
-
-    Every such list can be typed (`options_text`, `parse_options`). Names are shown on pages and in terminals, so whoever shows
-    them escapes them: `<`, `&` and quotes are allowed.
-
-    Args:
-        name: of the option.
-        value: what is checked.
-        count: how many names there must be.
-        taken: names that nobody may have, in small letters.
-    """
-    check_list(name, value, count, "names")
-    for each in value:
-        if not isinstance(each, str) or _single_value(each) is not each:
-            raise ValueError(f"{name} must be names, with letters and not numbers alone, not {shown(each)}")
-        if not 1 <= len(each) <= MOST_IN_NAME or not each.isprintable() or each != " ".join(each.split()):
-            raise ValueError(
-                f"{name} must be names of 1 to {MOST_IN_NAME} printable characters with single blanks, not {shown(each)}"
-            )
-        if any(sign in each for sign in _NOT_IN_NAMES):
-            raise ValueError(f"{name} must be names without any of {' '.join(_NOT_IN_NAMES)}, not {shown(each)}")
-        if each.casefold() in taken:
-            raise ValueError(f"{name} must be other names than {', '.join(sorted(taken))}, not {shown(each)}")
-    if len({each.casefold() for each in value}) < len(value):
-        raise ValueError(f"{name} must all be different, not {shown(value)}")
-
-
-def option_texts(options: Mapping[str, Any]) -> list[str]:
-    """Each option as it is typed, the inverse of `parse_options`: `["num_dice=5,4", "wild=none"]`. Long values are cut."""
-    return [f"{name}={_option_text(value)}" for name, value in options.items()]
-
-
-def options_text(options: Mapping[str, Any]) -> str:
-    """Options as messages show them, as they are typed: `num_dice=5,4 wild=none`. Long values are cut."""
-    return " ".join(option_texts(options))
-
-
-def _option_text(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        text = ",".join(_option_text(entry) for entry in value[: MAX_ENTRIES + 1])
-        text += "," if len(value) == 1 else ""
-    else:
-        text = next((word for word, meaning in _WORDS.items() if meaning is value), str(value))
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
-
-
-def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
-    """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`.
-
-    A value is a whole number, a number (0.25, 1e-3), true, false or none in any case, a list such as 5,4 or [5,4] or
-    (5,4), or a word, which is anything else. Lists cannot be nested. Options named in `texts` keep their values as written,
-    say a path.
-
-    Raises:
-        ValueError: a pair is not KEY=VALUE, or its value is malformed.
-    """
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = (part.strip() for part in pair.partition("="))
-        if not equals or not name or not text:
-            raise ValueError(f"an option is written KEY=VALUE, not {shown(pair)}")
-        name = " ".join(name.split())  # in one line, for messages
-        key = name.replace("-", "_")
-        options[key] = text if key in texts else _value_of(name, text)
-    return options

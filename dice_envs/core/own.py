@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dice_envs.core.game import shown
+from dice_envs.core.options import shown
 
 __all__ = ["FORMS", "load_own", "split_own"]
 

@@ -26,17 +26,8 @@ from dice_envs.core.batch import (
     forfeit,
     warn_forfeit,
 )
-from dice_envs.core.game import (
-    OVER,
-    Game,
-    Variant,
-    check_choice,
-    check_reset_options,
-    check_seed,
-    configure,
-    load,
-    shown,
-)
+from dice_envs.core.game import OVER, Game, Variant, configure, load
+from dice_envs.core.options import check_choice, check_reset_options, check_seed, shown
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]

@@ -13,7 +13,8 @@ from gymnasium.vector.utils import batch_space
 
 from dice_envs.agent.compiled import Finals, Shown
 from dice_envs.core.batch import IllegalAction, IllegalActionError, as_actions, as_array
-from dice_envs.core.game import Game, Variant, check_reset_options, check_seed, is_list, shown
+from dice_envs.core.game import Game, Variant
+from dice_envs.core.options import check_reset_options, check_seed, is_list, shown
 from dice_envs.envs.learner import Opponents, SeatGames, seat_spaces, seat_variant
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 

@@ -43,20 +43,10 @@ from dice_envs.core.batch import (
 )
 from dice_envs.core.dice import STREAM, mix, uniform
 from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.game import (
-    OVER,
-    Game,
-    UnknownOptionError,
-    Variant,
-    check_choice,
-    check_range,
-    check_reset_options,
-    check_seed,
-    shown,
-    single_seat,
-)
+from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat
 from dice_envs.core.kernel import kernel
 from dice_envs.core.loops import Kernels, compile_kernels
+from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
 
 __all__ = ["Opponents", "Pool", "SeatGames", "check_arrays", "seat_spaces", "seat_variant"]
 

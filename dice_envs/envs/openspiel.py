@@ -40,19 +40,8 @@ except ImportError as problem:
 from dice_envs.agent import Turn, ask_probabilities, draw_actions
 from dice_envs.core.chance import MAX_DRAWS, MAX_OUTCOMES, Draw, Drawn, can_be_enumerated
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import (
-    MAX_SEATS,
-    OVER,
-    Game,
-    Variant,
-    check_choice,
-    check_range,
-    configure,
-    load,
-    names,
-    parse_options,
-    shown,
-)
+from dice_envs.core.game import MAX_SEATS, OVER, Game, Variant, configure, load, names
+from dice_envs.core.options import check_choice, check_range, parse_options, shown
 from dice_envs.exact import asked
 from dice_envs.pictures.render import ansi
 

@@ -31,7 +31,8 @@ from dice_envs.agent import (
     name_of,
     resolve,
 )
-from dice_envs.core.game import OVER, Game, Variant, check_range, check_seed, single_seat
+from dice_envs.core.game import OVER, Game, Variant, single_seat
+from dice_envs.core.options import check_range, check_seed
 
 __all__ = [
     "ActionValues",

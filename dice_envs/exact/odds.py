@@ -10,8 +10,9 @@ import numpy as np
 
 from dice_envs.agent.kernel import NO_OPTIONS, random_choice
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, Game, Variant, check_range, check_seed
+from dice_envs.core.game import OVER, Game, Variant
 from dice_envs.core.kernel import identity, kernel
+from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact import ActionValues, offered
 from dice_envs.exact.intervals import Z95
 

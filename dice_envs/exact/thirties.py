@@ -23,7 +23,8 @@ import numpy as np
 
 from dice_envs.agent import Agent, Turn, ask, ask_probabilities
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import Variant, check_choice, shown
+from dice_envs.core.game import Variant
+from dice_envs.core.options import check_choice, shown
 from dice_envs.exact import ActionValues, Effort, Measurement
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 

@@ -32,8 +32,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
-from dice_envs.core.game import Facts, Game, check_choice, check_faces, check_list, check_range, shown
+from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_choice, check_faces, check_list, check_range, shown
 from dice_envs.core.state import (
     MAX_SEATS,
     OVER,

@@ -34,8 +34,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.core.dice import below
-from dice_envs.core.game import Facts, Game, check_choice, check_faces, check_list, check_range, is_list, shown
+from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_choice, check_faces, check_list, check_range, is_list, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
 from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets
 

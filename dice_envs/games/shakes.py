@@ -47,8 +47,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dice_envs.core.dice import below, faces_of, roll, roll_counts, uniform
-from dice_envs.core.game import Facts, Game, check_choice, check_list, check_names, check_range, shown, words
+from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_choice, check_list, check_names, check_range, shown, words
 from dice_envs.core.state import (
     MAX_SEATS,
     OVER,

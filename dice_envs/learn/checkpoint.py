@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.files import atomic
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 
 __all__ = ["check_like", "model_state", "read_checkpoint", "restore_model", "write_checkpoint"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from dice_envs.core.game import check_choice, check_range
+from dice_envs.core.options import check_choice, check_range
 
 __all__ = ["MOST_SEED", "PRESETS", "Preset", "presets_of"]
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.core.game import Block, Game, Variant, configure, shown
+from dice_envs.core.game import Block, Game, Variant, configure
+from dice_envs.core.options import shown
 
 __all__ = ["Description", "Reading", "describe", "layout"]
 

@@ -20,7 +20,8 @@ from dice_envs.agent.casting import make_players
 from dice_envs.core.batch import Batch, explain_illegal
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import write_text
-from dice_envs.core.game import OVER, Picture, Variant, check_range, check_seed, configure, shown
+from dice_envs.core.game import OVER, Picture, Variant, configure
+from dice_envs.core.options import check_range, check_seed, shown
 
 __all__ = ["CHOSEN", "OVER", "PERSON", "Entry", "Position", "Sitting", "parse_saved"]
 

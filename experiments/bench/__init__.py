@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dice_envs.core.game import names, shown
+from dice_envs.core.game import names
+from dice_envs.core.options import shown
 from dice_envs.experiments.discovery import modules
 
 __all__ = ["BenchRow", "Part", "best_rate", "best_seconds", "chosen_parts"]

@@ -8,7 +8,8 @@ import typer
 
 from dice_envs import measure
 from dice_envs.agent.casting import cast
-from dice_envs.core.game import check_choice, single_seat
+from dice_envs.core.game import single_seat
+from dice_envs.core.options import check_choice
 from dice_envs.experiments.jobs.workers import on_ray
 from dice_envs.experiments.response import measure_response
 from dice_envs.experiments.ui.console import finish, print_mode

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dice_envs.core.game import check_range, single_seat
+from dice_envs.core.game import single_seat
+from dice_envs.core.options import check_range
 from dice_envs.experiments.recipes import RECIPES, compare, recipes_of, show
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_writable, write_json

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dice_envs import names
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.experiments.sweep import MOST_RUNS, parse_settings, sweep
 from dice_envs.experiments.train import train
 from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, RayOption, ReportOption, SeedOption

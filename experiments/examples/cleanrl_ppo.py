@@ -22,7 +22,7 @@ from torch import nn
 from torch.distributions import Categorical
 
 import dice_envs
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import winning_probability
 
 GAME: dict[str, Any] = {"num_dice": 2, "past_rounds": False}  # this opponent's past rounds tell nothing

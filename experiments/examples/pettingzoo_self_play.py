@@ -38,7 +38,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import dice_envs
 from dice_envs import liars_dice_v0
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import wilson_half_width
 
 GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # of Liar's Dice: small enough to be measured exactly in a second

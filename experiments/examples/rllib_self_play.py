@@ -23,7 +23,7 @@ from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
 from ray.tune.registry import register_env
 
 from dice_envs import liars_dice_v0
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.experiments.examples.rllib_vector import NETWORK, RULES, MaskedPPO, ppo, report, train
 
 SHARED = "shared"

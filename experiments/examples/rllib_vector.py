@@ -34,7 +34,7 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 import dice_envs
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import winning_probability
 
 RULES = {"rules": "openspiel", "num_dice": 1}

@@ -31,7 +31,7 @@ from stable_baselines3 import DQN, PPO
 import dice_envs
 import dice_envs.envs.sb3
 from dice_envs.core.batch import IllegalAction
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 
 GAME = "thirties"
 NUM_ENVS = 64

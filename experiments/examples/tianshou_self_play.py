@@ -31,7 +31,7 @@ from tianshou.utils.net.common import ActionReprNet
 from torch import nn
 
 import dice_envs
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 
 GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # options of Liar's Dice
 

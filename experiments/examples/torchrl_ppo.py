@@ -30,7 +30,7 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import dice_envs
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import winning_probability
 
 GAME: dict[str, Any] = {"num_dice": 2, "past_rounds": False}  # past rounds tell nothing about this opponent

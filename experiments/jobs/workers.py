@@ -23,8 +23,8 @@ import numpy as np
 from dice_envs import agents
 from dice_envs.core.extras import needs
 from dice_envs.core.files import atomic, remove_left_overs, write_text
-from dice_envs.core.game import shown
 from dice_envs.core.kernel import package_stamp
+from dice_envs.core.options import shown
 from dice_envs.experiments.jobs.guard import only_process
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dice_envs.core.game import Variant, shown
+from dice_envs.core.game import Variant
+from dice_envs.core.options import shown
 from dice_envs.exact.fatestones import edges, ratio
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
 

@@ -16,7 +16,8 @@ from dice_envs import agents, configure
 from dice_envs.agent import ask
 from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import Variant, check_range
+from dice_envs.core.game import Variant
+from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95, wilson_half_width
 from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, kept_die
 from dice_envs.experiments.arena import MOST_GAMES, play_table

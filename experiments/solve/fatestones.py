@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from dice_envs import configure
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.exact.fatestones import (
     MOST_DRAWS,
     add_up,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dice_envs import agents, configure
 from dice_envs.agents.shakes import TallyPolicy
-from dice_envs.core.game import check_choice
+from dice_envs.core.options import check_choice
 from dice_envs.exact.shakes import Problem, as_policy, evaluate_open
 from dice_envs.exact.shakes import evaluate as exact_evaluation
 from dice_envs.experiments.ui.console import console

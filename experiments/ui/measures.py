@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from dice_envs import Measures
-from dice_envs.core.game import options_text
+from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.progress import progress
 

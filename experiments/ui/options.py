@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dice_envs.core.game import MAX_SHOWN, Game, check_range, parse_options, register, shown
+from dice_envs.core.game import Game, register
+from dice_envs.core.options import MAX_SHOWN, check_range, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
 __all__ = [
@@ -76,7 +77,7 @@ def own_game(text: str) -> str:
 
 
 def game_options(pairs: Sequence[str] | None) -> dict[str, Any]:
-    """Game options as typed: KEY=VALUE as `dice_envs.core.game.parse_options` reads them, or KEY=@FILE.
+    """Game options as typed: KEY=VALUE as `dice_envs.core.options.parse_options` reads them, or KEY=@FILE.
 
     A file holds a list: one value a line, or several separated by commas or blanks. Single digits with blanks between
     them are one value, the way the FateStones project writes dice: `3 3 3 4 4 4` is 333444.

@@ -8,7 +8,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from dice_envs.core.game import Game, check_choice, options_text, parse_options, shown
+from dice_envs.core.game import Game
+from dice_envs.core.options import check_choice, options_text, parse_options, shown
 from dice_envs.table.rules import attributes
 
 __all__ = ["Field", "fields_of", "options_of", "whole"]

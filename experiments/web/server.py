@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from dice_envs.core.extras import needs
-from dice_envs.core.game import check_range, names, shown
+from dice_envs.core.game import names
+from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.table.sitting import Sitting
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from nicegui import events, ui
 
-from dice_envs.core.game import options_text
+from dice_envs.core.options import options_text
 from dice_envs.experiments.web.moves import Grid, arrange
 from dice_envs.experiments.web.parts import begin, button, heading, told, words
 from dice_envs.experiments.web.style import die, icon

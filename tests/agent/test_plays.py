@@ -8,7 +8,8 @@ import dice_envs.envs.sb3
 from dice_envs import AgentError, Pool, agents, configure, measure
 from dice_envs.agent import check_plays
 from dice_envs.agents.ppo import Ppo
-from dice_envs.core.game import names, options_text, parse_options
+from dice_envs.core.game import names
+from dice_envs.core.options import options_text, parse_options
 from dice_envs.experiments.arena import tournament
 from tests.support.policies import save_random_policy
 

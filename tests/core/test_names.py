@@ -12,7 +12,8 @@ from dice_envs import Batch, agents, configure, load, measure
 from dice_envs.agent import check_plays
 from dice_envs.agent.casting import cast
 from dice_envs.agents.ppo import load_policy, shipped
-from dice_envs.core.game import check_names, names, option_texts, parse_options
+from dice_envs.core.game import names
+from dice_envs.core.options import check_names, option_texts, parse_options
 from dice_envs.experiments import train
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table

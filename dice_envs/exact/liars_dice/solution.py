@@ -21,8 +21,9 @@ import numpy as np
 import platformdirs
 
 from dice_envs.core.files import OLD, atomic, remove_left_overs
-from dice_envs.core.game import Variant, check_range
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_range
 from dice_envs.exact import ActionValues
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly

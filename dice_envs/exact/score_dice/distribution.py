@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
-from dice_envs.core.game import check_choice
+from dice_envs.core.options import check_choice
 from dice_envs.games.score_dice import Options
 
 __all__ = ["Distribution", "Pairing", "score_distribution"]

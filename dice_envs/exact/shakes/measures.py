@@ -11,7 +11,8 @@ import numpy as np
 
 from dice_envs.agent import Uniform, ask
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, Variant, check_range
+from dice_envs.core.game import OVER, Variant
+from dice_envs.core.options import check_range
 from dice_envs.exact import MOST_SAMPLE, Effort, Measurement
 from dice_envs.exact.intervals import Z95, wilson_half_width
 from dice_envs.exact.shakes.evaluation import TooManyReached, evaluate, evaluate_open

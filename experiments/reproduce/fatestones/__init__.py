@@ -11,7 +11,8 @@ import numpy as np
 import typer
 
 from dice_envs import Agent, agents, configure
-from dice_envs.core.game import Variant, check_range
+from dice_envs.core.game import Variant
+from dice_envs.core.options import check_range
 from dice_envs.exact.fatestones import MOST_DRAWS, circles, draw_hands, evaluate, first_choices, margins, solve_draws
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.liars_dice.measures import exploitability

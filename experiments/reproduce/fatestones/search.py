@@ -29,8 +29,9 @@ from dice_envs.agent import KernelAgent
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agents.base import Deterministic, OfOneGame
 from dice_envs.core.dice import below
-from dice_envs.core.game import Variant, check_range
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_range
 from dice_envs.games.fatestones import COUNTS, NUM_FACES
 
 __all__ = ["ProjectSearch"]

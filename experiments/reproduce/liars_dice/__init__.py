@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dice_envs.core.game import check_range
+from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.solution import LEAST_PRECISION
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from dice_envs.core.game import check_choice, check_range
+from dice_envs.core.options import check_choice, check_range
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.score_dice.distribution import PAIRINGS, score_distribution
 from dice_envs.experiments.arena import MOST_GAMES

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from dice_envs import configure
-from dice_envs.core.game import check_choice
+from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.distribution import PAIRINGS, score_distribution
 from dice_envs.exact.score_dice.measures import ResponseToHighest
 from dice_envs.experiments.solve.score_dice.distribution import plot_histogram, pool_name

@@ -1,0 +1,288 @@
+"""Options: how they are written, what is refused, and that messages stay short."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dice_envs import Batch, agents, configure, load, names
+from dice_envs.agent import Uniform, ask
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER
+from dice_envs.core.options import MAX_SHOWN, check_choice, check_faces, check_range, parse_options, shown
+
+TOO_LONG_TO_PRINT = 10**5000  # Python refuses to write whole numbers of more than 4300 digits
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+# --- how options are written ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5),
+        ("-5", -5),
+        ("+5", 5),
+        ("007", 7),
+        ("0.25", 0.25),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("-0.0", -0.0),
+        ("1e-3", 0.001),
+        ("2E6", 2e6),
+        ("none", None),
+        ("None", None),
+        ("TRUE", True),
+        ("false", False),
+        ("ones", "ones"),
+        ("nan", "nan"),
+        ("inf", "inf"),
+        ("0x10", "0x10"),
+        ("1_000", "1_000"),
+        ("٣", "٣"),  # a digit, but not an ASCII one
+        ("5,4", (5, 4)),
+        ("[5, 4]", (5, 4)),
+        ("(5,4)", (5, 4)),
+        ("5,", (5,)),
+        ("[5]", (5,)),
+        ("[]", ()),
+        ("a, 1.5,none", ("a", 1.5, None)),
+        ("runs/[/y]", "runs/[/y]"),
+        ("{[]}", "{[]}"),
+        ("1+1", "1+1"),
+        ("a=b", "a=b"),
+    ],
+)
+def test_values(text, value):
+    (parsed,) = parse_options([f"key={text}"]).values()
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+def test_names_may_have_hyphens():
+    assert parse_options(["num-dice = 5", "wild=none"]) == {"num_dice": 5, "wild": None}
+
+
+@pytest.mark.parametrize("pair", ["num_dice", "=5", "num_dice=", " = ", "num_dice=  "])
+def test_an_option_is_a_key_and_a_value(pair):
+    with pytest.raises(ValueError, match="an option is written KEY=VALUE, not "):
+        parse_options([pair])
+
+
+@pytest.mark.parametrize("text", ["[[5,4],3]", "5,,4", ",", "[,]", "[5,4", "5,4)", "[5,4)", "5,{4}", "(1),(2)"])
+def test_lists_hold_no_lists(text):
+    with pytest.raises(
+        ValueError, match="^num_dice must be a number, a word, true, false, none, or a list of these such as 5,4"
+    ):
+        parse_options([f"num_dice={text}"])
+
+
+@pytest.mark.parametrize("many", [10**5, 10**6])
+@pytest.mark.parametrize("text", ["-", "1+", "[", "(", "{", "1", ",", "1,", "[],", "1e", " ", "\n", "'", "=", "\0", "é"])
+def test_long_values_cost_no_stack_and_get_a_short_answer(text, many):
+    with pytest.raises(ValueError, match=".") as caught:
+        configure("liars_dice", **parse_options([f"num_dice={text * many}"]))
+    assert len(str(caught.value)) < 400
+    assert "num_dice" in str(caught.value)
+
+
+@given(st.text(alphabet="01.eE+-_[](){},:'\"= \naNnoe∞٣", max_size=40))
+def test_whatever_is_written_is_a_plain_value_or_refused(text):
+    try:
+        values = list(parse_options([f"key={text}"]).values())
+    except ValueError:
+        return
+    for value in values:
+        for entry in value if isinstance(value, tuple) else [value]:
+            assert entry is None or type(entry) in (bool, int, float, str)
+
+
+# --- what is refused ----------------------------------------------------------------------------------------------
+
+
+def test_shown():
+    for value, text in (
+        (7, "7"),
+        ("ones", "'ones'"),
+        ((5, 4), "(5, 4)"),
+        (None, "None"),
+        ("x" * 1000, " (1,000 characters)"),
+        ([1] * 1000, "[1, 1, 1"),
+        ([1] * 1000, " (1,000 entries)"),
+        (TOO_LONG_TO_PRINT, "a number of about 5,001 digits"),
+        (-TOO_LONG_TO_PRINT, "a number of about 5,001 digits"),
+        ([TOO_LONG_TO_PRINT], "[a number of about 5,001 digits]"),
+        (Unprintable(), "Unprintable"),
+        (np.zeros(10**6), "array([0., 0., 0."),
+        (np.zeros((2, 2)), "array([[0., 0.], [0., 0.]])"),
+    ):
+        assert text in shown(value)
+        assert len(shown(value)) <= MAX_SHOWN + 40
+
+
+def test_shown_survives_deep_nesting():
+    nested = []
+    for _ in range(10**5):
+        nested = [nested]
+    assert shown(nested) == "[[[[[…]]]]]"
+
+
+ODD = [
+    TOO_LONG_TO_PRINT,
+    -TOO_LONG_TO_PRINT,
+    "x" * 10**6,
+    "1" * 5000,
+    [1] * 10**6,
+    ["x" * 10**6] * 10,
+    (123456,) * 10**6,
+    [[1] * 1000] * 1000,
+    {"a": TOO_LONG_TO_PRINT},
+    {},
+    (),
+    [[]],
+    np.zeros(10**5),
+    np.zeros((2, 2)),
+    np.array(5),
+    float("nan"),
+    float("inf"),
+    -0.0,
+    1e308,
+    b"bytes",
+    "\n\0\u2028",
+    True,
+    Unprintable(),
+    object(),
+]
+
+
+def problem_with(game, option, value):
+    """Why the value is refused, or None if it is allowed."""
+    try:
+        configure(game, **{option: value})
+    except ValueError as problem:
+        return str(problem)
+    return None
+
+
+@pytest.mark.parametrize("game", names())
+def test_odd_option_values_are_refused_in_few_words(game):
+    for option in load(game).options.__dataclass_fields__:
+        for value in ODD:
+            problem = problem_with(game, option, value)
+            if problem is not None:
+                assert len(problem) < 400
+                assert option in problem
+
+
+# --- what is allowed ----------------------------------------------------------------------------------------------
+
+EXTREMES = [
+    ("fatestones", {"dice": (111111, 666666) * 16383, "hand_size": 5}),
+    ("liars_dice", {"num_players": 6, "num_dice": 6, "num_faces": 8, "raise_rule": "either", "wild": "highest"}),
+    ("score_dice", {"pool_a": (100,) * 24, "pool_b": (100,) * 24, "ties": "reroll", "reward": "score"}),
+    ("score_dice", {"pool_a": (2,) * 24, "pool_b": (2,) * 24, "ties": "reroll"}),
+    ("score_dice", {"pool_a": (100,) * 24, "pool_b": (2,) * 24, "ties": "a"}),
+    (
+        "shakes",
+        {"num_players": 6, "variation": "competitive", "mode": "maesters", "num_patients": 200, "goal": 200, "efficacy": 5},
+    ),
+    ("shakes", {"num_players": 2, "mode": "physician", "num_patients": 200, "goal": 200}),
+    ("thirties", {"num_players": 6, "rounds": 1000, "num_dice": 8, "num_faces": 8, "target": 64}),
+    ("thirties", {"num_players": 2, "rounds": 1000, "num_dice": 8, "num_faces": 8, "target": 1}),
+]
+
+
+@pytest.mark.parametrize(("game", "options"), EXTREMES)
+def test_the_largest_options_fit_into_the_state(game, options):
+    """A field that outgrew its type would turn negative: nothing below -1 but a score that may be."""
+    batch = Batch(game, 4, seed=1, **options)
+    facts = batch.variant.facts
+    streams = new_streams(2, 4)
+    returns = np.zeros((4, facts.num_seats))
+    steps = 0
+    while (batch.seats != OVER).any():
+        index = np.flatnonzero(batch.seats != OVER)
+        batch.play(ask(Uniform(), batch.variant, batch.states, index, streams), index)
+        returns[index] += batch.rewards[index]
+        steps += 1
+        for field in batch.states.dtype.names:
+            if batch.states.dtype[field].base.kind == "i" and (game, field) != ("score_dice", "score"):
+                assert batch.states[field].min() >= -1, field
+    assert steps <= facts.max_steps
+    assert returns.min() >= facts.min_return - 1e-4
+    assert returns.max() <= facts.max_return + 1e-4
+
+
+def test_unknown_names_are_not_repeated_at_length():
+    for wrong in (
+        lambda: configure("x" * 10**6),
+        lambda: configure("liars_dice", **{"x" * 10**6: 1}),
+        lambda: agents.make("x" * 10**6),
+        lambda: agents.make("numbers:" + "x" * 10**6 + "=1"),
+        lambda: agents.make("numbers:bluff=" + "x" * 10**6),
+        lambda: agents.make("numbers:" + "bluff=1," * 10**5 + "x"),
+        lambda: agents.make("random:" + "x" * 10**6),
+        lambda: agents.make("ppo:" + "x" * 10**6),
+        lambda: agents.make("ppo:path=a,greedy=" + "x" * 10**6),
+        lambda: agents.make("thirties:" + "x" * 10**6),
+    ):
+        with pytest.raises(ValueError, match=".") as caught:
+            wrong()
+        assert len(str(caught.value)) < 600
+
+
+def test_checks_survive_numbers_too_long_to_print():
+    with pytest.raises(ValueError, match="num_dice must be a whole number from 1 to 6, not a number of about 5,001 digits"):
+        check_range("num_dice", TOO_LONG_TO_PRINT, 1, 6)
+    with pytest.raises(ValueError, match="wild must be one of None, 'ones', not a number of about 5,001 digits"):
+        check_choice("wild", TOO_LONG_TO_PRINT, (None, "ones"))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("game", "options"),
+    [
+        ("fatestones", {"hand_size": 2}),
+        ("fatestones", {"dice": (123456,) * 6}),
+        ("liars_dice", {"num_dice": (5, 4), "num_faces": 8}),
+        ("score_dice", {"pool_a": (100,) * 3}),
+        ("shakes", {"num_patients": 100}),
+        ("thirties", {"num_dice": 8, "num_faces": 8, "rounds": 100}),
+    ],
+)
+def test_small_numbers_of_numpy_are_as_good_as_python_s(game, options):
+    """They once overflowed: 2 * hand_size * 100 steps of an int8."""
+    small = {
+        name: tuple(map(np.int32, value)) if isinstance(value, tuple) else np.int8(value) for name, value in options.items()
+    }
+    assert configure(game, **small).facts == configure(game, **options).facts
+    assert configure(game, **small).changed_options() == configure(game, **options).changed_options()
+    assert type(next(iter(configure(game, **small).changed_options().values()))) in (int, tuple), "not NumPy's"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (5, "hand must be 2 face values, not 5"),
+        ([1], r"hand must be 2 face values, not \[1\]"),
+        ([1, 7], "hand must be a whole number from 1 to 6, not 7"),
+        (["1", 1], "hand must be a whole number from 1 to 6, not '1'"),
+    ],
+)
+def test_faces_are_checked(value, words):
+    with pytest.raises(ValueError, match=words):
+        check_faces("hand", value, 2, 6)
+
+
+def test_faces_are_checked_one_die_at_a_time_and_in_any_number():
+    check_faces("hand", (8, 4), 2, (8, 4))
+    check_faces("hand", [], None, 6)
+    with pytest.raises(ValueError, match="from 1 to 4, not 8"):
+        check_faces("hand", (4, 8), 2, (8, 4))
+    with pytest.raises(ValueError, match="hand must be a list of face values, not 'x'"):
+        check_faces("hand", "x", None, 6)
