@@ -1,7 +1,7 @@
 """Zero-sum matrix games, solved by the simplex method in compiled code.
 
 The row player picks row i, the column player column j, and the row player wins `payoff[i, j]` from the column
-player. von Neumann's theorem gives the game a value and each side a mixed strategy that secures it.
+player. By von Neumann's theorem the game has a value, and each side a mixed strategy that secures it.
 
 Source: G. B. Dantzig, "A proof of the equivalence of the programming problem and the game problem" (1951), for the
 linear programme; R. G. Bland, "New finite pivoting rules for the simplex method" (1977), for the rule that cannot cycle.
@@ -21,19 +21,13 @@ MAX_ACTIONS = 8  # rows and columns that the work space of `solve_kernel` holds
 _ZERO = 1e-12  # smaller numbers are rounding errors in a tableau whose entries are of order 1
 
 
-@kernel
-def solve_kernel(payoff, rows, columns, tableau, basis, row_strategy, column_strategy):
-    """Solve payoff[:rows, :columns]; returns the value of the game to the row player.
+@kernel(allocates=False)
+def _set_up(payoff, rows, columns, tableau, basis):
+    """Write the first tableau, with payoffs scaled to 1 … 2; return the least payoff and the range of payoffs. In place.
 
-    Args:
-        payoff: (>= rows, >= columns) float64, finite.
-        rows, columns: 1 … MAX_ACTIONS.
-        tableau: (MAX_ACTIONS + 1, 2 * MAX_ACTIONS + 1) float64, work space.
-        basis: (MAX_ACTIONS,) int64, work space.
-        row_strategy, column_strategy: float64; the first `rows` and `columns` entries are set to an optimal mixed
-            strategy of each side.
-
-    The last four are modified in place.
+    The scaling makes the value positive: maximise sum(y) subject to scaled @ y <= 1, y >= 0. Then the value is 1 / sum(y),
+    y times it the column player's strategy, and the dual solution times it the row player's. If all payoffs are equal, so
+    that the range is 0, nothing is written.
     """
     least = payoff[0, 0]
     most = payoff[0, 0]
@@ -41,15 +35,9 @@ def solve_kernel(payoff, rows, columns, tableau, basis, row_strategy, column_str
         for j in range(columns):
             least = min(least, payoff[i, j])
             most = max(most, payoff[i, j])
-    # Scaled to 1 … 2, so that the value is positive: maximise sum(y) subject to scaled @ y <= 1, y >= 0. Then the value
-    # is 1 / sum(y), y times it the column player's strategy, and the dual solution times it the row player's.
     span = most - least
     if span <= 0.0:
-        for i in range(rows):
-            row_strategy[i] = 1.0 / rows
-        for j in range(columns):
-            column_strategy[j] = 1.0 / columns
-        return most
+        return least, 0.0
     width = columns + rows
     for i in range(rows):
         for j in range(columns):
@@ -62,34 +50,48 @@ def solve_kernel(payoff, rows, columns, tableau, basis, row_strategy, column_str
         tableau[rows, j] = -1.0
     for k in range(rows + 1):
         tableau[rows, columns + k] = 0.0
-    while True:
-        entering = -1
-        for j in range(width):
-            if tableau[rows, j] < -_ZERO:
-                entering = j
-                break
-        if entering < 0:
-            break
-        leaving = -1
-        best = 0.0
-        for i in range(rows):
-            if tableau[i, entering] > _ZERO:
-                ratio = tableau[i, width] / tableau[i, entering]
-                if leaving < 0 or ratio < best - _ZERO or (ratio <= best + _ZERO and basis[i] < basis[leaving]):
-                    leaving = i
-                    best = ratio
-        if leaving < 0:  # cannot be: the scaled matrix is positive, so the programme is bounded
-            break
-        pivot = tableau[leaving, entering]
-        for j in range(width + 1):
-            tableau[leaving, j] /= pivot
-        for i in range(rows + 1):
-            factor = tableau[i, entering]
-            if i != leaving and factor != 0.0:
-                for j in range(width + 1):
-                    tableau[i, j] -= factor * tableau[leaving, j]
-        basis[leaving] = entering
-    total = tableau[rows, width]
+    return least, span
+
+
+@kernel(allocates=False)
+def _entering(tableau, rows, width):
+    """Return the first column whose reduced cost is negative (Bland's rule); -1 if the tableau is optimal."""
+    for j in range(width):
+        if tableau[rows, j] < -_ZERO:
+            return j
+    return -1
+
+
+@kernel(allocates=False)
+def _leaving(tableau, basis, rows, width, entering):
+    """Return the row with the least ratio, of equal ones that with the lowest variable (Bland's rule)."""
+    leaving = -1  # stays so in no case: the scaled matrix is positive, so the programme is bounded
+    best = 0.0
+    for i in range(rows):
+        if tableau[i, entering] > _ZERO:
+            ratio = tableau[i, width] / tableau[i, entering]
+            if leaving < 0 or ratio < best - _ZERO or (ratio <= best + _ZERO and basis[i] < basis[leaving]):
+                leaving = i
+                best = ratio
+    return leaving
+
+
+@kernel(allocates=False)
+def _pivot(tableau, rows, width, leaving, entering):
+    """Bring the entering column into the basis. In place."""
+    pivot = tableau[leaving, entering]
+    for j in range(width + 1):
+        tableau[leaving, j] /= pivot
+    for i in range(rows + 1):
+        factor = tableau[i, entering]
+        if i != leaving and factor != 0.0:
+            for j in range(width + 1):
+                tableau[i, j] -= factor * tableau[leaving, j]
+
+
+@kernel(allocates=False)
+def _read_strategies(tableau, basis, rows, columns, row_strategy, column_strategy):
+    """Write both strategies from the last tableau. In place."""
     for j in range(columns):
         column_strategy[j] = 0.0
     row_sum = 0.0
@@ -97,7 +99,7 @@ def solve_kernel(payoff, rows, columns, tableau, basis, row_strategy, column_str
         row_strategy[i] = max(0.0, tableau[rows, columns + i])
         row_sum += row_strategy[i]
         if basis[i] < columns:
-            column_strategy[basis[i]] = max(0.0, tableau[i, width])
+            column_strategy[basis[i]] = max(0.0, tableau[i, columns + rows])
     column_sum = 0.0
     for j in range(columns):
         column_sum += column_strategy[j]
@@ -105,7 +107,40 @@ def solve_kernel(payoff, rows, columns, tableau, basis, row_strategy, column_str
         row_strategy[i] /= row_sum
     for j in range(columns):
         column_strategy[j] /= column_sum
-    return (1.0 / total - 1.0) * span + least
+
+
+@kernel(allocates=False)
+def solve_kernel(payoff, rows, columns, tableau, basis, row_strategy, column_strategy):
+    """Solve payoff[:rows, :columns]; return the value of the game to the row player.
+
+    Args:
+        payoff: (>= rows, >= columns) float64, finite.
+        rows, columns: 1 … MAX_ACTIONS.
+        tableau: (MAX_ACTIONS + 1, 2 * MAX_ACTIONS + 1) float64, work space.
+        basis: (MAX_ACTIONS,) int64, work space.
+        row_strategy, column_strategy: float64; the first `rows` and `columns` entries are set to an optimal mixed
+            strategy of each side.
+
+    The last four are modified in place.
+    """
+    least, span = _set_up(payoff, rows, columns, tableau, basis)
+    if span == 0.0:
+        for i in range(rows):
+            row_strategy[i] = 1.0 / rows
+        for j in range(columns):
+            column_strategy[j] = 1.0 / columns
+        return least
+    width = columns + rows
+    entering = _entering(tableau, rows, width)
+    while entering >= 0:
+        leaving = _leaving(tableau, basis, rows, width, entering)
+        if leaving < 0:
+            break
+        _pivot(tableau, rows, width, leaving, entering)
+        basis[leaving] = entering
+        entering = _entering(tableau, rows, width)
+    _read_strategies(tableau, basis, rows, columns, row_strategy, column_strategy)
+    return (1.0 / tableau[rows, width] - 1.0) * span + least
 
 
 class MatrixSolution(NamedTuple):

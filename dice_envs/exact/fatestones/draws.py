@@ -1,0 +1,289 @@
+"""Draws of FateStones solved: Nash and best responses to a random opponent, of all draws of a bag or a sample."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dice_envs.core.batch import Batch
+from dice_envs.core.game import Variant
+from dice_envs.core.kernel import kernel
+from dice_envs.exact.fatestones.positions import SIZE_OF, compare, new_work, set_payoff, solve_position
+from dice_envs.exact.intervals import Z95
+from dice_envs.games.fatestones import MAX_HAND
+
+__all__ = [
+    "MOST_DRAWS",
+    "Draws",
+    "add_up",
+    "draw_hands",
+    "edges",
+    "mean_of",
+    "parts_of_all",
+    "solve_all",
+    "solve_draws",
+    "solve_each",
+    "solve_part",
+]
+
+MOST_DRAWS = 10**7  # in a sample: more would not fit into a few GiB
+# The quantities that `_solve_draw` writes, each per draw and for the seat named. All but GAP are recursions with a table of
+# values each.
+NUM_QUANTITIES = 6
+VALUE, BEST_0, BEST_1, NASH_0, NASH_1, GAP = range(NUM_QUANTITIES)
+
+
+@kernel(allocates=False)
+def _gap(count, value, work):
+    """Return the largest gain of a best response against the Nash strategies of the matrix game in `work.payoff`."""
+    gap = 0.0
+    for k in range(count):
+        by_row = 0.0
+        by_column = 0.0
+        for m in range(count):
+            by_row += work.payoff[k, m] * work.second[m]
+            by_column += work.first[m] * work.payoff[m, k]
+        gap = max(gap, by_row - value, value - by_column)
+    return gap
+
+
+@kernel(allocates=False)
+def _meet_random(size, a, b, quantity, work):
+    """Set one of BEST_s and NASH_s at a position whose Nash strategies are in `work`. In place."""
+    count = SIZE_OF[a]
+    seat = (quantity - BEST_0) & 1
+    set_payoff(size, a, b, work.values[quantity], work)
+    best = -2.0
+    mixed = 0.0
+    for k in range(count):
+        mean = 0.0
+        for m in range(count):
+            mean += work.payoff[k, m] if seat == 0 else -work.payoff[m, k]
+        mean /= count
+        best = max(best, mean)
+        mixed += mean * (work.first[k] if seat == 0 else work.second[k])
+    own = best if quantity <= BEST_1 else mixed
+    # `set_payoff` adds values to seat 0's margins, so all values are stored as seat 0's.
+    work.values[quantity, a, b] = own if seat == 0 else -own
+
+
+@kernel(allocates=False)
+def _solve_draw(hands, size, work, out):
+    """Write the NUM_QUANTITIES quantities of a draw. In place.
+
+    VALUE: Nash against Nash, to seat 0. BEST_s, NASH_s: what seat s wins from a uniformly random opponent with the
+    best response, and with the Nash strategy found. GAP: the largest gain of a best response against either Nash
+    strategy at any position of the draw, which is a rounding error.
+    """
+    compare(hands, size, work)
+    gap = 0.0
+    for a in range(1, 1 << size):
+        for b in range(1, 1 << size):
+            if SIZE_OF[a] == SIZE_OF[b]:
+                value = solve_position(size, a, b, work)
+                gap = max(gap, _gap(SIZE_OF[a], value, work))
+                for quantity in range(BEST_0, NASH_1 + 1):
+                    _meet_random(size, a, b, quantity, work)
+    full = (1 << size) - 1
+    for quantity in range(GAP):
+        value = work.values[quantity, full, full]
+        out[quantity] = -value if quantity in (BEST_1, NASH_1) else value
+    out[GAP] = gap
+
+
+@kernel
+def _solve_draws(hands, out):
+    work = new_work()
+    for i in range(len(hands)):
+        _solve_draw(hands[i], hands.shape[2], work, out[i])
+
+
+@kernel
+def _share_a_die(one, other):
+    for die in one:
+        for its in other:
+            if die == its:
+                return True
+    return False
+
+
+@kernel
+def _solve_part(combinations, bag, first, last, sums):
+    """Add the quantities of every draw of a part to `sums`, which is as `solve_part` returns it. In place.
+
+    One hand is row first … last-1 of `combinations`, the other a later row that shares no die with it.
+    """
+    size = combinations.shape[1]
+    work = new_work()
+    out = np.zeros(NUM_QUANTITIES)
+    hands = np.zeros((2, MAX_HAND), np.int64)
+    for i in range(first, last):
+        for j in range(i + 1, len(combinations)):
+            if _share_a_die(combinations[i], combinations[j]):
+                continue
+            for k in range(size):
+                hands[0, k] = bag[combinations[i, k]]
+                hands[1, k] = bag[combinations[j, k]]
+            _solve_draw(hands, size, work, out)
+            for quantity in range(GAP):
+                sums[quantity] += out[quantity]
+            sums[GAP] = max(sums[GAP], out[GAP])
+            sums[NUM_QUANTITIES] += abs(out[VALUE])
+            sums[NUM_QUANTITIES + 1] += 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Draws:
+    """Means over draws and both seats of each draw: wins minus losses per draw.
+
+    Attributes:
+        draws: their number; a draw with its seats exchanged counts as another.
+        best_response: the best response to a uniformly random opponent.
+        nash: the Nash strategy against a uniformly random opponent.
+        unfairness: mean |value|, the worth of the better hand between perfect players.
+        gap: the largest gain of a best response against the Nash strategy at any position of any draw.
+        best_response_error, nash_error: 95 % half-widths of the means over a sample; 0 when all draws were taken.
+    """
+
+    draws: int
+    best_response: float
+    nash: float
+    unfairness: float
+    gap: float
+    best_response_error: float = 0.0
+    nash_error: float = 0.0
+
+
+def parts_of_all(variant: Variant) -> list[tuple[int, int]]:
+    """Divide all draws of a bag into about a hundred parts, each a range of one seat's hands: its first, one past its last."""
+    hands = math.comb(len(variant.params.bag), variant.params.hand_size)
+    step = max(1, hands // 100)
+    return [(first, min(first + step, hands)) for first in range(0, hands, step)]
+
+
+def solve_part(variant: Variant, first: int, last: int, done: Callable[[int], Any] = lambda amount: None) -> np.ndarray:
+    """Solve the draws of a part. `done` is called with its number of hands.
+
+    Returns:
+        (NUM_QUANTITIES + 2,) float64, for `add_up`: the sum of each quantity over half of the draws (exchanging the seats
+        mirrors a draw), but the largest GAP; the sum of |value|; the number of draws solved.
+    """
+    bag = variant.params.bag
+    combinations = np.array(list(itertools.combinations(range(len(bag)), variant.params.hand_size)))
+    sums = np.zeros(NUM_QUANTITIES + 2)
+    _solve_part(combinations, bag, first, last, sums)
+    done(last - first)
+    return sums
+
+
+def add_up(parts: Sequence[np.ndarray]) -> Draws:
+    """Combine the sums of all parts, as `solve_part` returns them."""
+    found = np.array(parts)
+    sums = found.sum(axis=0)
+    draws = 2 * int(sums[NUM_QUANTITIES + 1])
+    return Draws(
+        draws=draws,
+        best_response=(sums[BEST_0] + sums[BEST_1]) / draws,
+        nash=(sums[NASH_0] + sums[NASH_1]) / draws,
+        unfairness=2 * sums[NUM_QUANTITIES] / draws,
+        gap=float(found[:, GAP].max()),
+    )
+
+
+def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None) -> Draws:
+    """Solve every draw of the bag. `done` is called with the number of hands finished since the last call."""
+    return add_up([solve_part(variant, first, last, done) for first, last in parts_of_all(variant)])
+
+
+def solve_each(hands: np.ndarray, done: Callable[[int], Any] = lambda amount: None) -> np.ndarray:
+    """Return the quantities of draws (n, 2, hand_size), rows of FACES: (n, NUM_QUANTITIES) float64. Calls `done` with n."""
+    out = np.zeros((len(hands), NUM_QUANTITIES))
+    _solve_draws(hands, out)
+    done(len(hands))
+    return out
+
+
+def mean_of(solved: np.ndarray) -> Draws:
+    """Return the means over a sample of draws, (n, NUM_QUANTITIES) as `solve_each` returns them."""
+    best, nash = (solved[:, [low, low + 1]].mean(axis=1) for low in (BEST_0, NASH_0))
+    error = Z95 / np.sqrt(len(solved))
+    return Draws(
+        draws=len(solved),
+        best_response=float(best.mean()),
+        nash=float(nash.mean()),
+        unfairness=float(np.abs(solved[:, VALUE]).mean()),
+        gap=float(solved[:, GAP].max()),
+        best_response_error=float(error * best.std()),
+        nash_error=float(error * nash.std()),
+    )
+
+
+def solve_draws(hands: np.ndarray) -> Draws:
+    """Solve a sample of draws, (n, 2, hand_size) rows of FACES."""
+    return mean_of(solve_each(hands))
+
+
+def draw_hands(variant: Variant, count: int, seed: int) -> np.ndarray:
+    """Return random draws from the bag, (count, 2, hand_size) int16 rows of FACES."""
+    hands: np.ndarray = Batch(variant, count, seed).states["hands"]
+    return hands[:, :, : variant.params.hand_size].copy()
+
+
+# --- the edge -------------------------------------------------------------------------------------------------------
+
+
+@kernel(allocates=False)
+def _play_at_random(size, work):
+    """Fill the first table of values with those of random play by both. In place."""
+    values = work.values[0]
+    for a in range(1, 1 << size):
+        for b in range(1, 1 << size):
+            if SIZE_OF[a] == SIZE_OF[b]:
+                set_payoff(size, a, b, values, work)
+                values[a, b] = _mean(SIZE_OF[a], work)
+
+
+@kernel(allocates=False)
+def _mean(count, work):
+    total = 0.0
+    for i in range(count):
+        for j in range(count):
+            total += work.payoff[i, j]
+    return total / (count * count)
+
+
+@kernel
+def _edges(hands, sizes, out):
+    work = new_work()
+    values = work.values[0]
+    for n in range(len(hands)):
+        size = sizes[n]
+        compare(hands[n], size, work)
+        _play_at_random(size, work)
+        full = (1 << size) - 1
+        for i in range(size):
+            total = 0.0
+            for j in range(size):
+                total += work.margin[i, j] + work.tie[i, j] * values[full ^ (1 << i), full ^ (1 << j)]
+            out[n, i] = total / size - values[full, full]
+
+
+def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return how much better each die of seat 0 is than a random one, if all other choices are uniformly random.
+
+    Args:
+        hands: (n, 2, up to MAX_HAND) rows of FACES; entries beyond a hand's size are ignored.
+        sizes: (n,) dice in each hand.
+
+    Returns:
+        (n, MAX_HAND) float64: expected wins minus losses in the draw (choices after a tie included), minus the mean of
+        this over the dice in hand; 0 beyond the hand.
+    """
+    out = np.zeros((len(hands), MAX_HAND))
+    _edges(np.ascontiguousarray(hands), np.asarray(sizes, np.int64), out)
+    return out

@@ -1,0 +1,333 @@
+"""Agents of FateStones measured without rolling dice; what each choice is worth; `measure`."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from dice_envs.agent import Turn, Uniform, ask_probabilities
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant
+from dice_envs.core.kernel import kernel
+from dice_envs.exact import ActionValues, Effort, Measurement
+from dice_envs.exact.fatestones.draws import draw_hands, edges
+from dice_envs.exact.fatestones.positions import SIZE_OF, compare, nash, new_work, set_payoff
+from dice_envs.exact.intervals import Z95
+from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
+
+__all__ = ["Evaluation", "action_values", "evaluate", "first_choices", "measure", "ratio", "replies"]
+
+MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
+SAMPLE = 2_000  # draws from larger bags
+DRAWS_AT_ONCE = 2_000
+ANSWERS = 8  # for each position, of an agent whose answers are random
+ONE_IN, FEW = 40, 50  # such an agent is measured repeatedly, so each time on 1 draw in 40 of a sample, and at least on 50
+UNIT = "wins minus losses per draw"
+
+
+# --- an agent's policy ----------------------------------------------------------------------------------------------
+
+
+def _pairs(size: int) -> list[tuple[int, int]]:
+    """List all pairs of non-empty subsets of equal size, each after the pairs that it contains."""
+    subsets = range(1, 1 << size)
+    return [(a, b) for a in subsets for b in subsets if SIZE_OF[a] == SIZE_OF[b]]
+
+
+@kernel
+def _positions(hands, a, b, seat, states):
+    """Set each state to hands[i] with only the dice of subsets a and b left and the seat to move. In place."""
+    for n in range(len(hands)):
+        state = states[n]
+        for whose in range(2):
+            left = 0
+            for i in range(hands.shape[2]):
+                if (a if whose == 0 else b) >> i & 1:
+                    state["hands"][whose, left] = hands[n, whose, i]
+                    left += 1
+            for i in range(left, MAX_HAND):
+                state["hands"][whose, i] = GONE
+            state["left"] = left
+        state["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, so any die will do
+        state["seat"] = seat
+        state["draws"] = 1
+
+
+def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
+    """Return the agent's probabilities at every position of the draws, (n, subsets, subsets, MAX_HAND) float64."""
+    n, _, size = hands.shape
+    out = np.zeros((n, 1 << size, 1 << size, MAX_HAND))
+    states = np.zeros(n, variant.game.state)
+    for a, b in _pairs(size):
+        _positions(hands, a, b, seat, states)
+        turn = Turn(variant, states, np.arange(n), streams)
+        out[:, a, b, : variant.facts.num_actions] = ask_probabilities(agent, turn)
+    return out
+
+
+# Recursions: the value of a policy against the best response, and against a uniformly random opponent.
+_BEST, _RANDOM = range(2)
+
+
+@kernel(allocates=False)
+def _kept(j, count, chances, seat, work):
+    """Return what a policy at `seat` wins from the responder's die j in the matrix game of `work.payoff`."""
+    kept = 0.0
+    for i in range(count):
+        kept += chances[i] * (work.payoff[i, j] if seat == 0 else -work.payoff[j, i])
+    return kept
+
+
+@kernel(allocates=False)
+def _respond_at(size, a, b, chances, seat, work):
+    """Set the values of a position in both recursions, from the policy's probabilities there. In place."""
+    count = SIZE_OF[a]
+    for opponent in range(2):
+        values = work.values[opponent]
+        set_payoff(size, a, b, values, work)
+        worst = 2.0
+        mean = 0.0
+        for j in range(count):
+            kept = _kept(j, count, chances, seat, work)
+            worst = min(worst, kept)
+            mean += kept / count
+        own = worst if opponent == _BEST else mean
+        values[a, b] = own if seat == 0 else -own
+
+
+@kernel
+def _respond(hands, policy, seat, out, against_uniform, replies):
+    """For each draw, write the value of the policy to its seat against the best response (`out`) and against a uniformly
+    random opponent, and the responder's expected gain with each first die (`replies`). In place."""
+    work = new_work()
+    size = hands.shape[2]
+    full = (1 << size) - 1
+    sign = 1 if seat == 0 else -1
+    for n in range(len(hands)):
+        compare(hands[n], size, work)
+        for a in range(1, 1 << size):
+            for b in range(1, 1 << size):
+                if SIZE_OF[a] == SIZE_OF[b]:
+                    _respond_at(size, a, b, policy[n, a, b], seat, work)
+        out[n] = sign * work.values[_BEST, full, full]
+        against_uniform[n] = sign * work.values[_RANDOM, full, full]
+        set_payoff(size, full, full, work.values[_BEST], work)
+        for j in range(size):
+            replies[n, j] = -_kept(j, size, policy[n, full, full], seat, work)
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """An agent measured on draws exactly, without rolling dice. Arrays are (draws, 2): the agent in either seat.
+
+    Attributes:
+        gain: expected edge of the agent's first choice (see `edges`).
+        best_gain: edge of the best first choice.
+        against_random: wins minus losses against a uniformly random opponent.
+        kept: wins minus losses against the best response to the agent.
+    """
+
+    gain: np.ndarray
+    best_gain: np.ndarray
+    against_random: np.ndarray
+    kept: np.ndarray
+
+    @classmethod
+    def of_all(cls, parts: list[Evaluation]) -> Evaluation:
+        """Join the evaluations of one agent on several sets of draws."""
+        fields = [field.name for field in dataclasses.fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+
+    def edge_share(self) -> tuple[float, float]:
+        """Return the share of the edge captured, and the half-width of its 95 % interval over draws."""
+        return ratio(self.gain.sum(axis=1), self.best_gain.sum(axis=1))
+
+    def exploitability(self) -> tuple[float, float]:
+        """Return what the best response wins per draw, mean of both seats, and the half-width of its 95 % interval over draws.
+
+        An agent with random answers, such as a search, states another policy each time it is asked; its true policy is
+        their mean. A best response to the mean wins at most the mean of what best responses to the single policies win,
+        so for such an agent this is an upper bound.
+        """
+        lost = -self.kept.mean(axis=1)
+        return float(lost.mean()), float(Z95 * lost.std() / np.sqrt(len(lost)))
+
+    def margin(self) -> tuple[float, float]:
+        """Return wins minus losses per draw against a random opponent, and the half-width of its 95 % interval over draws."""
+        won = self.against_random.mean(axis=1)
+        return float(won.mean()), float(Z95 * won.std() / np.sqrt(len(won)))
+
+
+def ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
+    """Return sum(parts) / sum(wholes), and the half-width of its 95 % interval (delta method, independent pairs)."""
+    whole = float(wholes.sum())
+    if whole == 0:
+        return 0.0, 0.0
+    share = float(parts.sum()) / whole
+    residuals = parts - share * wholes
+    return share, float(Z95 * np.sqrt((residuals**2).sum()) / whole)
+
+
+def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> Evaluation:
+    """Measure an agent on draws (n, 2, hand_size), rows of FACES, from its `probabilities` at every position.
+
+    Raises:
+        AgentError: the agent states no probabilities, or invalid ones.
+    """
+    n, _, size = hands.shape
+    gain, best_gain, against_random, kept = (np.zeros((n, 2)) for _ in range(4))
+    full = (1 << size) - 1
+    for seat in range(2):
+        streams = new_streams(np.random.SeedSequence([seed, seat]), n)
+        policy = _policy(variant, agent, hands, seat, streams)
+        own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))
+        gain[:, seat] = (own * policy[:, full, full]).sum(axis=1)
+        best_gain[:, seat] = own[:, :size].max(axis=1)
+        _respond(hands, policy, seat, kept[:, seat], against_random[:, seat], np.zeros((n, MAX_HAND)))
+    return Evaluation(gain, best_gain, against_random, kept)
+
+
+def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> tuple[float, float]:
+    """Return the share of the edge that the agent's first choices capture, and the half-width of its 95 % interval over draws.
+
+    Both seats of draws (n, 2, hand_size), rows of FACES. Asks at far fewer positions than `evaluate`.
+    """
+    n, _, size = hands.shape
+    gain, best_gain = np.zeros(n), np.zeros(n)
+    full = (1 << size) - 1
+    for seat in range(2):
+        states = np.zeros(n, variant.game.state)
+        _positions(hands, full, full, seat, states)
+        turn = Turn(variant, states, np.arange(n), new_streams(np.random.SeedSequence([seed, seat]), n))
+        own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))[:, :size]
+        gain += (own * ask_probabilities(agent, turn)).sum(axis=1)
+        best_gain += own.max(axis=1)
+    return ratio(gain, best_gain)
+
+
+# --- choices in a position ----------------------------------------------------------------------------------------
+
+
+@kernel
+def _against_nash(states, values, mix):
+    """Write what each die of the seat to move wins against the other's optimal strategy, and its own strategy. In place."""
+    work = new_work()
+    state = states[0]
+    size = np.int64(state["left"])
+    nash(state["hands"], size, work)
+    for k in range(size):
+        values[k] = 0.0
+        for other in range(size):
+            if state["seat"] == 0:
+                values[k] += work.payoff[k, other] * work.second[other]
+            else:
+                values[k] -= work.payoff[other, k] * work.first[other]
+        mix[k] = work.first[k] if state["seat"] == 0 else work.second[k]
+
+
+def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
+    """Return what each die wins against the other's optimal mix, given optimal choices after a tie.
+
+    See `dice_envs.exact.GameActionValues`.
+    """
+    values, mix = np.full(variant.facts.num_actions, np.nan), np.zeros(variant.facts.num_actions)
+    _against_nash(np.array([state]), values, mix)
+    return ActionValues(values, UNIT, "against optimal play; a scratch counts 0", mix)
+
+
+def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
+    """Return the expected wins minus losses of each die against an agent, (n, MAX_HAND) float64; −2 beyond the hand.
+
+    Args:
+        variant: the game.
+        agent: sits at `seat` and states its probabilities.
+        hands: (n, 2, size) rows of FACES.
+        seat: the agent's; the other seat replies.
+        streams: (n,) the agent's random streams, modified in place.
+    """
+    policy = _policy(variant, agent, hands, seat, streams)
+    out = np.full((len(hands), MAX_HAND), -2.0)
+    _respond(hands, policy, seat, np.zeros(len(hands)), np.zeros(len(hands)), out)
+    return out
+
+
+# --- the measure --------------------------------------------------------------------------------------------------
+
+MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
+
+
+@dataclasses.dataclass(frozen=True)
+class _Averaged:
+    """An agent's mean policy, estimated from ANSWERS of its answers."""
+
+    agent: Any
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        again = (Turn(turn.variant, turn._true_states, turn._index, turn.streams) for _ in range(ANSWERS))
+        return np.mean([ask_probabilities(self.agent, each) for each in again], axis=0)
+
+
+def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+    """Measure exploitability, share of the edge, and margin against a random player. See `dice_envs.exact.GameMeasure`.
+
+    The game is zero-sum and fair before the dice are drawn, so exploitability is what a best response wins, mean of
+    both seats. All draws are measured if there are at most MOST_WHOLE (and no smaller sample is asked for), otherwise a
+    random sample. The agent is asked at every position of every draw.
+
+    The share of the edge treats all choices but the first as random (see `edges`). The best response to a random
+    player plans for its own choices after a tie, so it captures slightly less than the whole edge.
+
+    The policy of an agent with random answers is estimated by the mean of a few of them. A best response to this estimate
+    wins slightly more than can be won from the agent.
+
+    Raises:
+        ValueError: the sample is too small to have an error.
+    """
+    if effort.sample == 1:
+        raise ValueError("sample must be at least 2 draws, not 1: a single draw has no error")
+    hands, whole = _hands_to_measure(variant, effort)
+    few = min(len(hands), max(FEW, (effort.sample or SAMPLE) // ONE_IN))
+    parts = [evaluate(variant, agent, hands[:few], effort.seed)]
+    remark = ""
+    is_random = getattr(agent, "is_random", False)
+    if is_random:
+        whole = whole and few == len(hands)
+        hands = hands[:few]
+        parts = [evaluate(variant, _Averaged(agent), hands, effort.seed)]
+        remark = f"; an upper bound, from the mean of {ANSWERS} random answers at each position"
+    effort.done(few, len(hands))
+    for start in range(few, len(hands), DRAWS_AT_ONCE):
+        some = hands[start : start + DRAWS_AT_ONCE]
+        parts.append(evaluate(variant, agent, some, effort.seed))
+        effort.done(len(some), len(hands))
+    found = Evaluation.of_all(parts)
+    most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what the best response to random play wins
+    draws = f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
+
+    def measurement(name: str, measured: tuple[float, float], optimum: float, unit: str, note: str) -> Measurement:
+        value, error = measured
+        error = 0.0 if whole or is_random else error  # for random answers the error comes from repeats
+        return Measurement(name, value, optimum, abs(optimum - value), error, unit, note)
+
+    lost, share, margin = found.exploitability(), found.edge_share(), found.margin()
+    if not found.best_gain.any():
+        share = 1.0, 0.0  # all dice are equally good
+    return [
+        measurement("exploitability", lost, 0.0, UNIT, f"{draws}, in which a scratch counts 0{remark}"),
+        measurement("edge share", share, 1.0, "share", f"{draws}: first choices, when all others are random"),
+        measurement("margin against random", margin, most, UNIT, draws),
+    ]
+
+
+def _hands_to_measure(variant: Variant, effort: Effort) -> tuple[np.ndarray, bool]:
+    """Return draws in random order, (n, 2, hand_size) int16 rows of FACES, and whether they are all that can be drawn."""
+    bag, size = variant.params.bag, variant.params.hand_size
+    draws = math.perm(len(bag), 2 * size)
+    if draws > min(MOST_WHOLE, effort.sample or MOST_WHOLE):
+        return draw_hands(variant, effort.sample or SAMPLE, effort.seed), False
+    hands = np.array(list(itertools.permutations(bag.tolist(), 2 * size)), np.int16).reshape(draws, 2, size)
+    return np.random.default_rng(effort.seed).permutation(hands), True
