@@ -15,7 +15,7 @@ from dice_envs.exact.liars_dice.solution import solve as solve_liars_dice
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import Listed, Round, respond
 from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
-from dice_envs.exact.thirties import Rules
+from dice_envs.exact.thirties import Rules, forget_solutions
 from dice_envs.exact.thirties import solve as solve_thirties
 from dice_envs.experiments.bench import BenchRow, Part, best_rate, best_seconds
 from dice_envs.experiments.reproduce.thirties import all_rows
@@ -58,12 +58,12 @@ def _thirties(quick: bool) -> Iterator[BenchRow]:
     repeats = 3 if quick else 10
 
     def best_strategies() -> None:
-        solve_thirties.cache_clear()
+        forget_solutions()
         for goal in GOALS:
             solve_thirties(Rules(), goal)
 
     def whole_paper() -> None:
-        solve_thirties.cache_clear()
+        forget_solutions()
         all_rows()
 
     goals = best_seconds(best_strategies, repeats)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dice_envs.exact.thirties import Rules, solve, throws
+from dice_envs.exact.thirties import Rules, forget_solutions, solve, throws
 from dice_envs.experiments.bench import BenchRow, Part, best_seconds
 
 __all__ = ["PARTS"]
@@ -29,7 +29,7 @@ def _against_fractions(quick: bool) -> Iterator[BenchRow]:
     repeats = 3 if quick else 10
 
     def afresh() -> None:
-        solve.cache_clear()
+        forget_solutions()
         solve(Rules(), "maximize")
 
     ours = best_seconds(afresh, repeats)

@@ -21,6 +21,7 @@ __all__ = [
     "choice_values",
     "expected_given",
     "foreknowledge",
+    "forget_solutions",
     "name_of_goal",
     "relative_skill",
     "second_stage",
@@ -211,6 +212,12 @@ def solve(rules: Rules, goal: Goal) -> tuple[Strategy, Fraction]:
     simple = goal == "maximize"
     strategy = Strategy(name_of_goal(goal), choose_simply if simple else choose, "throw" if simple else "total")
     return strategy, Fraction(solved.values[-1][0] // solved.above, rules.cases(rules.num_dice) * solved.unit)
+
+
+def forget_solutions() -> None:
+    """Drop what `solve` and `choice_values` have cached."""
+    solve.cache_clear()
+    _solved.cache_clear()
 
 
 def choice_values(rules: Rules, goal: str, throw: Dice, total: int) -> list[Fraction]:
