@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 import re
 import reprlib
+import types
+import typing
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 __all__ = [
     "MAX_SHOWN",
+    "Range",
     "check_choice",
     "check_faces",
     "check_list",
@@ -21,6 +25,7 @@ __all__ = [
     "check_range",
     "check_reset_options",
     "check_seed",
+    "check_types",
     "is_list",
     "option_texts",
     "options_text",
@@ -132,8 +137,68 @@ def check_reset_options(options: Any) -> None:
 
 def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
     """Raise ValueError unless `value` is one of `allowed` (True is not 1 here)."""
-    if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {shown(value)}")
+    if not _is_one_of(value, allowed):
+        words = "true or false" if set(allowed) == {True, False} else f"one of {', '.join(map(repr, allowed))}"
+        raise ValueError(f"{name} must be {words}, not {shown(value)}")
+
+
+def _is_one_of(value: Any, allowed: Sequence[Any]) -> bool:
+    return any(type(value) is type(choice) and value == choice for choice in allowed)
+
+
+# --- checks by type hints -----------------------------------------------------------------------------------------
+
+
+class Range(NamedTuple):
+    """The whole numbers that an option allows, in its type hint: `num_dice: Annotated[int, Range(1, 6)] = 5`."""
+
+    low: int
+    high: int
+
+
+def check_types(options: Any) -> None:
+    """Raise ValueError unless the type hint of each option allows its value. Lists become tuples.
+
+    Called by `__post_init__` of an options dataclass, which then checks the relations between options. A hint is made of
+    `bool`, `Literal`, `Annotated[int, Range(low, high)]`, None, tuples of any length with such entries, and unions of these.
+    Options with other hints, such as a plain `int`, are not checked here.
+    """
+    for name, kinds in _checked_kinds(type(options)).items():
+        object.__setattr__(options, name, _checked(name, getattr(options, name), kinds))
+
+
+@functools.cache
+def _checked_kinds(options: Any) -> dict[str, tuple[Any, ...]]:
+    """The members of each option's type hint (one, unless it is a union), for the options that `check_types` checks."""
+    hints = typing.get_type_hints(options, include_extras=True)
+    unions = (typing.Union, types.UnionType)
+    kinds = {name: typing.get_args(hint) if typing.get_origin(hint) in unions else (hint,) for name, hint in hints.items()}
+    return {name: members for name, members in kinds.items() if all(map(_says_all, members))}
+
+
+def _says_all(kind: Any) -> bool:
+    """Whether the type alone tells which values are allowed."""
+    if typing.get_origin(kind) is tuple:
+        return _says_all(typing.get_args(kind)[0])
+    return kind in (bool, types.NoneType) or typing.get_origin(kind) in (Literal, Annotated)
+
+
+def _checked(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
+    """The value, a tuple if it is a list; ValueError if it is of none of the kinds."""
+    choices: list[Any] = [None] if types.NoneType in kinds else []
+    for kind in kinds:
+        choices += {True, False} if kind is bool else typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+    if _is_one_of(value, choices):
+        return value
+    for kind in kinds:
+        if typing.get_origin(kind) is tuple and is_list(value):
+            return tuple(_checked(name, entry, typing.get_args(kind)[:1]) for entry in python_value(list(value)))
+    for kind in kinds:
+        if typing.get_origin(kind) is Annotated:
+            check_range(name, value, *kind.__metadata__[0])
+            return value
+    check_choice(name, value, choices)
+    return value
 
 
 _WORDS = {"none": None, "true": True, "false": False}

@@ -28,14 +28,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.dice import below, below_except
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_choice, check_list, check_range, is_list, shown
+from dice_envs.core.options import Range, check_list, check_types, is_list, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
 from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_name
 
@@ -68,12 +68,11 @@ class Options:
     """
 
     dice: Literal["fair", "all"] | tuple[int, ...] = "fair"
-    hand_size: int = 3
+    hand_size: Annotated[int, Range(1, MAX_HAND)] = 3
     scratch: Literal["redraw", "draw"] = "redraw"
 
     def __post_init__(self) -> None:
-        check_range("hand_size", self.hand_size, 1, MAX_HAND)
-        check_choice("scratch", self.scratch, ("redraw", "draw"))
+        check_types(self)
         allowed = "'fair', 'all' or a list of codes of six faces 1 to 6 in rising order, such as 123456"
         if isinstance(self.dice, str) and self.dice in ("fair", "all"):
             return

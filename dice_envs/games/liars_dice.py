@@ -27,14 +27,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_choice, check_faces, check_list, check_range, shown
+from dice_envs.core.options import Range, check_faces, check_list, check_types, shown
 from dice_envs.core.state import (
     MAX_SEATS,
     OVER,
@@ -64,6 +64,8 @@ MANY_BIDS = 8  # n past bids are shown as n / (n + 8), so 8 bids give 0.5
 
 # --- options ----------------------------------------------------------------------------------------------------
 
+Dice = Annotated[int, Range(1, MAX_DICE)]  # of one player
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -85,9 +87,9 @@ class Options:
         rules: "openspiel" is short for two players, "either", wild "highest", "single" and starter "first".
     """
 
-    num_players: int = 2
-    num_dice: int | tuple[int, ...] = 5
-    num_faces: int = 6
+    num_players: Annotated[int, Range(2, MAX_SEATS)] = 2
+    num_dice: Dice | tuple[Dice, ...] = 5
+    num_faces: Annotated[int, Range(2, MAX_FACES)] = 6
     raise_rule: Literal["quantity", "either"] = "quantity"
     wild: Literal["ones", "highest"] | None = None
     rounds: Literal["elimination", "single"] = "elimination"
@@ -97,7 +99,7 @@ class Options:
     rules: Literal["standard", "openspiel"] = "standard"
 
     def __post_init__(self) -> None:
-        check_choice("rules", self.rules, ("standard", "openspiel"))
+        check_types(self)
         if self.rules == "openspiel":
             preset = {"num_players": 2, "raise_rule": "either", "wild": "highest", "rounds": "single", "starter": "first"}
             for field in dataclasses.fields(self):
@@ -106,22 +108,10 @@ class Options:
                     raise ValueError(f'{field.name} must be {preset[field.name]!r} with rules="openspiel", not {shown(value)}')
             for name, value in preset.items():
                 object.__setattr__(self, name, value)
-        check_range("num_players", self.num_players, 2, MAX_SEATS)
-        if isinstance(self.num_dice, (list, tuple)):
-            object.__setattr__(self, "num_dice", tuple(self.num_dice))
-            if len(self.num_dice) != self.num_players:
-                raise ValueError(
-                    f"num_dice must be one number or {self.num_players}, one for each seat, not {shown(self.num_dice)}"
-                )
-        for dice in self.dice_per_seat:
-            check_range("num_dice", dice, 1, MAX_DICE)
-        check_range("num_faces", self.num_faces, 2, MAX_FACES)
-        check_choice("raise_rule", self.raise_rule, ("quantity", "either"))
-        check_choice("wild", self.wild, (None, "ones", "highest"))
-        check_choice("rounds", self.rounds, ("elimination", "single"))
-        check_choice("starter", self.starter, ("random", "first"))
-        check_choice("reward", self.reward, ("win", "dice"))
-        check_choice("past_rounds", self.past_rounds, (True, False))
+        if isinstance(self.num_dice, tuple) and len(self.num_dice) != self.num_players:
+            raise ValueError(
+                f"num_dice must be one number or {self.num_players}, one for each seat, not {shown(self.num_dice)}"
+            )
 
     @property
     def dice_per_seat(self) -> tuple[int, ...]:

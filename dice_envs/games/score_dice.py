@@ -36,7 +36,7 @@ import numpy as np
 from dice_envs.core.dice import below
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_choice, check_faces, check_list, check_range, is_list, shown
+from dice_envs.core.options import check_faces, check_list, check_range, check_types, is_list, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
 from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets
 
@@ -79,9 +79,7 @@ class Options:
             object.__setattr__(self, name, _checked_pool(name, getattr(self, name)))
         # On the command line `ties=none` reads as None.
         object.__setattr__(self, "ties", "none" if self.ties is None else self.ties)
-        check_choice("ties", self.ties, ("none", "a", "reroll"))
-        check_choice("open_hands", self.open_hands, (False, True))
-        check_choice("reward", self.reward, ("win", "score"))
+        check_types(self)
 
     @property
     def pools(self) -> tuple[tuple[int, ...], tuple[int, ...]]:

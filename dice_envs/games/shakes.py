@@ -42,14 +42,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.dice import below, faces_of, roll, roll_counts, uniform
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_choice, check_list, check_names, check_range, shown, words
+from dice_envs.core.options import Range, check_list, check_names, check_range, check_types, shown, words
 from dice_envs.core.state import (
     MAX_SEATS,
     OVER,
@@ -125,40 +125,32 @@ class Options:
         maesters: names of the players in order of seats, likewise; None: they have numbers.
     """
 
-    num_players: int = 3
+    num_players: Annotated[int, Range(min(EFFICACIES), max(EFFICACIES))] = 3
     mode: Literal["maesters", "physician"] = "maesters"
     variation: Literal["cooperative", "competitive"] = "cooperative"
     reward: Literal["saved", "win"] | None = None
     ties: Literal["again", "random"] = "again"
-    efficacy: int = 2
-    num_patients: int | None = None
-    goal: int | None = None
+    efficacy: Annotated[int, Range(1, FACES - 1)] = 2
+    num_patients: Annotated[int, Range(1, MAX_PATIENTS)] | None = None
+    goal: int | None = None  # at most `num_patients`
     open_efficacies: bool = False
     treatments: tuple[str, ...] | Literal["rules"] | None = words()
     maesters: tuple[str, ...] | None = words()
 
     def __post_init__(self) -> None:
-        check_range("num_players", self.num_players, min(EFFICACIES), max(EFFICACIES))
-        check_choice("mode", self.mode, ("maesters", "physician"))
-        check_choice("variation", self.variation, ("cooperative", "competitive"))
+        check_types(self)
         if self.mode == "physician" and self.competitive:
             raise ValueError(
                 'variation must be "cooperative" with mode="physician", not "competitive" (which needs mode="maesters")'
             )
-        check_choice("reward", self.reward, (None, "saved", "win"))
-        check_choice("ties", self.ties, ("again", "random"))
-        check_range("efficacy", self.efficacy, 1, FACES - 1)
         if not self.competitive and self.efficacy != type(self).efficacy:
             raise ValueError(
                 f'efficacy is an option of variation="competitive" alone; otherwise leave it, not {self.efficacy!r}'
             )
-        check_choice("open_efficacies", self.open_efficacies, (False, True))
         if self.competitive and self.open_efficacies:
             raise ValueError(
                 'open_efficacies is an option of variation="cooperative" alone; in the competitive one all are equal and known'
             )
-        if self.num_patients is not None:
-            check_range("num_patients", self.num_patients, 1, MAX_PATIENTS)
         check_range("goal", self.to_win, 1, self.patients)
         for option in ("treatments", "maesters"):
             given = getattr(self, option)

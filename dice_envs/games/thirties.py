@@ -33,14 +33,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_choice, check_faces, check_range, shown
+from dice_envs.core.options import Range, check_faces, check_types, shown
 from dice_envs.core.state import (
     MAX_SEATS,
     OVER,
@@ -80,20 +80,15 @@ class Options:
             that its second stage gives the next player. The table game takes the default only.
     """
 
-    num_players: int = 2
-    rounds: int = 3
-    num_dice: int = 6
-    num_faces: int = 6
-    target: int = 30
+    num_players: Annotated[int, Range(1, MAX_SEATS)] = 2
+    rounds: Annotated[int, Range(1, MAX_ROUNDS)] = 3
+    num_dice: Annotated[int, Range(1, MAX_DICE)] = 6
+    num_faces: Annotated[int, Range(2, MAX_FACES)] = 6
+    target: Annotated[int, Range(1, MAX_DICE * MAX_FACES)] = 30
     goal: Literal["maximize", "minimize_loss", "thirty_or_over", "optimal"] = "maximize"
 
     def __post_init__(self) -> None:
-        check_range("num_players", self.num_players, 1, MAX_SEATS)
-        check_range("rounds", self.rounds, 1, MAX_ROUNDS)
-        check_range("num_dice", self.num_dice, 1, MAX_DICE)
-        check_range("num_faces", self.num_faces, 2, MAX_FACES)
-        check_range("target", self.target, 1, MAX_DICE * MAX_FACES)
-        check_choice("goal", self.goal, GOALS)
+        check_types(self)
         if self.num_players > 1 and self.goal != "maximize":
             raise ValueError(f"goal must be left at 'maximize' with num_players={self.num_players}, not {self.goal!r}")
         if self.goal == "optimal" and self.num_faces == 2 and 2 * self.num_dice > self.target:

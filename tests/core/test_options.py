@@ -1,5 +1,8 @@
 """Options: how they are written, what is refused, and that messages stay short."""
 
+import dataclasses
+from typing import Annotated, Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +12,7 @@ from dice_envs import Batch, agents, configure, load, names
 from dice_envs.agent import Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.core.options import MAX_SHOWN, check_choice, check_faces, check_range, parse_options, shown
+from dice_envs.core.options import MAX_SHOWN, Range, check_choice, check_faces, check_range, check_types, parse_options, shown
 
 TOO_LONG_TO_PRINT = 10**5000  # Python refuses to write whole numbers of more than 4300 digits
 
@@ -286,3 +289,45 @@ def test_faces_are_checked_one_die_at_a_time_and_in_any_number():
         check_faces("hand", (4, 8), 2, (8, 4))
     with pytest.raises(ValueError, match="hand must be a list of face values, not 'x'"):
         check_faces("hand", "x", None, 6)
+
+
+# --- checks by type hints -----------------------------------------------------------------------------------------
+
+Small = Annotated[int, Range(1, 6)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Hinted:
+    dice: Small | tuple[Small, ...] = 5
+    limit: Small | None = None
+    wild: Literal["ones", "highest"] | None = None
+    open: bool = False
+    free: int | None = None  # no Range, so it is not checked
+
+    def __post_init__(self):
+        check_types(self)
+
+
+def test_type_hints_say_what_is_allowed():
+    Hinted(dice=1, limit=6, wild="ones", open=True, free="anything")
+    assert Hinted(dice=[5, 4]).dice == (5, 4)
+    entry, _ = Hinted(dice=np.array([5, 4])).dice
+    assert type(entry) is int
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dice": 7}, "dice must be a whole number from 1 to 6, not 7"),
+        ({"dice": (5, 0)}, "dice must be a whole number from 1 to 6, not 0"),
+        ({"dice": ((5,),)}, r"dice must be a whole number from 1 to 6, not \(5,\)"),
+        ({"dice": None}, "dice must be a whole number from 1 to 6, not None"),
+        ({"limit": True}, "limit must be a whole number from 1 to 6, not True"),
+        ({"wild": "both"}, "wild must be one of None, 'ones', 'highest', not 'both'"),
+        ({"open": 1}, "open must be true or false, not 1"),
+        ({"open": None}, "open must be true or false, not None"),
+    ],
+)
+def test_an_error_names_the_option_its_value_and_what_is_allowed(options, words):
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        Hinted(**options)

@@ -324,7 +324,7 @@ def test_wrong_options_and_settings_are_named():
         openspiel_game("liars_dice", chance="none")
     with pytest.raises(ValueError, match="rng_seed must be a whole number from -1"):
         openspiel_game("liars_dice", rng_seed=-2)
-    with pytest.raises(ValueError, match="perfect_recall must be one of True, False, not 1"):
+    with pytest.raises(ValueError, match="perfect_recall must be true or false, not 1"):
         openspiel_game("liars_dice", perfect_recall=1)
     with pytest.raises(ValueError, match="num_dice must be a whole number from 1 to 6, not 9"):
         pyspiel.load_game("dice_envs_liars_dice(num_dice=9)")

@@ -23,7 +23,7 @@ from dice_envs.games.score_dice import DROPPED, HELD, MAX_ROLLS, NO_PICK, OUT, O
         ({"pool_a": "6d6"}, "pool_a must be 1 to 24 sizes"),
         ({"pool_b": (6, 6.0)}, "pool_b must be a whole number"),
         ({"ties": "b"}, "ties must be one of 'none', 'a', 'reroll', not 'b'"),
-        ({"open_hands": 1}, "open_hands must be one of False, True, not 1"),
+        ({"open_hands": 1}, "open_hands must be true or false, not 1"),
         ({"reward": "points"}, "reward must be one of 'win', 'score'"),
     ],
 )
