@@ -14,6 +14,7 @@ from rich.table import Table
 from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents import make
 from dice_envs.core.options import option_texts
+from dice_envs.exact import BEST_RESPONSE_WINS
 from dice_envs.experiments.arena import Result, add_optimal, num_meetings, show, tournament
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.measures import measuring
@@ -129,7 +130,7 @@ def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]
                 found = measure(variant, agent, seed=seed, done=done if quick else up_to(MOST_POSITIONS, done))
         except (TooManyPositions, ValueError):
             continue
-        best = next((each.value for each in found.measures if each.name == "best response wins"), None)
+        best = next((each.value for each in found.measures if each.name == BEST_RESPONSE_WINS), None)
         if best is None or best <= 0.5:
             continue
         for row in (0, 1):

@@ -1,10 +1,10 @@
-"""What a choice leads to when no optimal play is known: chances that a game's module computes, or random play."""
+"""Odds of a choice: chances that a game's module computes, or the mean returns of random play."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant
 from dice_envs.core.kernel import identity, kernel
 from dice_envs.core.options import check_range, check_seed
-from dice_envs.exact import ActionValues, offered
+from dice_envs.exact.contract import ActionValues, GameOdds, offered
 from dice_envs.exact.intervals import Z95
 
-__all__ = ["MOST_SAMPLE", "SAMPLE", "GameOdds", "odds", "random_odds"]
+__all__ = ["MOST_SAMPLE", "SAMPLE", "odds", "random_odds"]
 
 SAMPLE = 2_000  # states drawn by default
 LEAST_SAMPLE = 100
@@ -24,16 +24,8 @@ MOST_SAMPLE = 1_000_000
 MOST_MOVES = 20_000_000  # that the default sample of one state may take
 
 
-class GameOdds(Protocol):
-    """The function `odds` of a game's module in `dice_envs.exact`, which may be left out."""
-
-    def __call__(self, variant: Variant, state: Any, /) -> ActionValues:
-        """Chances that tell something of each legal action. Nothing hidden from the seat to move is read."""
-        ...
-
-
 def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None) -> ActionValues:
-    """Chances that tell something of each legal action of the seat to move: the game's own, or else those of `random_odds`.
+    """Return chances that inform the choice of each legal action: the game's own, or else those of `random_odds`.
 
     Liar's Dice has its own: how likely each bid holds.
     """
@@ -47,16 +39,16 @@ def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None)
 def random_odds(
     variant: Variant, state: Any, seed: int = 0, sample: int | None = None, most_moves: int = MOST_MOVES
 ) -> ActionValues:
-    """What the seat to move earns on average after each legal action if all then play at random, in any game.
+    """Return the mean return of the seat to move after each legal action if all then play at random, in any game.
 
-    All that the seat cannot know is drawn again for each game of the sample, and every action is tried in the same ones.
+    All that the seat cannot know is drawn anew for each game of the sample. Every action is tried in the same games.
 
     Args:
         variant: the game.
         state: one record, in which a seat is to move.
         seed: fixes all that is drawn.
         sample: games for each action; None: SAMPLE, fewer where games can be very long.
-        most_moves: that the default sample may take if every game is as long as can be; LEAST_SAMPLE games are played anyway.
+        most_moves: limit on the moves of the default sample, if all games have full length. It has LEAST_SAMPLE games anyway.
 
     Raises:
         ValueError: the game is over, or wrong arguments.
@@ -94,8 +86,10 @@ def _check_not_over(state: Any) -> None:
 
 @functools.cache
 def _compile_finish(game: Game) -> Callable[..., None]:
-    """The kernel `(params, states, action, seat, streams, earned)`: plays the action in each state and then at random to the
-    end; writes what the seat earns. States and streams are overwritten."""
+    """Compile `(params, states, action, seat, streams, earned)`: it plays the action in each state, then at random to the end.
+
+    Writes what the seat earns. States and streams are overwritten.
+    """
     play, choose = game.play, random_choice(game)
     tag = f"{game.deal.__module__}.{game.name} {identity(choose)}"
     none = np.atleast_1d(NO_OPTIONS)

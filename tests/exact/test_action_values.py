@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dice_envs.exact.odds
-from dice_envs import Batch, Turn, agents, configure, exact
+from dice_envs import Batch, Turn, agents, configure
 from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import OVER, names
 from dice_envs.exact import action_values
@@ -265,7 +265,7 @@ def test_random_odds_of_a_position_that_chance_decides():
 
 def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
     """As a game of one's own: its kernels are enough."""
-    for module in (exact, dice_envs.exact.odds):
+    for module in (dice_envs.exact.measuring, dice_envs.exact.odds):
         monkeypatch.setattr(module, "offered", lambda game, function: None)
     variant = configure("liars_dice", num_dice=1)
     state = Batch(variant, 1, seed=1).states[0]

@@ -1,7 +1,6 @@
 """`measure` asks one question, the same way, of every game and every agent that plays it."""
 
 import dataclasses
-import importlib.util
 import json
 
 import numpy as np
@@ -9,9 +8,10 @@ import pytest
 
 from dice_envs import AgentError, Measurement, Uniform, agents, measure
 from dice_envs.core.game import load, names, single_seat
+from dice_envs.exact import offered
 from tests.support.policies import save_random_policy
 
-# A small variant of each game, for which all is cheap, and a player whose score is 1 there.
+# A small variant of each game, for which all is cheap, and a player whose score is 1 there; others are measured as they are.
 SMALL = {
     "fatestones": ({"hand_size": 2}, "nash"),
     "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, "nash"),
@@ -20,7 +20,8 @@ SMALL = {
     "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
 }
 FOR_OTHERS = {("shakes", "dogmatic"), ("liars_dice", "champion"), ("liars_dice", "adaptive")}  # a maester; five dice; rounds
-MEASURED = [name for name in names() if importlib.util.find_spec(f"dice_envs.exact.{name}")]
+MEASURED = [name for name in names() if offered(load(name), "measure")]
+AS_IT_IS = ({}, "")
 
 
 def players(game):
@@ -40,7 +41,7 @@ CASES = [
 
 @pytest.mark.parametrize(("game", "spec"), CASES)
 def test_every_agent_is_measured(game, spec):
-    options, exact = SMALL[game]
+    options, exact = SMALL.get(game, AS_IT_IS)
     measured = measure(game, spec, sample=200, **options)
     assert (measured.game, measured.agent) == (game, spec)
     for each in measured.measures:
@@ -62,7 +63,7 @@ def test_every_agent_is_measured(game, spec):
 
 @pytest.mark.parametrize("game", MEASURED)
 def test_a_function_is_measured_as_the_agent_that_it_is(game):
-    options, _ = SMALL[game]
+    options, _ = SMALL.get(game, AS_IT_IS)
 
     def uniform(observations, masks):
         assert observations.dtype == np.float32
@@ -94,7 +95,7 @@ class Throwing:
 
 @pytest.mark.parametrize("game", MEASURED)
 def test_progress_covers_all_repeats_of_a_random_agent(game):
-    options, _ = SMALL[game]
+    options, _ = SMALL.get(game, AS_IT_IS)
     told = []
     measured = measure(game, Throwing(), sample=200, **options, done=lambda amount, total: told.append((amount, total)))
     assert "mean of 10 runs" in measured.measures[0].note
@@ -104,7 +105,7 @@ def test_progress_covers_all_repeats_of_a_random_agent(game):
 
 @pytest.mark.parametrize("game", MEASURED)
 def test_a_trained_policy_is_measured(game, tmp_path):
-    options, _ = SMALL[game]
+    options, _ = SMALL.get(game, AS_IT_IS)
     variant = single_seat(game, **options)
     path = save_random_policy(tmp_path / "policy.npz", variant)
     for spec in (f"ppo:{path}", f"ppo:{path},greedy=true"):

@@ -19,7 +19,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import choose_from_mask, new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import COMPARED, ActionValues, Effort, Measurement, asked
+from dice_envs.exact import BEST_RESPONSE_WINS, COMPARED, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.liars_dice.solution import (
     Dice,
     check_two_players,
@@ -353,7 +353,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     gap = max(0.0, 2 * rate - 1)
     return [
         Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes)),
-        Measurement("best response wins", rate, 0.5, gap / 2, error, "probability", _shares(variant, middle)),
+        Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", _shares(variant, middle)),
     ]
 
 

@@ -1,0 +1,195 @@
+"""What a game's module in `dice_envs.exact` may offer, and what its functions return."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dice_envs.core.game import Game, Variant
+
+__all__ = [
+    "BEST_RESPONSE_WINS",
+    "MOST_SAMPLE",
+    "REPEATS",
+    "ActionValues",
+    "Effort",
+    "GameActionValues",
+    "GameMeasure",
+    "GameOdds",
+    "GameOptima",
+    "Measurement",
+    "Measures",
+    "offered",
+]
+
+REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
+MOST_SAMPLE = 100_000_000
+# Name of a measurement: how often a best response wins from the agent. Training compares its own win rates with it.
+BEST_RESPONSE_WINS = "best response wins"
+
+
+# --- measures -----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """One quantity that says how good an agent is.
+
+    Attributes:
+        name: of the quantity.
+        value: the agent's.
+        optimum: the best possible.
+        gap: the distance from it, 0 or more.
+        error: half-width of the 95 % interval of `value`; 0 if it is exact.
+        unit: of `value`, `optimum`, `gap` and `error`.
+        note: what a reader should know, such as the sample taken.
+    """
+
+    name: str
+    value: float
+    optimum: float
+    gap: float
+    error: float = 0.0
+    unit: str = ""
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Measures:
+    """The result of `measure`.
+
+    Attributes:
+        game, options: what was played; options that differ from their defaults.
+        agent: its spec or name.
+        seed: fixes all that was drawn.
+        score: 0 for uniformly random play, 1 for optimal play, by the first measurement; negative for worse than random
+            play. None where random play is itself optimal.
+        measures: the headline first.
+        score_error: half-width of the score's 95 % interval, 0 if it is exact. None without a score, and after a single
+            measurement of a sample, which leaves the error of the random player's gap unknown.
+    """
+
+    game: str
+    options: dict[str, Any]
+    agent: str
+    seed: int
+    score: float | None
+    measures: tuple[Measurement, ...]
+    score_error: float | None = None
+
+    def json(self) -> str:
+        """Return the same as JSON."""
+        return json.dumps(dataclasses.asdict(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort:
+    """Settings of a game's `measure`.
+
+    Attributes:
+        seed: fixes all that is drawn.
+        sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
+        done: called with progress, as (amount done since the last call, amount in all).
+    """
+
+    seed: int = 0
+    sample: int | None = None
+    done: Callable[[int, int], Any] = lambda amount, total: None
+
+
+class GameMeasure(Protocol):
+    """The function `measure` of a game's module."""
+
+    def __call__(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+        """Return all measurements of the agent, the headline first.
+
+        The headline must be one whose gap is 0 for optimal play: the score compares it with that of random play, which is
+        measured by the same function.
+
+        Args:
+            variant: the game.
+            agent: has `probabilities` (ask by `dice_envs.agent.ask_probabilities`, which checks them) and draws random
+                numbers only from its turn's streams. After it was asked, `agent.is_random` says whether its answers are random.
+            effort: seed, sample and progress.
+
+        Raises:
+            ValueError: there is no exact measure of this variant; the message says why.
+        """
+        ...
+
+
+class GameOptima(Protocol):
+    """The function `optima` of a game's module."""
+
+    def __call__(self, variant: Variant, /) -> dict[str, float]:
+        """Return name → value of each quantity that `measure` gives under optimal play; what the game rewards comes first.
+
+        Raises:
+            ValueError: not known of this variant; the message says why.
+        """
+        ...
+
+
+# --- what a choice is worth ---------------------------------------------------------------------------------------
+
+
+class ActionValues(NamedTuple):
+    """Values of the legal actions of the seat to move, from what that seat may know.
+
+    Attributes:
+        values: (num_actions,) float64, NaN for illegal actions. `note` says what they are.
+        unit: of the values. If it begins with %, the values are shares: 0.5 of "% of games won" is shown as 50 %.
+        note: what the values assume, for people.
+        mix: (num_actions,) float64, the solution's probability of each action; None if there is no solution.
+        errors: (num_actions,) float64, half-widths of the 95 % intervals of `values`; None if these are exact.
+        reached: whether the position can come about under the solution. If not, the solution says nothing of what the others
+            hold, and `values` take that for random.
+    """
+
+    values: np.ndarray
+    unit: str
+    note: str
+    mix: np.ndarray | None = None
+    errors: np.ndarray | None = None
+    reached: bool = True
+
+    @property
+    def wins(self) -> np.ndarray:
+        """`values`, if these are chances to win."""
+        return self.values
+
+
+class GameActionValues(Protocol):
+    """The function `action_values` of a game's module."""
+
+    def __call__(self, variant: Variant, state: Any, /, in_passing: bool) -> ActionValues:
+        """Return the value of each action of the seat to move with optimal play afterwards. Nothing hidden is read.
+
+        `in_passing` means that a person waits: refuse what would take more than a minute or half a GiB, before anything is
+        solved. Games that never take as long can ignore it.
+
+        Raises:
+            ValueError: no optimal play of this variant is known, or it takes too much to compute; the message says why.
+        """
+        ...
+
+
+class GameOdds(Protocol):
+    """The function `odds` of a game's module."""
+
+    def __call__(self, variant: Variant, state: Any, /) -> ActionValues:
+        """Return chances that inform the choice of each legal action. Nothing hidden from the seat to move is read."""
+        ...
+
+
+def offered(game: Game, function: str) -> Any:
+    """Return a function of the module in `dice_envs.exact` that is named after the game; None if there is none."""
+    name = f"{__package__}.{game.name}"
+    module = importlib.import_module(name) if importlib.util.find_spec(name) else None
+    return getattr(module, function, None)

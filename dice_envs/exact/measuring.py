@@ -1,0 +1,176 @@
+"""`measure`, `optima` and `action_values`: the same questions of every game."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dice_envs.agent import Agent, Uniform, fresh_memory
+from dice_envs.core.game import OVER, Game, Variant, single_seat
+from dice_envs.core.options import check_range, check_seed
+from dice_envs.exact.agents import Asked, asked
+from dice_envs.exact.contract import (
+    MOST_SAMPLE,
+    REPEATS,
+    ActionValues,
+    Effort,
+    GameActionValues,
+    GameMeasure,
+    GameOptima,
+    Measurement,
+    Measures,
+    offered,
+)
+
+__all__ = ["action_values", "measure", "optima"]
+
+_T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
+NOTHING = 1e-12  # a gap of random play below this is a rounding error
+_FRESH = "measured as the agent plays when a match begins, with nothing to remember"
+
+
+def measure(
+    game: str | Game | Variant,
+    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
+    *,
+    seed: int = 0,
+    sample: int | None = None,
+    done: Callable[[int, int], Any] = lambda amount, total: None,
+    apply: Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]] = map,
+    **options: Any,
+) -> Measures:
+    """Measure how far an agent is from optimal play, exactly where the game allows it.
+
+    Args:
+        game: a Variant, or a name or Game, which then stands for the variant that `gymnasium.make` gives (The Shakes'
+            physician, one player's turn of Thirties).
+        agent: a spec such as "numbers:bluff=0.25"; an Agent; or a function from observations (n, size) float32 and
+            action masks (n, actions) int8 to action probabilities (n, actions): an array or a PyTorch tensor.
+        seed: fixes all that is drawn.
+        sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
+        done: called with progress, as (amount done since the last call, amount in all).
+        apply: used like `map` to repeat the measurement with several seeds; an executor's `map` spreads repeats over processes.
+        options: the game's options.
+
+    An agent without probabilities is asked for its actions: twice, and many more times if the two answers differ. If its
+    answers are random, whether actions or probabilities, the measurement is repeated, and `error` is the 95 % half-width
+    of the mean over the repeats. An agent that remembers past games is measured as it plays when a match begins.
+
+    Raises:
+        ValueError: no exact measure is known for the game or the variant, the agent does not play it, or wrong arguments.
+        AgentError: the agent's probabilities or actions are invalid.
+    """
+    variant = single_seat(game, **options)
+    check_seed(seed)
+    if sample is not None:
+        check_range("sample", sample, 1, MOST_SAMPLE)
+    measure_game = _measure_of(variant.game)
+    player = asked(agent, variant)
+
+    def told(amount: int, total: int) -> None:
+        done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at the first positions, as a rule
+
+    runs = [_run(measure_game, variant, player, Effort(seed, sample, told))]
+    if player.is_random:
+        seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
+        if apply is map:
+            runs += [_run(measure_game, variant, player, Effort(each, sample, told)) for each in seeds]
+        else:
+            runs += apply(functools.partial(_repeat, variant, agent, sample), seeds)
+    score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])
+    measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
+    if fresh_memory(player.agent, 1) is not None:
+        measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, _FRESH)))) for each in measures)
+    return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
+
+
+def optima(game: str | Game | Variant, **options: Any) -> dict[str, float]:
+    """Return what optimal play reaches of each quantity that `measure` gives: name → value, without asking an agent.
+
+    What the game rewards comes first. `game` and `options` are those of `measure`.
+
+    Raises:
+        ValueError: not known of the game or of the variant.
+    """
+    variant = single_seat(game, **options)
+    found: GameOptima | None = offered(variant.game, "optima")
+    if found is None:
+        raise ValueError(f"what optimal play of {variant.game.name} reaches is not known without an agent")
+    return found(variant)
+
+
+def _run(measure_game: GameMeasure, variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurement], float]:
+    """Measure once; return the measurements, and the headline's gap for random play with the same random numbers."""
+    return measure_game(variant, player, effort), _random_gap(variant, effort.seed, effort.sample)
+
+
+def _repeat(variant: Variant, agent: Any, sample: int | None, seed: int) -> tuple[list[Measurement], float]:
+    """Do what `_run` does in another process."""
+    return _run(_measure_of(variant.game), variant, asked(agent, variant), Effort(seed, sample))
+
+
+@functools.lru_cache(maxsize=64)
+def _random_gap(variant: Variant, seed: int, sample: int | None) -> float:
+    return _measure_of(variant.game)(variant, Asked(Uniform()), Effort(seed, sample))[0].gap
+
+
+def _score(headlines: list[Measurement], random_gaps: list[float]) -> tuple[float | None, float | None]:
+    """Return score and its error (see `Measures`) from the headline of each run and the gap of random play in it."""
+    gaps, baselines = np.array([each.gap for each in headlines]), np.array(random_gaps)
+    if baselines.mean() <= NOTHING:
+        return None, None
+    share = gaps.mean() / baselines.mean()
+    within = sum(each.error for each in headlines) / len(headlines)
+    if len(headlines) == 1:
+        return float(1 - share), None if within else 0.0
+    # The error of a ratio of two means is that of the residuals: the gaps less this share of random play's.
+    between = _T95 * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
+    return float(1 - share), float((within + between) / baselines.mean())
+
+
+def _mean(repeated: list[Measurement]) -> Measurement:
+    """Average a measurement over its repeats."""
+    first = repeated[0]
+    if len(repeated) == 1:
+        return first
+    values = np.array([(each.value, each.optimum, each.gap) for each in repeated])
+    value, optimum, gap = values.mean(axis=0).tolist()
+    within = sum(each.error for each in repeated) / len(repeated)
+    error = float(within + _T95 * values[:, 0].std(ddof=1) / math.sqrt(len(repeated)))
+    note = "; ".join(filter(None, (first.note, f"mean of {len(repeated)} runs, since the agent's answers are random")))
+    return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
+
+
+def _measure_of(game: Game) -> GameMeasure:
+    found: GameMeasure | None = offered(game, "measure")
+    if found is None:
+        raise ValueError(f"{game.name} cannot be measured exactly: no optimal play, equilibrium or best response is known")
+    return found
+
+
+def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
+    """Return the value of each action of the seat to move with optimal play afterwards.
+
+    It depends on what the seat knows alone. The first call may have to solve the game, which takes about a minute for Liar's
+    Dice with five dice each, and minutes and some GiB for the largest games.
+
+    Args:
+        variant: the game.
+        state: one record, in which a seat is to move.
+        in_passing: refuse what would take more than about a minute or half a GiB, as hints, reviews and the page do.
+
+    Raises:
+        ValueError: the game is over, no optimal play of the variant is known, or it takes too much to compute; the message
+            then says how large the game is.
+    """
+    if state["seat"] == OVER:
+        raise ValueError("the game is over: nobody has an action")
+    found: GameActionValues | None = offered(variant.game, "action_values")
+    if found is None:
+        raise ValueError(f"no optimal play of {variant.game.name} is known")
+    return found(variant, state, in_passing=in_passing)
