@@ -21,6 +21,7 @@ from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
 from dice_envs.exact import ActionValues, Measurement, Measures, action_values, measure
+from dice_envs.learn import Trained, TrainingCallback, train
 from dice_envs.pictures.describe import Description, Reading, describe, layout
 from dice_envs.tasks import TASKS, Task
 
@@ -47,6 +48,8 @@ __all__ = [
     "SeatEnv",
     "SeatVectorEnv",
     "Task",
+    "Trained",
+    "TrainingCallback",
     "Turn",
     "Uniform",
     "Variant",
@@ -60,6 +63,7 @@ __all__ = [
     "names",
     "register",
     "state_dtype",
+    "train",
 ]
 
 try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,9 @@ from dice_envs.experiments.ui.names import short
 from dice_envs.experiments.ui.page import Grid, Section
 from dice_envs.experiments.ui.plots import Plot, logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
+from dice_envs.learn.run import TooManyPositions, up_to
 
 __all__ = [
-    "TooManyPositions",
     "add_edges",
     "add_measures",
     "add_pool",
@@ -34,25 +34,9 @@ __all__ = [
     "plot_curve",
     "plot_gaps",
     "run_sections",
-    "up_to",
 ]
 
 MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked when training ends
-
-
-class TooManyPositions(Exception):
-    """Measuring asks a policy that spreads over all actions at too many positions to do it in passing."""
-
-
-def up_to(most: int, done: Callable[[int, int], Any] = lambda amount, total: None) -> Callable[[int, int], Any]:
-    """What is told of progress, where more positions than `most` in all raise TooManyPositions."""
-
-    def told(amount: int, total: int) -> None:
-        if total > most:
-            raise TooManyPositions(f"{total:,.0f} positions")
-        done(amount, total)
-
-    return told
 
 
 def add_measures(variant: Variant, spec: str, has_floor: bool, seed: int, result: dict[str, Any]) -> None:

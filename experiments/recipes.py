@@ -1,14 +1,12 @@
-"""Ways of training by self-play beside each other: the exact gap that each reaches with the same number of steps."""
+"""Comparison of ways of training by self-play: the exact gap that each reaches with the same number of steps."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
 import multiprocessing
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,9 @@ from rich.table import Table
 
 from dice_envs import Variant, configure, measure
 from dice_envs.core.options import check_range, shown
-from dice_envs.experiments.train import Run
 from dice_envs.experiments.ui.console import console
-from dice_envs.learn.presets import MOST_SEED, Preset, presets_of
+from dice_envs.learn.presets import MOST_SEED, Preset, preset_of
+from dice_envs.learn.run import Run
 
 __all__ = ["RECIPES", "compare", "recipes_of", "show"]
 
@@ -28,7 +26,7 @@ _SIMPLE: dict[str, Any] = {
     "kl": 0.0, "reference_rate": 0.0, "entropy_end": None,
 }  # fmt: skip
 
-# What each changes in the preset "equilibrium".
+# Changes to the preset "equilibrium", an entry for each recipe.
 RECIPES: dict[str, dict[str, Any]] = {
     "plain": {**_SIMPLE, "normalize": True, "entropy": 0.01},
     "high entropy": {**_SIMPLE, "normalize": True, "entropy": 0.1},
@@ -42,34 +40,32 @@ RECIPES: dict[str, dict[str, Any]] = {
         "num_steps": 256, "epochs": 8, "value_weight": 0.0625, "hidden": (512, 512, 512),
     },
 }  # fmt: skip
-"""plain: a library's usual settings. high entropy: an entropy bonus of 0.1. MMD: pulled to the first, almost uniform policy,
-ever less. MMD, moving reference: pulled to one that follows the learner. mirror descent, central critic: the preset
-"equilibrium", whose steps are held to one size, and whose critic sees all hands. published: the best PPO of M. Rudolph et
+"""plain: a library's usual settings. high entropy: an entropy bonus of 0.1. MMD: a decreasing pull to the initial, almost
+uniform policy. MMD, moving reference: a pull to a policy that follows the learner. mirror descent, central critic: the preset
+"equilibrium", whose steps have one size, and whose critic sees all hands. published: the best PPO of M. Rudolph et
 al., Reevaluating Policy Gradient Methods for Imperfect-Information Games (2025), appendix, but for its discount of 0.99."""
 
 
 def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Preset]:
-    """The recipes of these names, all but "published" by default, with this many steps.
+    """The presets of these recipes, by default of all but "published", with this many steps.
 
     Raises:
         ValueError: there is no such recipe.
     """
-    base = presets_of(game)["equilibrium"]
     for name in names:
         if name not in RECIPES:
             raise ValueError(f"unknown recipe {shown(name)}; recipes are: {'; '.join(RECIPES)}")
     chosen = names or [name for name in RECIPES if name != "published"]
-    base = dataclasses.replace(base, steps=steps, threads=1, measure_every=0, keep="last")
+    base = preset_of(game, "equilibrium", steps=steps, threads=1, measure_every=0, keep="last")
     return {name: dataclasses.replace(base, **RECIPES[name]) for name in chosen}
 
 
 def _run(game: str, options: Mapping[str, Any], preset: Preset, seed: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        run = Run(Path(folder), configure(game, **options), preset, seed)
-        start = time.perf_counter()
-        run.model.learn(preset.steps)
-        minutes = (time.perf_counter() - start) / 60
-        gaps = [measure(run.variant, run.policy(averaged), seed=seed).measures[0].gap for averaged in (False, True)]
+    run = Run(configure(game, **options), preset, seed)
+    start = time.perf_counter()
+    run.model.learn(preset.steps)
+    minutes = (time.perf_counter() - start) / 60
+    gaps = [measure(run.variant, run.policy(averaged), seed=seed).measures[0].gap for averaged in (False, True)]
     return {"seed": seed, "steps": run.model.num_timesteps, "minutes": minutes, "last": gaps[0], "averaged": gaps[1]}
 
 
@@ -80,10 +76,10 @@ def compare(
     jobs: int = 1,
     done: Callable[[], Any] = lambda: None,
 ) -> list[dict[str, Any]]:
-    """Train each recipe with each seed, and measure exactly what comes out.
+    """Train each recipe with each seed, and measure the policies exactly.
 
     Args:
-        variant: a game that `measure` knows.
+        variant: a game with an exact measure.
         recipes: by name.
         seeds: of the runs.
         jobs: runs at once, each in a process of its own with one thread.
@@ -93,7 +89,7 @@ def compare(
         A row for each run: recipe, seed, steps, minutes, and the gaps of the last and of the averaged policy.
     """
     if variant.facts.num_seats == 1:
-        raise ValueError(f"recipes are of self-play, and {variant} has one seat")
+        raise ValueError(f"recipes are for self-play, and {variant} has one seat")
     check_range("jobs", jobs, 1, 256)
     for seed in seeds:
         check_range("seed", seed, 0, MOST_SEED)
@@ -115,7 +111,7 @@ def compare(
 
 
 def show(variant: Variant, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Medians and every seed on the terminal."""
+    """Print medians and the gap of every seed."""
     table = Table(title=f"{variant}: gap from optimal play, exact", title_justify="left")
     for heading in ("recipe", "policy", "median", "each seed", "steps", "minutes"):
         table.add_column(heading, justify="left" if heading in ("recipe", "policy") else "right")

@@ -1,14 +1,11 @@
-"""A best response that is trained: what PPO learns to win from an agent that stays as it is.
+"""The return of a trained response to an agent: a lower bound of a best response's.
 
-It bounds from below what a best response wins, where no exact one is known: at tables of three and more, against agents
-with memory, in games too large.
+It serves where no exact best response is known: at tables of three and more, against agents with memory, in large games.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,69 +13,21 @@ import numpy as np
 
 from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
-from dice_envs.agents.ppo import Likeliest, NetworkPolicy
+from dice_envs.agents.ppo import Likeliest
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
-from dice_envs.learn.builder import learner, policy_of
-from dice_envs.learn.presets import MOST_SEED, Preset, presets_of
+from dice_envs.learn.presets import MOST_SEED, Preset
+from dice_envs.learn.response import train_response
 
-__all__ = ["measure_response", "train_response"]
+__all__ = ["measure_response"]
 
 MOST_MINUTES = 60 * 24 * 7
 
 
-def train_response(
-    variant: Variant,
-    agent: Agent,
-    minutes: float,
-    seed: int,
-    preset: Preset | None = None,
-    done: Callable[[float], Any] = lambda minutes: None,
-) -> tuple[dict[str, NetworkPolicy], int]:
-    """Policies trained to win from `agent`, which has every other seat; and the steps that they learnt from.
-
-    It learns with the settings of `train`. The last policy is called "last", and where the preset averages policies, their
-    running mean "averaged".
-
-    Args:
-        variant: a game of two seats or more.
-        agent: does not learn.
-        minutes: of training, at least one rollout.
-        seed: fixes all but the number of rollouts that fit into the time.
-        preset: how to train; None: as `train` does against opponents.
-        done: told the minutes that have passed since it was told last.
-    """
-    from stable_baselines3.common.callbacks import BaseCallback
-
-    p = dataclasses.replace(preset or presets_of(variant.game.name)["quick"], self_play=0.0)
-    began = time.perf_counter()
-    passed = 0.0
-
-    class Clock(BaseCallback):
-        """Says what time it is."""
-
-        def _on_step(self) -> bool:
-            return True
-
-        def _on_rollout_end(self) -> None:
-            nonlocal passed
-            now = (time.perf_counter() - began) / 60
-            done(now - passed)
-            passed = now
-
-    model = learner(variant, p, agent, seed, remaining=lambda share: max(0.0, 1 - passed / minutes))
-    while passed < minutes:
-        model.learn(p.num_envs * p.num_steps, callback=Clock(), reset_num_timesteps=False)
-    found = {"last": policy_of(variant, p, model)}
-    if p.average_rate:
-        found["averaged"] = policy_of(variant, p, model, averaged=True)
-    return found, model.num_timesteps
-
-
 def _bound(name: str, values: np.ndarray, even: float, unit: str, trained: str) -> Measurement:
-    """The mean of what the response has got, beside what it gets in the company of its like; a bound only above that."""
+    """The response's mean beside `even`, its mean among its like; a bound only if it is significantly higher."""
     mean, half = float(values.mean()), Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
     if mean - half > even:
         note = f"a lower bound of what a best response gets: {trained}"
@@ -98,12 +47,11 @@ def measure_response(
     done: Callable[[float], Any] = lambda minutes: None,
     workers: Workers = HERE,
 ) -> Measures:
-    """What a trained response wins from an agent: above the even share, a lower bound of what a best response wins.
+    """Measure what a trained response wins from an agent: above the even share, a lower bound of a best response's wins.
 
-    The response trains against the agent at every other seat, then plays `games` games against it, seats rotating; of its
-    forms, drawn or most likely actions, of the last or the averaged policy, the one that is best in as many games before is
-    taken. A gap is a mean
-    return above that of the agent in its own company, which is 0 in a zero-sum game.
+    The response trains against the agent at every other seat, then plays `games` games against it, seats rotating. It plays
+    drawn or most likely actions of the last or of the averaged policy: the form that is best in `games` earlier games. A gap
+    is a mean return above that of the agent among copies of itself, which is 0 in a zero-sum game.
 
     Args:
         variant: a zero-sum game of two seats or more.
@@ -112,9 +60,9 @@ def measure_response(
         minutes: of training, up to a week.
         games: evaluated.
         seed: fixes all but how much fits into the time.
-        preset: how to train; None: as `train` does against opponents.
-        done: told the minutes that have passed since it was told last.
-        workers: where the games are played that judge the response.
+        preset: how to train; None: the game's preset "quick".
+        done: progress callback: the minutes of training since its last call.
+        workers: play the games that judge the response.
 
     Raises:
         ValueError: a game of one seat or that is not zero-sum, or arguments out of range.

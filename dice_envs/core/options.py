@@ -150,18 +150,18 @@ def _is_one_of(value: Any, allowed: Sequence[Any]) -> bool:
 
 
 class Range(NamedTuple):
-    """The whole numbers that an option allows, in its type hint: `num_dice: Annotated[int, Range(1, 6)] = 5`."""
+    """The numbers that an option allows, in its type hint: `num_dice: Annotated[int, Range(1, 6)] = 5`."""
 
-    low: int
-    high: int
+    low: float
+    high: float
 
 
 def check_types(options: Any) -> None:
     """Raise ValueError unless the type hint of each option allows its value. Lists become tuples.
 
     Called by `__post_init__` of an options dataclass, which then checks the relations between options. A hint is made of
-    `bool`, `Literal`, `Annotated[int, Range(low, high)]`, None, tuples of any length with such entries, and unions of these.
-    Options with other hints, such as a plain `int`, are not checked here.
+    `bool`, `Literal`, `Annotated[int, Range(low, high)]`, the same with `float`, None, tuples of any length with such entries,
+    and unions of these. Options with other hints, such as a plain `int`, are not checked here.
     """
     for name, kinds in _checked_kinds(type(options)).items():
         object.__setattr__(options, name, _checked(name, getattr(options, name), kinds))
@@ -195,7 +195,8 @@ def _checked(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
             return tuple(_checked(name, entry, typing.get_args(kind)[:1]) for entry in python_value(list(value)))
     for kind in kinds:
         if typing.get_origin(kind) is Annotated:
-            check_range(name, value, *kind.__metadata__[0])
+            low, high = kind.__metadata__[0]
+            check_range(name, value, low, high, whole=typing.get_args(kind)[0] is int)
             return value
     check_choice(name, value, choices)
     return value

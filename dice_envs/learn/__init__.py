@@ -1,4 +1,115 @@
-"""Learning: `presets` are settings, `builder` makes a learner of them, `ppo` is the algorithm, `policy_gradient` its loss.
+"""Learning: `train` trains a policy, with the settings of `presets`.
 
-`checkpoint` reads and writes the state of a run.
+`builder` makes a learner of a preset, `ppo` is the algorithm, `policy_gradient` its kernels and layers. `run` trains against
+`opponents`, measures and saves, `checkpoint` reads and writes its state, `callback` reports. `response` trains a best response,
+`distill` a network that plays a solution.
 """
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dice_envs.core.extras import check_extra
+from dice_envs.core.files import atomic, remove_left_overs
+from dice_envs.core.game import Game, Variant, single_seat
+from dice_envs.core.options import check_range
+from dice_envs.learn.callback import TrainingCallback
+from dice_envs.learn.presets import MOST_SEED, preset_of
+
+if TYPE_CHECKING:
+    from dice_envs.agents.ppo import NetworkPolicy
+
+__all__ = ["Trained", "TrainingCallback", "train"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A trained policy and its measures.
+
+    Attributes:
+        policy: an agent: `dice_envs.measure` takes it, and so does every other function that takes agents.
+        steps: learner steps of the training.
+        minutes: of training, without measuring.
+        seed: of the run.
+        curve: points of the learning curve: the learner's `steps`, and the share of games won against each opponent (in a game
+            of one seat, the mean return) since the last point.
+        gaps: points with the learner's `steps` and the gap of the "last" and, where the preset keeps it, of the "averaged"
+            policy: that of the first measure of `dice_envs.measure`. Empty where it is not known, or not cheap to measure.
+    """
+
+    policy: NetworkPolicy
+    steps: int
+    minutes: float
+    seed: int
+    curve: list[dict[str, Any]]
+    gaps: list[dict[str, Any]]
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to a file, which `ppo:PATH` plays."""
+        from dice_envs.agents.ppo import save_policy
+
+        with atomic(Path(path)) as temporary:
+            save_policy(temporary, self.policy)
+
+
+def train(
+    game: str | Game | Variant,
+    *,
+    preset: str = "quick",
+    steps: int | None = None,
+    opponents: Sequence[str] | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    folder: str | Path | None = None,
+    device: str = "cpu",
+    callback: TrainingCallback | None = None,
+    **options: Any,
+) -> Trained:
+    """Train a policy by PPO: against opponents, or by self-play towards equilibrium.
+
+    Args:
+        game: a Variant, or a name or Game, which then stands for the variant that `gymnasium.make` gives.
+        preset: "quick" or "full" learn to beat opponents and past selves, "equilibrium" to be hard to beat; Liar's Dice of
+            many rounds also has "match". See `dice_envs.learn.presets`.
+        steps: learner steps, instead of the preset's. Whole rollouts are played, so there may be a few more.
+        opponents: specs of fixed opponents, instead of the preset's.
+        seed: fixes weights, games and all that is drawn; None: a fresh one.
+        settings: other fields of `dice_envs.learn.presets.Preset` by name.
+        folder: of the run's files, made if it is missing. A run that it holds is resumed; one process at a time may use it.
+            None: nothing is written.
+        device: PyTorch's, such as "cuda".
+        callback: reports progress, and may stop training.
+        options: the game's options.
+
+    Raises:
+        ValueError: wrong arguments, or a folder that holds another run or a damaged one.
+        ImportError: PyTorch or Stable-Baselines3 is not installed; the message names the extra.
+    """
+    check_extra("sb3", "dice_envs.train", "torch", "stable_baselines3", "sb3_contrib")
+    from dice_envs.learn.run import check_plan, open_run
+
+    variant = single_seat(game, **options)
+    given = {**(settings or {})}
+    given |= {} if steps is None else {"steps": steps}
+    given |= {} if opponents is None else {"opponents": tuple(opponents)}
+    plan = preset_of(variant.game.name, preset, **given)
+    if seed is not None:
+        check_range("seed", seed, 0, MOST_SEED)
+    check_plan(variant, plan, opponents, device)
+    if folder is not None:
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_left_overs(folder)
+    run = open_run(folder, variant, plan, seed, given, device)
+    run.learn(callback)
+    return Trained(
+        run.offered(),
+        run.model.num_timesteps,
+        max(run.minutes.values(), default=0.0),
+        run.seed,
+        run.curve,
+        run.gaps,
+    )

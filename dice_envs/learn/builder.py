@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import Variant
 from dice_envs.agents.ppo import NetworkPolicy
+from dice_envs.core.game import Variant
 from dice_envs.learn.presets import Preset
 
-__all__ = ["learner", "policy_of"]
+__all__ = ["RUN_ONLY", "learner", "policy_of"]
+
+# Fields of a preset that say how long a run is and what it keeps; `learner` and `policy_of` use all others.
+RUN_ONLY = frozenset(
+    ["steps", "opponents", "self_share", "past_selves", "snapshot_every", "measure_every", "keep", "checkpoint_every"]
+)  # fmt: skip
 
 
 def learner(
@@ -24,14 +29,14 @@ def learner(
     log: str | None = None,
     device: str = "cpu",
 ) -> Any:
-    """The `dice_envs.learn.ppo.RegularisedPPO` of a preset on its environment, with games dealt.
+    """Build a preset's `dice_envs.learn.ppo.RegularisedPPO` and its environment, with games dealt.
 
     Args:
-        variant: what it plays.
-        preset: how it learns, with all its settings but those that say how long and what is kept.
+        variant: the game.
+        preset: how to train. Every field is used but those of a run (see `RUN_ONLY`).
         opponents: at the other seats, as `dice_envs.envs.sb3.make_vec_env` takes them.
-        seed: fixes weights, games and what is drawn.
-        remaining: the share of the training that remains, from the share of the steps that does; schedules follow it.
+        seed: fixes weights, games and all that is drawn.
+        remaining: maps the share of steps that remain to the share of the training that remains; schedules follow it.
         log: TensorBoard's folder.
         device: PyTorch's.
     """
@@ -76,14 +81,14 @@ def learner(
     )
     if p.input_scale != 1:
         _steepen(model.policy, p.input_scale)
-    # What `learn` would do first, done now: a new run can then be saved and resumed like any other.
+    # What `learn` would do first: a new run can then be saved and resumed like any other.
     model._last_obs = env.reset()
     model._last_episode_starts = np.ones(p.num_envs, bool)
     return model
 
 
 def policy_of(variant: Variant, preset: Preset, model: Any, averaged: bool = False) -> NetworkPolicy:
-    """The model's present policy, or the running mean of its policies, copied."""
+    """A copy of the model's present policy, or of the running mean of its policies."""
     from dice_envs.learn.ppo import dense_layers
 
     layers = dense_layers(model.average_policy if averaged else model.policy)
@@ -91,7 +96,7 @@ def policy_of(variant: Variant, preset: Preset, model: Any, averaged: bool = Fal
 
 
 def _steepen(policy: Any, scale: float) -> None:
-    """Multiply the weights of the first layers, and let their steps lie in the middle of what they see, which is 0 to 1."""
+    """Multiply the weights of the first layers, and centre their units on inputs from 0 to 1."""
     import torch
 
     with torch.no_grad():
@@ -102,12 +107,12 @@ def _steepen(policy: Any, scale: float) -> None:
 
 
 def _between(start: float, end: float) -> Callable[[float], float]:
-    """A linear schedule from `start` to `end`. The last rollout may go beyond the end, where it stays."""
+    """A linear schedule from `start` to `end`, constant after it: the last rollout may go beyond the end."""
     return lambda remaining: end + (start - end) * max(remaining, 0.0)
 
 
 def _falling(start: float, end: float | None) -> float | Callable[[float], float]:
-    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; `start` alone where there is no end."""
+    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; constant without an end."""
     if end is None or end == start:
         return start
     if start > 0 and end > 0:

@@ -12,17 +12,17 @@ import gymnasium
 
 from dice_envs import configure
 from dice_envs.experiments.bench import BenchRow, Part
-from dice_envs.experiments.train import Run
 from dice_envs.learn.presets import PRESETS
+from dice_envs.learn.run import Run
 
 __all__ = ["PARTS"]
 
 
 def _ppo(quick: bool) -> Iterator[BenchRow]:
-    """Whole training iterations: play, update and bookkeeping, two cores, as `train --preset quick` runs them."""
+    """Whole training iterations of `train --preset quick` on two cores: play, update and bookkeeping."""
     with tempfile.TemporaryDirectory() as folder:
         preset = PRESETS["liars_dice"]["quick"]
-        run = Run(Path(folder), configure("liars_dice"), preset, 0)
+        run = Run(configure("liars_dice"), preset, 0, Path(folder), log=Path(folder))
         model = run.model
         each = preset.num_envs * preset.num_steps
         model.learn(each)
@@ -37,7 +37,7 @@ def _ppo(quick: bool) -> Iterator[BenchRow]:
 
 
 def _tutorial_rate(steps: int) -> float:
-    """The way PettingZoo's tutorial trains: one AEC game, both seats feeding one learner, MaskablePPO's defaults."""
+    """Steps per second as PettingZoo's tutorial trains: one AEC game, one learner at both seats, MaskablePPO's defaults."""
     from pettingzoo.classic import connect_four_v3
     from sb3_contrib import MaskablePPO
 

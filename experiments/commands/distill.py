@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from dice_envs.experiments.distill import Settings, distill, hidden_sizes
+from dice_envs.experiments.distill import distill, hidden_sizes
 from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, SeedOption
+from dice_envs.learn.distill import Settings
 
 __all__ = ["PLACE", "main"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -66,42 +66,15 @@ def main(
     several = seeds is not None or any(len(each) > 1 for each in values.values())
     if ray is not None and not several:
         raise ValueError("--ray shares out several runs: add --seeds, or --set with several values")
-    if not several or plain is None:  # a game or preset that does not exist is refused there
+    common: dict[str, Any] = {"option": option or [], "opponents": opponents, "steps": steps, "resume": resume, "json": json}
+    common |= {"evaluation_games": evaluation_games, "device": device}
+    if not several or plain is None:  # `train` refuses a game or preset that does not exist
         chosen = {name: each for name, (each,) in values.items()}
-        train(
-            game,
-            preset,
-            out,
-            option or [],
-            opponents,
-            steps,
-            seed,
-            resume,
-            evaluation_games,
-            json,
-            device,
-            threads,
-            chosen,
-            report,
-        )
+        train(game, preset, out, seed=seed, threads=threads, settings=chosen, report=report, **common)
         return
     if report is not None:
         raise ValueError("--report shows one run: leave it out, or --seeds and several values of --set")
     check_range("seeds", 1 if seeds is None else seeds, 1, MOST_RUNS)
     first = 1 if seed is None else seed
-    sweep(
-        game,
-        preset,
-        out or Path("runs") / f"{game}_{preset}_sweep",
-        values,
-        range(first, first + (seeds or 1)),
-        ray,
-        resume,
-        json,
-        option=option or [],
-        opponents=opponents,
-        steps=steps,
-        evaluation_games=evaluation_games,
-        device=device,
-        threads=threads or 1,
-    )
+    folder = out or Path("runs") / f"{game}_{preset}_sweep"
+    sweep(game, preset, folder, values, range(first, first + (seeds or 1)), ray, threads=threads or 1, **common)

@@ -27,7 +27,8 @@ from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.exact.liars_dice.solution import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import tournament
-from dice_envs.experiments.distill import FLOORS, Learner, Positions, Settings, distill, train
+from dice_envs.experiments.distill import distill
+from dice_envs.learn.distill import FLOORS, Learner, Positions, Settings, train
 from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
 
 MOST_BYTES = 2**20

@@ -24,6 +24,10 @@ env.render()
 liars_dice_v0.env().reset(seed=1)
 print(round(dice_envs.measure("liars_dice", "numbers", rules="openspiel", num_dice=1).score, 3))
 parts = ("envs.sb3", "learn.ppo", "learn.policy_gradient", "experiments", "experiments.arena")
+try:
+    dice_envs.train("thirties")
+except ImportError as problem:
+    print(problem)
 for module in (f"dice_envs.{part}" for part in parts):
     try:
         importlib.import_module(module)
@@ -35,6 +39,7 @@ for module in (f"dice_envs.{part}" for part in parts):
 def test_without_any_extra(run_python):
     assert run_python(WITHOUT).splitlines() == [
         "0.409",
+        'dice_envs.train needs torch: pip install "dice-envs[sb3]"',
         'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
         'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
         'dice_envs.learn.policy_gradient needs torch: pip install "dice-envs[sb3]"',

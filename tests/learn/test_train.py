@@ -21,13 +21,15 @@ from dice_envs import agents, configure, measure
 from dice_envs.experiments import train as training
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.outcome import gap_label
+from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
+from dice_envs.learn.presets import PRESETS, Preset
 from tests.conftest import ROOT
 from tests.experiments.ui.test_page import parsed, shown
 
-THIRTIES = training.PRESETS["thirties"]["quick"]
-MATCH = training.PRESETS["liars_dice"]["match"]
-TINY = training.Preset(
+THIRTIES = PRESETS["thirties"]["quick"]
+MATCH = PRESETS["liars_dice"]["match"]
+TINY = Preset(
     steps=4096, opponents=("random", "numbers"), num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,),
     checkpoint_every=1, snapshot_every=2, past_selves=2, threads=1,
 )  # fmt: skip
@@ -47,8 +49,8 @@ REGULARISED = dataclasses.replace(
 
 @pytest.fixture(autouse=True)
 def tiny_preset(monkeypatch):
-    monkeypatch.setitem(training.PRESETS, "liars_dice", {"quick": TINY})
-    monkeypatch.setitem(training.PRESETS, "thirties", {"quick": TINY})
+    monkeypatch.setitem(PRESETS, "liars_dice", {"quick": TINY})
+    monkeypatch.setitem(PRESETS, "thirties", {"quick": TINY})
 
 
 def run(*arguments, game="liars_dice"):
@@ -105,7 +107,7 @@ def test_train_saves_and_measures(tmp_path):
 @pytest.mark.slow
 def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
     """`train shakes` trains a physician, and `arena shakes` would play with maesters."""
-    monkeypatch.setitem(training.PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
+    monkeypatch.setitem(PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
     folder = tmp_path / "run"
     assert run("--out", folder, "--steps", 512, "--seed", 1, game="shakes").exit_code == 0
     for command in (["arena", "shakes", f"ppo:{folder}", "random", "--games", "20"], ["measure", "shakes", f"ppo:{folder}"]):
@@ -145,7 +147,7 @@ def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
 
 def test_the_learning_rate_never_falls_below_0(tmp_path):
     """The last rollout is a whole one, so training ends beyond the steps that it was asked for."""
-    run = training.Run(tmp_path, configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1)
+    run = runs.Run(configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1, tmp_path)
     rates, schedule = [], run.model.lr_schedule
     run.model.lr_schedule = lambda remaining: rates.append(schedule(remaining)) or rates[-1]
     run.learn()
@@ -188,20 +190,20 @@ def test_without_past_selves_none_is_in_the_pool(tmp_path):
     """Games between agents that choose by kernels are then one compiled loop, from the first step to the last."""
     for share in (0.0, 0.2):
         preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
-        begun = training.Run(tmp_path, configure("liars_dice", num_dice=2), preset, 1)
+        begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
         begun.learn()
         assert (begun.model.env.games._team() is not None) == (share == 0)
-        assert len(begun.pool.agents) == (2 if share == 0 else 4)
+        assert len(begun.opponents.pool.agents) == (2 if share == 0 else 4)
         begun.save()
-        again = training.Run(tmp_path, configure("liars_dice", num_dice=2), preset, 1)
+        again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
         again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
-        assert again.selves == begun.selves
+        assert again.opponents.num_selves == begun.opponents.num_selves
 
 
 def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
     for expected, share in ((True, 0.7), (False, 1.0)):  # a game that pays 0.4 of -1 to 1
         preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=expected)
-        begun = training.Run(tmp_path, configure("fatestones"), preset, 1)
+        begun = runs.Run(configure("fatestones"), preset, 1)
         begun.add_game({"episode": {"r": 0.4}, "players": np.array([-1, 0])})
         assert begun.add_point() == {"random": pytest.approx(share)}
     refused = run("--set", "expected_rewards=true", "--out", tmp_path / "run")
@@ -226,10 +228,11 @@ class Killed(BaseException):
 
 @pytest.fixture
 def killed(monkeypatch):
-    """Call it with a command that is killed right before or after the nth time that a function of `training` runs."""
+    """Call it with a command that is killed right before or after the nth call of a function of `train`."""
 
     def run_until(name, count, when, *arguments, game):
-        wanted = getattr(training, name)
+        module = training if hasattr(training, name) else runs
+        wanted = getattr(module, name)
         calls = []
 
         def stop(*args, **kwargs):
@@ -241,7 +244,7 @@ def killed(monkeypatch):
                 raise Killed
 
         with monkeypatch.context() as patch:
-            patch.setattr(training, name, stop)
+            patch.setattr(module, name, stop)
             with pytest.raises(Killed):
                 run(*arguments, game=game)
         # Another process would have other random streams.
@@ -255,7 +258,7 @@ def killed(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ["liars_dice", "thirties"])
 def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypatch, killed, game):
-    monkeypatch.setitem(training.PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
+    monkeypatch.setitem(PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
     whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
     assert whole.exit_code == 0
     assert ("thirties with num_players=1, 1 seat (train and measure take num_players=1" in whole.output) == (game == "thirties")
@@ -360,9 +363,9 @@ def test_a_full_disk_under_tensorboard_ends_in_one_line(tmp_path, monkeypatch):
 def test_a_limit_on_file_sizes_ends_in_one_line(tmp_path):
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
-        "import dice_envs.experiments.train as t; from tests.learn.test_train import TINY\n"
+        "from tests.learn.test_train import PRESETS, TINY\n"
         "from dice_envs.experiments.__main__ import app\n"
-        "t.PRESETS['liars_dice'] = {'quick': TINY}\n"
+        "PRESETS['liars_dice'] = {'quick': TINY}\n"
         f"app(['train', 'liars_dice', '--out', {str(tmp_path / 'run')!r}, '--seed', '1'])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -371,14 +374,16 @@ def test_a_limit_on_file_sizes_ends_in_one_line(tmp_path):
 
 
 def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
-    def ruin(self, policy):
+    def ruin(self):
         with torch.no_grad():
             self.model.policy.action_net.bias[0] = torch.inf
+        return {}
 
-    monkeypatch.setattr(training.Run, "add_self", ruin)
-    one_line(run("--out", tmp_path, "--seed", 3), "the network's weights are not finite any more after 1,024 steps")
+    monkeypatch.setattr(runs.Run, "add_point", ruin)  # after four rollouts
+    result = run("--out", tmp_path, "--seed", 3, "--set", "snapshot_every=100")
+    one_line(result, "the network's weights are not finite any more after 2,048 steps")
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
-    assert state["num_timesteps"] == 512, "the last checkpoint is from before"
+    assert state["num_timesteps"] == 3 * 512, "the last checkpoint is from before"
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path):
@@ -417,7 +422,7 @@ def in_a_process(folder, **changes):
     """A real process that trains in the folder, with changes to the preset DRAWING."""
     code = (
         "import dataclasses, tests.learn.test_train as t\n"
-        f"t.training.PRESETS['liars_dice'] = {{'quick': dataclasses.replace(t.DRAWING, **{changes!r})}}\n"
+        f"t.PRESETS['liars_dice'] = {{'quick': dataclasses.replace(t.DRAWING, **{changes!r})}}\n"
         "t.app(['train', 'liars_dice', '--evaluation-games', '50', '--seed', '3', '--resume', '-o', 'num_dice=2', '--out', "
         f"{str(folder)!r}])"
     )
@@ -501,7 +506,7 @@ def finished(tmp_path_factory):
     """A folder with a short finished run, and what its checkpoint holds."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(training.PRESETS, "liars_dice", {"quick": dataclasses.replace(DRAWING, steps=1024, hidden=(4,))})
+        patch.setitem(PRESETS, "liars_dice", {"quick": dataclasses.replace(DRAWING, steps=1024, hidden=(4,))})
         assert run("--out", folder, "--seed", 3).exit_code == 0
     return folder, read_checkpoint(folder / "checkpoint.pt")
 
@@ -611,26 +616,26 @@ def test_a_checkpoint_cannot_run_code(tmp_path):
 
 
 def test_presets_name_known_opponents_and_whole_minibatches():
-    for presets in training.PRESETS.values():
+    for presets in PRESETS.values():
         for preset in presets.values():
             assert preset.num_envs * preset.num_steps % preset.minibatch == 0
             for spec in preset.opponents:
                 agents.make(spec)
 
 
-def test_a_match_is_learned_in_units_of_what_is_at_stake(tmp_path):
+def test_a_match_is_learned_in_units_of_what_is_at_stake():
     weights = []
     for stake in (MATCH.least_stake, 0.0):
         plan = dataclasses.replace(MATCH, least_stake=stake, num_envs=16, num_steps=32, minibatch=128, hidden=(8,), threads=1)
-        made = training.Run(tmp_path, configure("liars_dice", num_dice=2), plan, seed=1)
+        made = runs.Run(configure("liars_dice", num_dice=2), plan, seed=1)
         made.model.learn(1024)
         weights.append(made.policy().layers[0][0])
     assert not np.array_equal(*weights)
 
 
-def test_where_nothing_was_measured_the_averaged_policy_is_offered(tmp_path):
+def test_where_nothing_was_measured_the_averaged_policy_is_offered():
     preset = dataclasses.replace(TINY, self_play=1.0, average_rate=0.5, measure_every=0, keep="best")
-    made = training.Run(tmp_path, configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
+    made = runs.Run(configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
     made.model.learn(4096)
     last, averaged, offered = (policy.layers[0][0] for policy in (made.policy(), made.policy(True), made.offered()))
     assert np.array_equal(offered, averaged)
@@ -648,7 +653,7 @@ def test_gaps_are_called_exact_only_where_they_are():
 
 @pytest.mark.slow
 def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
-    monkeypatch.setitem(training.PRESETS, "thirties", {"quick": THIRTIES})
+    monkeypatch.setitem(PRESETS, "thirties", {"quick": THIRTIES})
     result = run("--out", tmp_path / "run", "--seed", 1, game="thirties")
     assert result.exit_code == 0, result.output
     for measured in json.loads((tmp_path / "run" / "results.json").read_text())["measures"]:
@@ -674,7 +679,7 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
 )  # fmt: skip
 def test_a_preset_checks_every_field(changes):
     with pytest.raises(ValueError, match=f"{next(iter(changes))}"):
-        training.Preset(**{"steps": 1000, **changes})
+        Preset(**{"steps": 1000, **changes})
 
 
 def test_a_device_that_is_not_there_is_named(tmp_path):
@@ -684,7 +689,7 @@ def test_a_device_that_is_not_there_is_named(tmp_path):
 
 def test_self_play_needs_two_seats(tmp_path):
     refused = run("--out", tmp_path / "run", "--preset", "equilibrium", game="thirties")
-    one_line(refused, "preset equilibrium is self-play, and thirties .* has one seat")
+    one_line(refused, "self_play must be 0: thirties .* has one seat")
 
 
 def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch):

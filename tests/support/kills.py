@@ -10,9 +10,9 @@ import resource
 import signal
 import time
 
-from dice_envs.experiments import train as training
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.jobs import workers
+from dice_envs.learn.presets import PRESETS
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.support.kills_compiled"])
@@ -24,12 +24,12 @@ WAYS = (MOMENT, HALF, BEFORE, AFTER, REMOVING, FULL)
 
 @dataclasses.dataclass(frozen=True)
 class Death:
-    """How a process is to end before its time.
+    """How a process ends early.
 
     Attributes:
-        way: at a moment: killed from outside; half written, before, after: it kills itself at the `count`th file that it puts
-            in its place; removing: at the `count`th that it removes; disk full: files take `count` bytes at most.
-        count: see above; for a moment, the milliseconds until it.
+        way: "at a moment": killed from outside; "half written", "before", "after": kills itself at the `count`th file that it
+            puts in its place; "removing": at the `count`th that it removes; "disk full": files hold at most `count` bytes.
+        count: as above; the milliseconds until the moment.
     """
 
     way: str
@@ -37,7 +37,7 @@ class Death:
 
 
 class Disk:
-    """Counts what a process changes in a folder, and kills it there."""
+    """Counts a process's changes to a folder, and kills it at one of them."""
 
     def __init__(self, folder: str, death: Death | None) -> None:
         self.folder, self.death = folder, death
@@ -75,7 +75,7 @@ class Disk:
 
 
 def _run(arguments, folder, death, changes, told) -> None:
-    """In the process: the command, from start to end."""
+    """Run the command, in the process."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(os.open(os.path.join(folder, "errors.txt"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
@@ -83,7 +83,7 @@ def _run(arguments, folder, death, changes, told) -> None:
     os.chdir(folder)
     workers.KEEP_AFTER = 0.0  # from the first part on
     for game, preset in changes.items():
-        training.PRESETS[game] = {"quick": preset}
+        PRESETS[game] = {"quick": preset}
     disk = Disk(folder, death)
     if death is not None and death.way == FULL:
         resource.setrlimit(resource.RLIMIT_FSIZE, (death.count, death.count))
@@ -96,7 +96,7 @@ def _run(arguments, folder, death, changes, told) -> None:
 
 @dataclasses.dataclass
 class End:
-    """What became of a process: its exit status (negative: the signal), errors, seconds, and what it did to the disk."""
+    """The end of a process: exit status (negative: the signal), errors, seconds, and its changes to the disk."""
 
     status: int
     errors: str
@@ -106,7 +106,7 @@ class End:
 
 
 def run(arguments, folder, death=None, changes=None) -> End:
-    """Run a command of `experiments` in a process, in a folder that all its files go into, until its end or its death."""
+    """Run a command of `experiments` in a process, with all its files in a folder, until it ends or is killed."""
     folder.mkdir(exist_ok=True)
     (folder / "errors.txt").unlink(missing_ok=True)
     ours, theirs = PROCESSES.Pipe(duplex=False)

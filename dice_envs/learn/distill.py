@@ -1,0 +1,211 @@
+"""A small network trained to play as a solution of two-player Liar's Dice does."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.agent import Turn, draw_actions, make_agent
+from dice_envs.agents.ppo import NetworkPolicy, block_inputs, history_inputs, in_half
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant
+from dice_envs.core.options import check_range
+from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution
+
+__all__ = ["Learner", "Positions", "Settings", "train", "with_floors"]
+
+GAMES = 8192  # played side by side
+EXPLORERS = (0.0, 0.15, 0.5, 1.0)  # the exploring player's share of random actions, drawn for each game
+NUMBERS = 0.2  # share of games in which that player is a numbers agent
+BATCH = 2048  # positions of one update
+COLLECTED = 96  # batches collected at once
+PASSES = 3  # updates from each position
+FLOORS = (0.005, 0.01, 0.02, 0.05)  # of which the one with the lowest exploitability is chosen
+LEAST_LOGIT = -1e9  # of illegal actions
+MOST_STEPS = 10**9
+MOST_HIDDEN = 4096
+
+
+class Settings(NamedTuple):
+    """How to distill.
+
+    Attributes:
+        hidden: the sizes of the network's hidden layers.
+        steps: updates.
+        minutes: most minutes of training; a run that they end is not repeatable.
+        rate: Adam's learning rate, which falls to 0 along a cosine.
+        memoryless: whether the network sees only the last bid.
+        precision: the exploitability of the solution.
+    """
+
+    hidden: tuple[int, ...] = (512, 512)
+    steps: int = 9_000
+    minutes: float = math.inf
+    rate: float = 7e-3
+    memoryless: bool = False
+    precision: float = 1e-3
+
+    def check(self) -> None:
+        """Raise ValueError, naming the setting, for one that is out of range."""
+        if not self.hidden:
+            raise ValueError("hidden must name the size of one layer or more, such as 512,512")
+        for size in self.hidden:
+            check_range("hidden", size, 1, MOST_HIDDEN)
+        check_range("steps", self.steps, 1, MOST_STEPS)
+        if not self.minutes > 0:
+            raise ValueError(f"minutes must be above 0, not {self.minutes}")
+        check_range("rate", self.rate, 1e-6, 1, whole=False)
+        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
+
+
+class Positions:
+    """An endless stream of positions of a player of the solution, against players who explore.
+
+    In each game one seat is the learner's. The other seat's player is drawn for each game: the solution, the solution with a
+    share of random actions, or a numbers agent. Games continue from one collection to the next.
+
+    Args:
+        variant: the game.
+        solution: its solution.
+        seed: fixes all games.
+    """
+
+    def __init__(self, variant: Variant, solution: Solution, seed: int) -> None:
+        self.variant, self.solution = variant, solution
+        self.batch = Batch(variant, GAMES, seed)
+        self.rng = np.random.default_rng(seed)
+        self.streams = new_streams(int(self.rng.integers(2**31)), GAMES)
+        self.numbers = make_agent("numbers:bluff=0.5")
+        self.learner = np.zeros(GAMES, np.int64)
+        self.explores = np.zeros(GAMES)
+        self.counts = np.zeros(GAMES, bool)
+        self._cast(np.arange(GAMES))
+
+    def _cast(self, games: np.ndarray) -> None:
+        """Choose the players of new games."""
+        self.learner[games] = self.rng.integers(2, size=len(games))
+        self.explores[games] = self.rng.choice(EXPLORERS, len(games))
+        self.counts[games] = self.rng.random(len(games)) < NUMBERS
+
+    def step(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Make one move in every game.
+
+        Returns:
+            Observations (n, size) float32, action masks (n, actions) int8, and the solution's probabilities (n, actions)
+            float32 at the positions where a player of the solution had a choice.
+        """
+        states, seats = self.batch.states, self.batch.seats.astype(np.int64)
+        masks, observations = self.batch.legal(), self.batch.observe()
+        chances = self.solution.probabilities(states)
+        other = seats != self.learner
+        plain = other & (self.explores == 0) & ~self.counts  # plays the solution too, so its positions serve as well
+        kept = (~other | plain) & (masks.sum(axis=1) > 1)
+        found = observations[kept], masks[kept], chances[kept].astype(np.float32)
+        actions = draw_actions(self.streams, chances)
+        wild = other & ~self.counts & (self.rng.random(GAMES) < self.explores)
+        legal = masks[wild] / masks[wild].sum(axis=1, keepdims=True)
+        streams = self.streams[wild]
+        actions[wild] = draw_actions(streams, legal)
+        self.streams[wild] = streams
+        counting = np.flatnonzero(other & self.counts)
+        if len(counting):
+            streams = self.streams[counting]
+            actions[counting] = self.numbers.act(Turn(self.variant, states, counting, streams))
+            self.streams[counting] = streams
+        self.batch.play(actions)
+        over = np.flatnonzero(self.batch.seats < 0)
+        self.batch.deal(over)
+        self._cast(over)
+        return found
+
+    def collect(self, number: int) -> list[np.ndarray]:
+        """Observations, masks and probabilities of at least `number` positions."""
+        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        while sum(len(part[0]) for part in parts) < number:
+            parts.append(self.step())
+        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+
+class Learner:
+    """A network that learns the solution's probabilities. It does not see past rounds, on which they do not depend.
+
+    Args:
+        variant: the game.
+        settings: the network's sizes, its inputs and the learning rate.
+        seed: of the initial weights.
+    """
+
+    def __init__(self, variant: Variant, settings: Settings, seed: int) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        self.variant, self.settings = variant, settings
+        blind = history_inputs(variant) if settings.memoryless else block_inputs(variant, "past_bids")
+        self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), blind)
+        sizes = [len(self.seen), *settings.hidden, variant.facts.num_actions]
+        dense = [torch.nn.Linear(before, after) for before, after in itertools.pairwise(sizes)]
+        # Inputs are counts divided by the largest one. Scaled so, the initial weights are those of a network that sees counts.
+        largest = np.concatenate([np.full(block.size, block.high, np.float32) for block in variant.blocks])
+        with torch.no_grad():
+            dense[0].weight *= torch.from_numpy(np.maximum(largest[self.seen], 1))
+        parts = [part for layer in dense for part in (layer, torch.nn.Tanh())]
+        self.dense = dense
+        self.network = torch.nn.Sequential(*parts[:-1])
+        self.optimizer = torch.optim.Adam(self.network.parameters(), settings.rate, fused=True)
+
+    def learn(self, observations: np.ndarray, masks: np.ndarray, chances: np.ndarray, share: float) -> float:
+        """Make an update after a share of the training; return the mean Kullback-Leibler divergence before it."""
+        import torch
+
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate * (1 + math.cos(math.pi * share)) / 2
+        wanted = torch.from_numpy(chances)
+        logits = self.network(torch.from_numpy(observations[:, self.seen]))
+        logits = logits.masked_fill(torch.from_numpy(masks) == 0, LEAST_LOGIT)
+        loss = -(wanted * torch.log_softmax(logits, dim=1)).sum(dim=1).mean()
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        entropy = -(chances * np.log(np.where(chances > 0, chances, 1))).sum(axis=1).mean()
+        return float(loss.detach()) - float(entropy)
+
+    def policy(self) -> NetworkPolicy:
+        """The network as a policy in float16, with zero weights for the inputs that it does not see."""
+        layers: list[tuple[np.ndarray, np.ndarray]] = []
+        for dense in self.dense:
+            weights, biases = (each.detach().numpy().copy() for each in (dense.weight, dense.bias))
+            if not layers:
+                seen = weights
+                weights = np.zeros((len(seen), self.variant.facts.observation_size), np.float32)
+                weights[:, self.seen] = seen
+            layers.append((weights, biases))
+        return in_half(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers))
+
+
+def train(learner: Learner, positions: Positions, done: Callable[[int, float], Any]) -> int:
+    """Make the updates that steps and time allow; return their number. `done` is called with each one's number and loss."""
+    settings, rng = learner.settings, np.random.default_rng(positions.rng.integers(2**31))
+    start, made = time.monotonic(), 0
+    while True:
+        data = positions.collect(BATCH * COLLECTED)
+        for _ in range(PASSES):
+            for rows in np.array_split(rng.permutation(len(data[0])), len(data[0]) // BATCH):
+                share = max(made / settings.steps, (time.monotonic() - start) / (60 * settings.minutes))
+                if share >= 1:
+                    return made
+                made += 1
+                observations, masks, chances = (array[rows] for array in data)
+                done(made, learner.learn(observations, masks, chances, share))
+
+
+def with_floors(policy: NetworkPolicy) -> Iterator[NetworkPolicy]:
+    """The policy with each of FLOORS: actions less likely than that share of the likeliest are never taken."""
+    for floor in FLOORS:
+        yield NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)

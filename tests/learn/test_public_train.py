@@ -1,0 +1,126 @@
+"""`dice_envs.train`: training without the command line."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import dice_envs
+from dice_envs.learn.builder import RUN_ONLY, learner, policy_of
+from dice_envs.learn.presets import Preset, preset_of
+
+ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
+SMALL = {
+    "num_envs": 32, "num_steps": 16, "minibatch": 256, "hidden": (16,), "threads": 1, "measure_every": 2,
+    "checkpoint_every": 2,
+}  # fmt: skip
+
+
+class Told(dice_envs.TrainingCallback):
+    """Keeps what is reported; stops at a number of steps."""
+
+    def __init__(self, most=10**9):
+        self.most, self.steps, self.reports, self.gaps = most, 0, [], []
+
+    def advanced(self, steps):
+        self.steps += steps
+
+    def measured(self, steps, minutes, name, gaps):
+        assert minutes > 0
+        assert name == "exploitability"
+        self.gaps.append({"steps": steps, **gaps})
+
+    def saved(self, steps, speed, scores):
+        assert speed > 0
+        self.reports.append((steps, scores))
+
+    def stop(self):
+        return self.steps >= self.most
+
+
+def train(**arguments):
+    given = {"preset": "equilibrium", "steps": 4 * 512, "seed": 3, "settings": SMALL, **ONE_DIE, **arguments}
+    return dice_envs.train("liars_dice", **given)
+
+
+def layers(found):
+    return [array for layer in found.policy.layers for array in layer]
+
+
+def test_it_returns_a_policy_and_its_measures(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = Told()
+    found = train(callback=told)
+    assert found.steps == told.steps == 4 * 512
+    assert found.seed == 3
+    assert found.minutes > 0
+    assert [point["steps"] for point in found.gaps] == [1024, 2048]
+    assert told.gaps == found.gaps[:1], "the last one is measured after the training"
+    assert [steps for steps, _ in told.reports] == [1024]
+    assert not list(tmp_path.iterdir()), "without a folder nothing is written"
+    measured = dice_envs.measure("liars_dice", found.policy, **ONE_DIE)
+    best = min(gap for point in found.gaps for name, gap in point.items() if name != "steps")
+    assert measured.measures[0].gap == pytest.approx(best, abs=1e-9)
+    found.save(tmp_path / "policy.npz")
+    again = dice_envs.measure("liars_dice", f"ppo:{tmp_path / 'policy.npz'}", **ONE_DIE)
+    assert again.measures == measured.measures
+    assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(train()), strict=True)), "the seed fixes it"
+
+
+def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path):
+    whole = train(folder=tmp_path / "whole")
+    begun = train(folder=tmp_path / "run", callback=Told(1024))
+    assert begun.steps == 1024
+    done = train(folder=tmp_path / "run", seed=None)
+    assert done.seed == 3
+    assert done.curve == whole.curve
+    assert done.gaps == whole.gaps
+    for name in ("checkpoint.pt", "policy.npz", "config.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    with pytest.raises(ValueError, match="holds a run with seed 3, not 4"):
+        train(folder=tmp_path / "run", seed=4)
+
+
+def test_it_trains_against_opponents_and_alone():
+    settings = {**SMALL, "measure_every": 0}
+    found = train(preset="quick", opponents=["random", "numbers"], settings=settings)
+    assert set(found.curve[-1]) == {"steps", "random", "numbers"}
+    assert found.gaps == []
+    alone = dice_envs.train("thirties", steps=512, seed=1, settings=settings)
+    assert alone.policy.variant.facts.num_seats == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"preset": "fast"}, "unknown preset 'fast'; presets are: quick, full, equilibrium"),
+        ({"steps": 0}, "steps must be a whole number from 1"),
+        ({"settings": {"clip": 2}}, "clip must be a number from 0 to 1, not 2"),
+        ({"opponents": ["nobody"]}, "unknown agent 'nobody'"),
+        ({"opponents": []}, "opponents must be one spec or more"),
+        ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"device": "abacus"}, "device must be one that PyTorch has here"),
+        ({"num_dice": 99}, "num_dice must be"),
+    ],
+)
+def test_refusals_name_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        train(**arguments)
+
+
+def test_every_field_of_a_preset_reaches_the_learner():
+    """The one function that builds learners reads all fields but those of a run, so a new one cannot be forgotten."""
+    read = set()
+
+    class Watched(Preset):
+        def __getattribute__(self, name):
+            read.add(name)
+            return super().__getattribute__(name)
+
+    variant = dice_envs.configure("liars_dice", **ONE_DIE)
+    preset = Watched(**dataclasses.asdict(preset_of("liars_dice", "equilibrium", steps=512, **SMALL)))
+    read.clear()
+    policy_of(variant, preset, learner(variant, preset, "random", 1))
+    fields = {field.name for field in dataclasses.fields(Preset)}
+    assert fields >= RUN_ONLY
+    assert read & fields == fields - RUN_ONLY
