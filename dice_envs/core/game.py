@@ -1,6 +1,6 @@
 """The contract that every game fulfils, and the discovery of games.
 
-A game is one file in `dice_envs/games` whose last statement is `GAME = Game(...)`. Environments, agents,
+A game is one file in `dice_envs/games` whose last statement is `GAME = Game.of(globals(), ...)`. Environments, agents,
 search, solvers and tournaments know games only through this contract.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -187,7 +188,27 @@ class Game:
     expect: Expect | None = None
     play_expected: Play | None = None
 
+    @classmethod
+    def of(cls, module: Mapping[str, Any], /, **parts: Any) -> Game:
+        """The game that a module defines: `GAME = Game.of(globals(), name="pig", env_name="Pig", title="Pig")`.
+
+        Its dataclass `Options`, its dtype `STATE` and each function with the name of a part, such as `deal` or `_picture`, are
+        the parts of these names. A leading underscore does not matter. `parts` are those given by hand.
+        """
+        found: dict[str, Any] = {"options": module.get("Options"), "state": module.get("STATE")}
+        for part in (field.name for field in dataclasses.fields(cls)):
+            function = module.get(part, module.get(f"_{part}"))
+            if callable(function):
+                found[part] = function
+        found |= parts
+        missing = [field.name for field in dataclasses.fields(cls) if _is_required(field) and found.get(field.name) is None]
+        if missing:
+            raise TypeError(f"the game {found.get('name', '')} lacks {', '.join(missing)}")
+        return cls(**found)
+
     def __post_init__(self) -> None:
+        for name, contract in _KERNELS.items():
+            _check_arguments(self.name, name, getattr(self, name), contract)
         if bool(self.reset_options) != (self.arrange is not None):
             raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
         object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, self.arrange))
@@ -205,6 +226,34 @@ class Game:
                 message = f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}"
                 raise UnknownOptionError(message, name)
         return Variant(self, self.options(**{name: python_value(value) for name, value in options.items()}))
+
+
+_KERNELS = {
+    "deal": Deal,
+    "legal": Legal,
+    "play": Play,
+    "observe": Observe,
+    "reroll_hidden": RerollHidden,
+    "random_action": RandomAction,
+    "is_legal": IsLegal,
+    "retract": Retract,
+    "expect": Expect,
+    "play_expected": Play,
+}
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _check_arguments(game: str, name: str, function: Any, contract: Any) -> None:
+    """Raise TypeError if a kernel, where there is one, takes other arguments than the contract says."""
+    if function is None:
+        return
+    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
+    wanted = list(inspect.signature(contract.__call__).parameters)[1:]
+    if len(given) != len(wanted):
+        raise TypeError(f"{game}: {name} must take ({', '.join(wanted)}), not ({', '.join(given)})")
 
 
 def _arrange_named(
@@ -335,7 +384,7 @@ def _load(name: str) -> Game:
         raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}")
     game = importlib.import_module(f"dice_envs.games.{wanted}").GAME
     if not isinstance(game, Game) or game.name != wanted:
-        raise TypeError(f"dice_envs/games/{wanted}.py must end with GAME = Game(name={wanted!r}, ...)")
+        raise TypeError(f"dice_envs/games/{wanted}.py must end with GAME = Game.of(globals(), name={wanted!r}, ...)")
     return game
 
 

@@ -163,7 +163,7 @@ def check_types(options: Any) -> None:
     `bool`, `Literal`, `Annotated[int, Range(low, high)]`, the same with `float`, None, tuples of any length with such entries,
     and unions of these. Options with other hints, such as a plain `int`, are not checked here.
     """
-    for name, kinds in _checked_kinds(type(options)).items():
+    for name, kinds in _checked_kinds(options.__class__).items():
         object.__setattr__(options, name, _checked(name, getattr(options, name), kinds))
 
 

@@ -1,1 +1,1 @@
-"""The games, one file each. Every module here that ends with `GAME = Game(...)` is found automatically."""
+"""The games, one file each. Every module here that ends with `GAME = Game.of(globals(), ...)` is found automatically."""

@@ -393,27 +393,10 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     state["hands"][:, : options.hand_size] = [[DIE_OF_CODE[int(code)] for code in hand] for hand in hands]
 
 
-GAME = Game(
+GAME = Game.of(
+    globals(),
     name="fatestones",
     env_name="FateStones",
     title="FateStones",
-    options=Options,
-    state=STATE,
-    params=_params,
-    facts=_facts,
-    blocks=_blocks,
-    deal=deal,
-    legal=legal,
-    play=play,
-    observe=observe,
-    reroll_hidden=reroll_hidden,
-    describe_action=_describe_action,
-    explain_illegal=_explain_illegal,
-    picture=_picture,
-    full_picture=_full_picture,
-    random_action=random_action,
     reset_options=("dice",),
-    arrange=_arrange,
-    retract=retract,
-    expect=expect,
 )

@@ -681,26 +681,10 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     state["counts"][: options.num_players] = [counts_of(hand) for hand in hands]
 
 
-GAME = Game(
+GAME = Game.of(
+    globals(),
     name="liars_dice",
     env_name="LiarsDice",
     title="Liar's Dice",
-    options=Options,
-    state=STATE,
-    params=_params,
-    facts=_facts,
-    blocks=_blocks,
-    deal=deal,
-    legal=legal,
-    play=play,
-    observe=observe,
-    reroll_hidden=reroll_hidden,
-    describe_action=_describe_action,
-    explain_illegal=_explain_illegal,
-    picture=_picture,
-    full_picture=_full_picture,
-    random_action=random_action,
-    is_legal=is_legal,
     reset_options=("dice",),
-    arrange=_arrange,
 )

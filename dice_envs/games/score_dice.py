@@ -500,26 +500,10 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     _drop_spares(_params(options), state)
 
 
-GAME = Game(
+GAME = Game.of(
+    globals(),
     name="score_dice",
     env_name="ScoreDice",
     title="Score dice",
-    options=Options,
-    state=STATE,
-    params=_params,
-    facts=_facts,
-    blocks=_blocks,
-    deal=deal,
-    legal=legal,
-    play=play,
-    observe=observe,
-    reroll_hidden=reroll_hidden,
-    describe_action=_describe_action,
-    explain_illegal=_explain_illegal,
-    picture=_picture,
-    full_picture=_full_picture,
-    random_action=random_action,
     reset_options=("dice",),
-    arrange=_arrange,
-    retract=retract,
 )

@@ -688,28 +688,11 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     state["efficacy"][: options.num_players] = given
 
 
-GAME = Game(
+GAME = Game.of(
+    globals(),
     name="shakes",
     env_name="Shakes",
     title="The Shakes",
-    options=Options,
-    state=STATE,
-    params=_params,
-    facts=_facts,
-    blocks=_blocks,
-    deal=deal,
-    legal=legal,
-    play=play,
-    observe=observe,
-    reroll_hidden=reroll_hidden,
-    describe_action=_describe_action,
-    explain_illegal=_explain_illegal,
-    seat_names=_seat_names,
-    picture=_picture,
-    full_picture=_full_picture,
-    random_action=random_action,
-    play_expected=play_expected,
     reset_options=("efficacies",),
-    arrange=_arrange,
     gym_options={"mode": "physician"},
 )

@@ -436,26 +436,11 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     state["score"] = sum(aside)
 
 
-GAME = Game(
+GAME = Game.of(
+    globals(),
     name="thirties",
     env_name="Thirties",
     title="The game of 30s",
-    options=Options,
-    state=STATE,
-    params=_params,
-    facts=_facts,
-    blocks=_blocks,
-    deal=deal,
-    legal=legal,
-    play=play,
-    observe=observe,
-    reroll_hidden=reroll_hidden,
-    describe_action=_describe_action,
-    explain_illegal=_explain_illegal,
-    picture=_picture,
-    full_picture=_full_picture,
-    random_action=random_action,
     reset_options=("dice", "aside"),
-    arrange=_arrange,
     gym_options={"num_players": 1},
 )

@@ -5,8 +5,10 @@ import dataclasses
 import pytest
 
 import dice_envs
-from dice_envs import configure, load, names
+from dice_envs import Game, configure, load, names
+from dice_envs.core.kernel import kernel
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
+from dice_envs.games import thirties
 
 
 @pytest.mark.parametrize("game", [5, None, b"liars_dice", ["liars_dice"]])
@@ -43,3 +45,25 @@ def test_a_game_without_reset_options_refuses_all_but_the_one_of_pettingzoos_tes
 def test_reset_options_and_arrange_come_together():
     with pytest.raises(TypeError, match="thirties: reset_options name what arrange takes, so a game has both or neither"):
         dataclasses.replace(load("thirties"), arrange=None)
+
+
+@kernel
+def play_without_action(params, state):
+    """Not a game's `play`."""
+
+
+def test_a_game_has_the_parts_that_its_module_names():
+    game = load("thirties")
+    assert (game.play, game.options, game.state) == (thirties.play, thirties.Options, thirties.STATE)
+    assert game.picture is thirties._picture
+    assert game.retract is None
+    other = Game.of(vars(thirties), name="other", env_name="Other", title="Other", reset_options=("dice",), is_legal=None)
+    assert other.play is thirties.play
+
+
+def test_a_game_with_missing_or_wrong_parts_is_refused():
+    module = {name: part for name, part in vars(thirties).items() if name not in ("legal", "_facts")}
+    with pytest.raises(TypeError, match="the game pig lacks facts, legal"):
+        Game.of(module, name="pig", env_name="Pig", title="Pig")
+    with pytest.raises(TypeError, match=r"thirties: play must take \(params, state, action\), not \(params, state\)"):
+        dataclasses.replace(load("thirties"), play=play_without_action)
