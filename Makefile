@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: train play example test test-slow test-web test-survival test-bounds test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
+.PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
 .PHONY: environments mutants docs docs-links results lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
@@ -40,13 +40,15 @@ EXAMPLE_VENV = $(VENV)$(strip $(foreach own,$(OWN_VENVS),$(if $(filter $(own)_%,
 example: $(EXAMPLE_VENV)/.installed
 	$(EXAMPLE_VENV)/bin/python -m experiments.examples.$(or $(NAME),$(error which example? NAME=, one of $(EXAMPLES))) $(ARGS)
 
-# Every agent in every game and option is played under bounds checks, by `make test-bounds`. The tests of a file share kernels
-# and solutions, so that they are best left to one process.
+# With bounds checks kernels raise when they index outside an array; kernels that are optimised less are compiled sooner.
+CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1
+# The tests of a file share kernels and solutions, so one process runs them all.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web" --ignore=tests/agents/test_every_agent.py
+	$(CHECKED) $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web"
 
+# Kernels as users run them: long tests, and the golden playthroughs once more.
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n auto -m "slow and not web"
+	$(BIN)/python -m pytest -n auto -m "(slow or golden) and not web"
 
 # The page in a browser, which tests/experiments/web/install-browser installs where there is none.
 test-web: $(STAMP)
@@ -62,12 +64,9 @@ test-survival: $(STAMP)
 mutants: $(STAMP)
 	$(BIN)/python -m tests.support.mutants $(ARGS)
 
-# With bounds checks kernels raise when they index outside an array. All fast tests but those of the tools around them, with
-# kernels that are optimised less and sooner compiled.
-TOOLS = experiments/test_cli core/test_kernel test_project learn/test_train
-test-bounds: $(STAMP)
-	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not web" $(TOOLS:%=--ignore=tests/%.py)
-	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -n auto tests/test_fuzz.py
+# What `make test` leaves out: every agent in every game and option, garbage, and the longer of the short tests.
+test-thorough: $(STAMP)
+	$(CHECKED) $(BIN)/python -m pytest -n auto -m "thorough and not slow and not web"
 
 # Kernels as plain Python, with fewer games and simulations (`scaled` in tests/conftest.py).
 INTERPRETED = games/test_conformance agents/test_every_agent agents/test_mcts games/test_golden

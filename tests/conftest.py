@@ -54,9 +54,9 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", f"ignore:overflow encountered in scalar:RuntimeWarning:{module}")
 
 
-# Of processes that compile everything anew, to see that it is there and runs: less optimised machine code is made sooner.
+# For processes that only show that something is there and runs: kernels that compile soon, the same as those of `make test`.
 # (Below 1, numba cannot cache what calls other kernels.)
-COMPILES_SOON = {"NUMBA_OPT": "1"}
+COMPILES_SOON = {"NUMBA_OPT": "1", "NUMBA_BOUNDSCHECK": "1"}
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from dice_envs.experiments.ui.options import game_options
 from dice_envs.learn.presets import PRESETS
 from tests.test_errors import remember
 
-pytestmark = pytest.mark.slow  # all games are compiled for it
+pytestmark = pytest.mark.thorough  # all games are compiled for it
 
 GIBIBYTE = 2**30
 LONGEST = 2000  # characters of a message

@@ -22,6 +22,8 @@ from dice_envs.experiments.arena import tournament
 from tests.conftest import scaled
 from tests.support.variants import IDS, VARIANTS
 
+pytestmark = pytest.mark.thorough
+
 GAMES = scaled(6, 1)  # at each seat
 MOST_TURNS = scaled(1_000_000, 12)  # whole games, unless they run as Python
 SEARCH = f"mcts:{scaled(20, 3)}"

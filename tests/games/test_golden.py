@@ -5,6 +5,8 @@ import pytest
 from dice_envs.core.game import names
 from tests.support.golden import FOLDER, playthrough
 
+pytestmark = pytest.mark.golden
+
 
 @pytest.mark.parametrize("name", names())
 def test_golden_playthrough(name):
