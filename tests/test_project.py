@@ -64,6 +64,30 @@ print(round(measured.score, 6))
 """
 
 
+# The same in a checkout and from the wheel.
+PROGRAM = """
+import dice_envs
+from dice_envs.agents.ppo import load_policy
+from dice_envs.experiments.arena import tournament
+game = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
+small = {"num_envs": 32, "num_steps": 16, "minibatch": 256, "hidden": (8,), "threads": 1}
+found = dice_envs.train("liars_dice", preset="equilibrium", steps=1024, seed=1, settings=small, **game)
+found.save("policy.npz")
+measured = dice_envs.measure("liars_dice", load_policy("policy.npz"), **game)
+table = tournament(dice_envs.configure("liars_dice", **game), ["ppo:policy.npz", "random"], 200, 1)
+print(found.steps, found.gaps[-1]["steps"], 0 < measured.measures[0].value < 2, table.games)
+"""
+PRINTED = "1024 1024 True 200\n"
+
+
+def run_apart(command, folder):
+    """Run a command where nothing leads to the checkout; returns what it printed."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | COMPILES_SOON
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.slow
 def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
     """Installed without its dependencies into a folder of its own, which the checkout is kept away from."""
@@ -76,24 +100,40 @@ def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
         + INSTALLED.format(folder=str(folder))
         + "assert not [m for m in sys.modules if m.split('.')[0] in ('agents', 'experiments')]"
     )
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | COMPILES_SOON
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "0.409\n"
+    assert run_apart([sys.executable, "-c", code], tmp_path) == "0.409\n"
+    assert run_apart([sys.executable, "-c", hide + PROGRAM], tmp_path) == PRINTED
+
+
+def install(wheel, extras, folder):
+    """A fresh virtual environment with the wheel and what its extras require; returns its folder of programs."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    programs = folder / "bin"
+    command = [str(programs / "python"), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    subprocess.run([*command, f"{wheel}{extras}"], check=True, capture_output=True)
+    return programs
 
 
 @pytest.mark.slow
 def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     """As for somebody who installs the package with what it requires, and nothing else."""
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "fresh")], check=True)
-    python = tmp_path / "fresh" / "bin" / "python"
-    install = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(wheel)]
-    subprocess.run(install, check=True, capture_output=True)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | COMPILES_SOON
+    programs = install(wheel, "", tmp_path / "fresh")
     code = BEFORE_IMPORT + INSTALLED.format(folder=str(tmp_path / "fresh"))
-    done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "0.409\n"
+    assert run_apart([str(programs / "python"), "-c", code], tmp_path) == "0.409\n"
+
+
+@pytest.mark.slow
+def test_the_wheel_with_its_extras_commands_and_trains(wheel, tmp_path):
+    """As for somebody who installs the command, its page and learning."""
+    programs = install(wheel, "[web,sb3]", tmp_path / "fresh")
+    assert "liars_dice" in run_apart([str(programs / "dice-envs"), "games"], tmp_path)
+    assert run_apart([str(programs / "python"), "-c", PROGRAM], tmp_path) == PRINTED
+    command = [str(programs / "dice-envs"), "measure", "liars_dice", "ppo:policy.npz"]
+    assert "exploitability" in run_apart(command, tmp_path)
+
+
+@pytest.mark.slow
+def test_the_program_for_the_wheel_runs_in_a_checkout(run_python):
+    assert run_python(PROGRAM) == PRINTED
 
 
 @pytest.mark.parametrize(
