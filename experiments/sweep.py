@@ -1,4 +1,4 @@
-"""Training over seeds and settings: the same run many times, each alone, and what all of them came to."""
+"""Sweeps: training runs over seeds and settings, and a table of their results."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _FLAGS = {"true": True, "false": False}
 
 
 def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]:
-    """Settings of a preset as typed: NAME=VALUE, or NAME=VALUE,VALUE,... for several; layers are written 128x128.
+    """Parse settings of a preset: NAME=VALUE, or NAME=VALUE,VALUE,... for several; layers are written 128x128.
 
     Raises:
-        ValueError: not of that form, no such setting, a value that it cannot have, or one given twice.
+        ValueError: not of that form, no such setting, a wrong value, or one given twice.
     """
     # Opponents have an option of their own.
     known = {field.name: getattr(preset, field.name) for field in dataclasses.fields(Preset) if field.name != "opponents"}
@@ -58,7 +58,7 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
 
 
 def _value(name: str, text: str, like: Any) -> Any:
-    """A setting's value of the kind that it has in the preset; those that may be None are numbers."""
+    """Parse a setting's value, of the type that it has in the preset; settings that may be None are numbers."""
     try:
         if isinstance(like, bool):
             return _FLAGS[text.lower()]
@@ -83,22 +83,22 @@ def sweep(
     json: Path | None = None,
     **arguments: Any,
 ) -> list[dict[str, Any]]:
-    """Train once for each seed and each combination of settings; every run's files come into a folder of its own.
+    """Train once for each seed and each combination of settings, each run in its own folder.
 
-    Runs have one thread each, so that they end the same wherever they are made. Finished ones are kept.
+    Runs have one thread each, so that their results do not depend on where they are made. Finished runs are kept.
 
     Args:
         game, preset: as for `train`.
         folder: of all runs.
-        settings: values to try of fields of the preset.
+        settings: the values to try, by field of the preset.
         seeds: of the runs.
-        ray: the cluster that runs are shared out on; None: here, one after another.
-        resume: go on with a sweep that was stopped; a run that was not finished starts anew on a cluster, and goes on here.
-        json: where the rows are written, besides `sweep.json` in the folder.
-        arguments: others of `train`.
+        ray: the cluster that makes the runs; None: here, one after another.
+        resume: continue a sweep that was stopped; an unfinished run starts anew on a cluster, and is resumed here.
+        json: a file for the rows, besides `sweep.json` in the folder.
+        arguments: other arguments of `train`.
 
     Returns:
-        A row for each run: its name, seed and settings, what it measures, and its win rates.
+        A row for each run: its name, seed and settings, its exact gap, and its win rates.
     """
     combinations = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
     check_range("the number of runs", len(combinations) * len(seeds), 1, MOST_RUNS)
@@ -106,7 +106,7 @@ def sweep(
         check_range("seed", seed, 0, MOST_SEED)
     base = presets_of(game)[preset]
     for chosen in combinations:
-        dataclasses.replace(base, **chosen)  # some values do not go together
+        dataclasses.replace(base, **chosen)  # raises for values that exclude each other
     check_folder(folder)
     check_writable(json)
     runs = [(_name(chosen, seed), chosen, seed) for chosen in combinations for seed in seeds]
@@ -137,7 +137,7 @@ def sweep(
 
 
 def _name(chosen: Mapping[str, Any], seed: int) -> str:
-    """A run's folder, which must do as a path in an agent's spec: `learning_rate_0.001_seed_3`."""
+    """The name of a run's folder, valid as a path in an agent's spec: `learning_rate_0.001_seed_3`."""
     return "_".join(f"{name}_{_typed(value)}" for name, value in {**chosen, "seed": seed}.items())
 
 
@@ -150,7 +150,7 @@ def _trained(
     game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, name: str, chosen: Mapping[str, Any], seed: int,
     done: Done,
 ) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
-    """One run: what it came to, and its files, where they are not in the folder already."""
+    """Make one run; return its results, and its files unless they are in the folder already."""
     with tempfile.TemporaryDirectory() if folder is None else contextlib.nullcontext(folder) as place:
         own = Path(place) / name
         result = train(game, preset, own, seed=seed, resume=True, settings=chosen, **arguments)
@@ -177,7 +177,7 @@ def _trained(
 
 
 def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """For each combination of settings the median and every seed: the gap, and the share won against each opponent."""
+    """Print, for each combination of settings, the gap and the share won against each opponent: medians and every seed."""
     table = Table(title=title, title_justify="left")
     for heading in ("settings", "quantity", "median", "each seed"):
         table.add_column(heading, justify="left" if heading in ("settings", "quantity") else "right", overflow="fold")

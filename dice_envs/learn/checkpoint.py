@@ -1,10 +1,10 @@
-"""Checkpoints: all that determines how a training run continues, in one file that is read without running code from it.
+"""Checkpoints: the complete state of a training run in one file, which is read without running code from it.
 
 A run that continues from its checkpoint ends bit for bit like one that was never stopped, on the same machine with the
-same versions: networks, optimizer, games and every random stream are in it. What can be derived is not.
+same versions. The file holds networks, optimizer, games and every random stream, and nothing that can be derived.
 
-What is read is checked: checksums, versions, kinds, shapes, ranges. Only what lies inside the states of the games is taken
-as it is, because games do not say which states they can be in: resume your own runs, not anybody's.
+Everything read is checked: checksums, versions, types, shapes, ranges. The exception are the states of the games, because
+games do not declare which states are possible: resume only runs that you trust.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
     """Write a dictionary of tensors and plain values whole or not at all; OSError where it cannot be written."""
     import torch
 
-    content = io.BytesIO()  # not straight into a file: torch reports a full disk as a RuntimeError without a reason
+    content = io.BytesIO()  # not directly to a file: torch reports a full disk as a RuntimeError without a reason
     torch.save({"format": FORMAT, **state}, content)
     with atomic(path) as temporary:
         temporary.write_bytes(content.getbuffer())
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """What `write_checkpoint` wrote.
+    """Read a file of `write_checkpoint`. It is never unpacked to more than its size.
 
     Raises:
-        ValueError: the file is damaged, or of another version. It does not unpack to more than its size in any case.
+        ValueError: the file is damaged, or of another version.
         OSError: it cannot be read.
     """
     import torch
@@ -51,24 +51,24 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(member.file_size for member in archive.infolist()) > len(content):
                 raise ValueError("it unpacks to more than its size")
-            damaged = archive.testzip()  # torch does not look at the checksums
+            damaged = archive.testzip()  # torch does not check them
             if damaged is not None:
                 raise ValueError(f"the checksum of {damaged} is wrong")
         state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except Exception as problem:  # zipfile, torch and its unpickler have errors of many kinds for damaged files
+    except Exception as problem:  # zipfile, torch and its unpickler raise many types for damaged files
         raise ValueError(str(problem) or type(problem).__name__) from None
     check_like("the file", {"format": state.get("format") if isinstance(state, dict) else None}, {"format": FORMAT})
     return state
 
 
 def check_like(name: str, found: Any, like: Any) -> None:
-    """Raise ValueError unless `found` is built as `like` is: the same keys, lengths, shapes and data types, all finite.
+    """Raise ValueError unless `found` has the structure of `like`: the same keys, lengths, shapes and data types, all finite.
 
     Args:
-        name: what it is, for the message.
-        found: what a checkpoint holds.
-        like: tensors of which only the form matters, and numbers and words to be found again, in dictionaries, lists and
-            tuples of any depth.
+        name: of `found`, for the message.
+        found: content of a checkpoint.
+        like: dictionaries, lists and tuples of any depth, with tensors, of which only shape and data type matter, and with
+            numbers and strings, which must be equal.
     """
     import torch
 
@@ -91,7 +91,7 @@ def check_like(name: str, found: Any, like: Any) -> None:
 
 
 def model_state(model: Any) -> dict[str, Any]:
-    """All that determines how a RegularisedPPO goes on from the start of a rollout, with its SeatVecEnv and random streams."""
+    """The complete state of a RegularisedPPO at the start of a rollout, with its SeatVecEnv and all random streams."""
     import torch
 
     return {
@@ -105,7 +105,7 @@ def model_state(model: Any) -> dict[str, Any]:
 
 
 def _on_cpu(found: Any) -> Any:
-    """Dictionaries of tensors, with the tensors on the CPU: a run can be resumed on another device."""
+    """Nested dictionaries with their tensors on the CPU, so that a run can be resumed on another device."""
     if isinstance(found, dict):
         return {key: _on_cpu(value) for key, value in found.items()}
     return found.cpu()
@@ -118,7 +118,7 @@ def _policies(model: Any) -> dict[str, Any]:
 
 
 def restore_model(model: Any, state: Mapping[str, Any]) -> None:
-    """Bring a new model to a state that `model_state` gave of one built alike.
+    """Set a new model to the state of one built alike, as `model_state` returned it.
 
     Raises:
         ValueError: it is no such state.
@@ -134,7 +134,7 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
     moments = {
         number: {"step": torch.tensor(0.0), "exp_avg": parameter.cpu(), "exp_avg_sq": parameter.cpu()}
         for number, parameter in enumerate(model.policy.parameters())
-        if parameter.requires_grad  # the others have learned nothing
+        if parameter.requires_grad  # the optimizer has no state of the others
     }
     check_like("optimizer", state["optimizer"], moments if steps else {})
     if any((part["exp_avg_sq"] < 0).any() or part["step"] < 0 for part in state["optimizer"].values()):
@@ -150,14 +150,14 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
         policy.load_state_dict(state[name])
     groups = model.policy.optimizer.state_dict()["param_groups"]
     model.policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
-    # Given observations, `learn` continues the games as they are instead of resetting the environment.
+    # With observations set, `learn` continues the games instead of resetting the environment.
     model._last_obs = model.env.restore(_arrays_of(state["env"], arrays))
     model._last_episode_starts = state["episode_starts"].numpy()
     _set_random_state(state["random"])
 
 
 def _bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
-    """Arrays of any data type, of which torch knows only a few: what its bytes mean in words, and (bytes,) uint8, of each."""
+    """Each array as its data type in words and its bytes, (bytes,) uint8: torch has few of NumPy's data types."""
     import torch
 
     return {
@@ -167,12 +167,12 @@ def _bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
 
 
 def _arrays_of(parts: Mapping[str, tuple[str, Any]], like: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays that `_bytes_of` took apart, with data types and shapes as those of `like`."""
+    """The arrays that `_bytes_of` was given, with the data types and shapes of `like`."""
     return {name: parts[name][1].contiguous().numpy().view(array.dtype).reshape(array.shape) for name, array in like.items()}
 
 
 def _random_state() -> dict[str, Any]:
-    """The global random streams: PyTorch's own form; NumPy's and Python's as (words, position, second normal deviate)."""
+    """The global random streams: PyTorch's in its own form, NumPy's and Python's as `_twister`."""
     import torch
 
     # SB3 shuffles minibatches with NumPy's global stream.
@@ -187,7 +187,7 @@ def _random_state() -> dict[str, Any]:
 
 
 def _twister(words: Any, position: int, normal: float | None) -> Any:
-    """A Mersenne twister as (627,) float64, which holds its 32-bit words exactly."""
+    """A Mersenne twister as (627,) float64, exactly: words, position, whether a normal deviate is stored, and that deviate."""
     import torch
 
     return torch.tensor([*map(int, words), position, normal is not None, normal or 0.0], dtype=torch.float64)

@@ -23,7 +23,7 @@ def main(
     hidden: Annotated[str, typer.Option(help="The sizes of the hidden layers, separated by commas.")] = "512,512",
     steps: Annotated[int, typer.Option(help="Updates of the network, each from 2,048 positions.")] = Settings().steps,
     minutes: Annotated[
-        float | None, typer.Option(help="Stop training after so many minutes; the seed alone does not repeat it then.")
+        float | None, typer.Option(help="Stop training after this many minutes; the seed alone does not repeat the run then.")
     ] = None,
     rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = Settings().rate,
     memoryless: Annotated[
@@ -36,8 +36,8 @@ def main(
 ) -> None:
     """Train one small network to play as the solution of a two-player Liar's Dice does, and measure it exactly.
 
-    The network is saved as a policy, so `ppo:OUT` plays it. Actions that are much less likely than the likeliest are
-    never taken; how much less is chosen by what best responses win.
+    The network is saved as a policy, which `ppo:OUT` plays. It never takes actions that are much less likely than the
+    likeliest; the threshold is the one for which best responses win least.
 
     Example: distill liars_dice -o num_dice=3 --hidden 256,256 --steps 3000
     """

@@ -46,18 +46,18 @@ def main(
 ) -> None:
     """Train a PPO agent, measure it exactly where that is possible, and save it.
 
-    With the presets quick and full it learns to beat a pool of opponents (--opponent) and past selves; with the preset
-    equilibrium, in Liar's Dice of many rounds with match, it plays itself, and learns to be hard to beat. Exact gaps are
-    recorded on the way where they are cheap.
+    The presets quick and full learn to beat a pool of opponents (--opponent) and past selves. The preset equilibrium, and
+    match in Liar's Dice of many rounds, learn by self-play to be hard to beat. Exact gaps are recorded during training
+    where they are cheap.
 
-    The agent is saved as OUT/policy.npz; `ppo:OUT` names it wherever agents are named, and brings its game options with
-    it. Ctrl-C saves all and stops; --resume continues the run, after a kill too, and ends exactly as an undisturbed run
-    does. Of The Shakes it trains a physician, of the game of 30s a player alone; -o takes the table instead.
+    The agent is saved as OUT/policy.npz; `ppo:OUT` names it in every command, with its game options. Ctrl-C saves
+    everything and stops; --resume continues the run, even after a kill, and ends exactly like an undisturbed run. In The
+    Shakes it trains a physician, in the game of 30s a player alone; -o chooses the game with others.
 
-    With --report the measures, tables and plots become one page.
+    With --report, the measures, tables and plots become one page.
 
-    With --seeds, or several values of --set, there are many runs, each in a folder of its own inside OUT, and a table of all
-    at the end; --ray shares them out on a cluster.
+    With --seeds, or several values of --set, there are many runs, each in its own folder inside OUT, and a table at the
+    end; --ray distributes them on a cluster.
 
     Example: train liars_dice --out runs/three_dice -o num_dice=3 --opponent numbers --opponent random
     """
