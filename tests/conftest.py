@@ -26,9 +26,10 @@ def scaled(compiled: int, interpreted: int) -> int:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory):
-    """Solutions that tests find are kept in a folder of the run, not in the user's."""
+    """Solutions that tests find are kept in a folder of the run, which its processes share, not in the user's."""
+    folder = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DICE_ENVS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("DICE_ENVS_CACHE", str((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "solutions"))
         yield
 
 

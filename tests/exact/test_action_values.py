@@ -27,11 +27,6 @@ KNOWN = {  # variants whose optimal play is known
 }
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path_factory.getbasetemp() / "solutions"))
-
-
 def positions(variant, seed, games=3):
     """States of random games in which somebody is to move."""
     batch = Batch(variant, games, seed=seed)

@@ -26,11 +26,6 @@ SMALL = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path_factory.getbasetemp() / "solutions"))
-
-
 def play(*arguments, typed=()):
     return runner.invoke(app, ["play", *map(str, arguments)], input="".join(f"{line}\n" for line in typed))
 
