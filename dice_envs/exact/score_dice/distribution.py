@@ -34,6 +34,7 @@ _Tied = tuple[tuple[int, ...], tuple[int, ...]]
 _NOTHING_TIED: _Tied = ((), ())
 # (score, tied dice) → how many rolls lead to it.
 _Ways = Mapping[tuple[int, _Tied], int]
+_Counts = dict[tuple[int, _Tied], int]  # the same while it is counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +76,7 @@ def score_distribution(
     pairing: Pairing = "sorted",
     done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> Distribution:
-    """The exact distribution of the score of one game.
+    """Return the exact distribution of the score of one game.
 
     Args:
         pool_a: sizes of A's dice, as in the game's options.
@@ -83,8 +84,8 @@ def score_distribution(
         ties: "none", "a" or "reroll", as in the game's options.
         pairing: "sorted", the highest die with the highest and so on, or "unsorted", a random pairing. Spare lowest
             dice of the larger pool are dropped before either.
-        done: told of progress as (amount done since the last call, amount in all) where tied dice are rolled again,
-            which takes minutes for pools of many different dice.
+        done: called with progress, as (amount done since the last call, amount in all), where tied dice are rolled again.
+            This takes minutes for pools of many different dice.
 
     Raises:
         ValueError: a wrong pool, tie rule or pairing.
@@ -103,7 +104,7 @@ def score_distribution(
 def _telling(
     a: tuple[int, ...], b: tuple[int, ...], pairing: Pairing, done: Callable[[float, float], Any]
 ) -> Callable[..., _Ways]:
-    """What counts rolls of these pools and of all their dice that may tie, and tells how much of that has been done.
+    """Return a function that counts rolls of these pools and of their tied dice, and reports progress to `done`.
 
     Counting takes about ten times as long with each column more.
     """
@@ -122,7 +123,7 @@ def _telling(
         def part(share: float) -> None:
             nonlocal left, waiting
             waiting -= share * 10 ** min(len(own), len(other))
-            if left - waiting > total / 1000:  # told now and then: there may be millions of parts
+            if left - waiting > total / 1000:  # now and then: there may be millions of parts
                 done(left - waiting, total)
                 left = waiting
 
@@ -134,7 +135,7 @@ def _telling(
 
 
 def _count_subsets(pool: tuple[int, ...], count: int) -> int:
-    """How many different choices of so many dice a pool has."""
+    """Return in how many different ways `count` dice can be chosen from a pool."""
     ways = [1] + [0] * count
     for _, held in _kinds(pool):
         ways = [sum(ways[max(0, taken - held) : taken + 1]) for taken in range(count + 1)]
@@ -150,7 +151,7 @@ def _normalised(ways: Mapping[int, int]) -> dict[int, Fraction]:
 
 
 def _settle(pools: _Tied, count: Callable[..., _Ways], known: dict[_Tied, dict[int, int]]) -> dict[int, int]:
-    """Final score → weight, with tied dice rolled again until none is tied; weights have no common divisor.
+    """Return final score → weight, with tied dice rolled again until none is tied; weights have no common divisor.
 
     A roll in which all pairs tie changes nothing, so it is left out and the other rolls are renormalised. `known` caches
     results and is modified in place.
@@ -176,8 +177,10 @@ def _settle(pools: _Tied, count: Callable[..., _Ways], known: dict[_Tied, dict[i
 
 
 def _settled_pairs(a: tuple[int, ...], b: tuple[int, ...]) -> dict[int, int]:
-    """The same for an unsorted game in which one side's dice are all of one size. Then it does not matter which of them
-    the tied dice meet, and each pair is rolled on its own until one of its dice is higher."""
+    """Return the same for an unsorted game in which all dice of one side have one size.
+
+    It does not matter which of them the tied dice meet, so each pair is rolled on its own until one of its dice is higher.
+    """
     weights: dict[int, int] = {0: 1}
     for size_a, size_b in zip(a, b, strict=True):
         lost, _, won = _faces_against(size_a, size_b)
@@ -190,7 +193,7 @@ def _settled_pairs(a: tuple[int, ...], b: tuple[int, ...]) -> dict[int, int]:
 
 
 def _faces_against(size_a: int, size_b: int) -> tuple[int, int, int]:
-    """Rolls of two dice in which the first is lower, equal and higher."""
+    """Count the rolls of two dice in which the first is lower, equal and higher."""
     low = min(size_a, size_b)
     won = low * (low - 1) // 2 + max(size_a - size_b, 0) * size_b
     return size_a * size_b - low - won, low, won
@@ -202,9 +205,9 @@ def _faces_against(size_a: int, size_b: int) -> tuple[int, int, int]:
 def _count_sorted(
     a: tuple[int, ...], b: tuple[int, ...], ties: str, part: Callable[[float], Any] = lambda share: None
 ) -> _Ways:
-    """Rolls by score and tied dice, highest die against highest. Tied dice are listed only with ties="reroll".
+    """Count rolls by score and tied dice, highest die against highest. Tied dice are listed only with ties="reroll".
 
-    `part` is called with the share that has been done since the last call, where it takes long.
+    In long counts `part` is called with the share done since the last call.
     """
     if ties != "reroll":
         # In half points: a pair that is lost counts 0, a tie that scores nothing 1, a pair that is won 2.
@@ -223,7 +226,7 @@ def _count_sorted(
 
 
 def _sweep(a: tuple[int, ...], b: tuple[int, ...], won: int, tied: int) -> list[int]:
-    """Coefficients of the sum over all rolls of z ** (`won` for each pair that A wins + `tied` for each tied pair).
+    """Return the coefficients of the sum over all rolls of z ** (`won` for each pair that A wins + `tied` for each tied pair).
 
     A state is (dice of A not yet placed, the same of B). Dice are paired in the order of placing, so only one side can
     have placed dice that still wait for a partner. Their number is the lead: A's placed dice minus B's.
@@ -269,20 +272,20 @@ def _sweep(a: tuple[int, ...], b: tuple[int, ...], won: int, tied: int) -> list[
 
 
 def _unpacked(packed: int, bits: int, length: int) -> list[int]:
-    """The polynomial's coefficients, each of at most `bits` bits."""
+    """Return the coefficients of a packed polynomial, each of at most `bits` bits."""
     mask = (1 << bits) - 1
     return [packed >> bits * exponent & mask for exponent in range(length)]
 
 
 def _kinds(pool: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """(size, how many) of each kind of die, largest first."""
+    """Return (size, number) of each kind of die, largest first."""
     return tuple(sorted(Counter(pool).items(), reverse=True))
 
 
 def _placements(
     kinds: tuple[tuple[int, int], ...], left: tuple[int, ...], face: int
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """The choices of dice that show the face: (their sizes, largest first; how many of each kind are left; ways)."""
+    """Yield the choices of dice that show the face: (their sizes, largest first; dice left of each kind; ways)."""
     ranges = []
     for (size, _), count in zip(kinds, left, strict=True):
         ranges.append(range(count, count + 1) if face == 1 else range(count + 1) if face <= size else range(1))
@@ -293,8 +296,10 @@ def _placements(
 
 
 def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...], part: Callable[[float], Any]) -> _Ways:
-    """Rolls by score and by which dice tied, for pools of several kinds. Of equal faces the larger die counts as the
-    higher, as in the game."""
+    """Count rolls by score and tied dice, for pools of several kinds.
+
+    Of equal faces the larger die counts as the higher, as in the game.
+    """
     kinds_a, kinds_b = _kinds(a), _kinds(b)
     placements = {
         (side, left, face): list(_placements(kinds, left, face))
@@ -303,30 +308,32 @@ def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...], part: Callable[[flo
         for face in range(1, max(a[0], b[0]) + 1)
     }
     start = tuple(count for _, count in kinds_a), tuple(count for _, count in kinds_b)
-    states: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[tuple[int, _Tied], int]] = {start: {(0, _NOTHING_TIED): 1}}
+    states: dict[tuple[tuple[int, ...], tuple[int, ...]], _Counts] = {start: {(0, _NOTHING_TIED): 1}}
     faces = range(max(a[0], b[0]), 0, -1)
     costs = [3.0 ** sum(size >= face for size, _ in (*kinds_a, *kinds_b)) for face in faces]  # roughly, in proportion
     for face, cost in zip(faces, costs, strict=True):
-        after: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[tuple[int, _Tied], int]] = defaultdict(
-            lambda: defaultdict(int)
-        )
+        after: dict[tuple[tuple[int, ...], tuple[int, ...]], _Counts] = defaultdict(lambda: defaultdict(int))
         for (left_a, left_b), ways in states.items():
             lead = (len(a) - sum(left_a)) - (len(b) - sum(left_b))
-            for dice_a, rest_a, ways_a in placements[0, left_a, face]:
-                for dice_b, rest_b, ways_b in placements[1, left_b, face]:
-                    # Dice that wait from higher faces come first: they win against this face's.
-                    points = min(len(dice_b), lead) if lead >= 0 else -min(len(dice_a), -lead)
-                    met_a = dice_a[max(0, -lead) :]
-                    met_b = dice_b[max(0, lead) :]
-                    ties = min(len(met_a), len(met_b))
-                    target = after[rest_a, rest_b]
-                    for (score, (tied_a, tied_b)), number in ways.items():
-                        tied = (_merged(tied_a, met_a[:ties]), _merged(tied_b, met_b[:ties]))
-                        target[score + points, tied] += number * ways_a * ways_b
+            pairs = itertools.product(placements[0, left_a, face], placements[1, left_b, face])
+            for (dice_a, rest_a, ways_a), (dice_b, rest_b, ways_b) in pairs:
+                # Dice that wait from higher faces come first: they win against this face's.
+                points = min(len(dice_b), lead) if lead >= 0 else -min(len(dice_a), -lead)
+                met_a = dice_a[max(0, -lead) :]
+                met_b = dice_b[max(0, lead) :]
+                ties = min(len(met_a), len(met_b))
+                _add(after[rest_a, rest_b], ways, points, (met_a[:ties], met_b[:ties]), ways_a * ways_b)
             part(cost / sum(costs) / len(states))
         states = after
     (final,) = states.values()
     return final
+
+
+def _add(target: _Counts, ways: _Ways, points: int, tied: _Tied, factor: int) -> None:
+    """Add rolls to `target`, each followed by `factor` placements that score `points` and leave these dice tied. In place."""
+    more_a, more_b = tied
+    for (score, (tied_a, tied_b)), number in ways.items():
+        target[score + points, (_merged(tied_a, more_a), _merged(tied_b, more_b))] += number * factor
 
 
 def _merged(dice: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
@@ -337,8 +344,10 @@ def _merged(dice: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _count_unsorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
-    """Rolls and pairings by score and tied dice. The larger pool's spare lowest dice are dropped; each of the rest meets a
-    random one of the smaller pool's dice."""
+    """Count rolls and pairings by score and tied dice.
+
+    The larger pool's spare lowest dice are dropped; each of the rest meets a random one of the smaller pool's dice.
+    """
     if len(a) < len(b) or (len(a) == len(b) and len(set(a)) < len(set(b))):
         swapped = _count_random_pairs(b, a, {"none": 0, "a": -1, "reroll": 0}[ties], ties == "reroll")
         return {(-score, (tied_a, tied_b)): number for (score, (tied_b, tied_a)), number in swapped.items()}
@@ -350,7 +359,7 @@ _Met = dict[tuple[tuple[int, ...], _Tied], int]
 
 
 def _count_random_pairs(larger: tuple[int, ...], smaller: tuple[int, ...], tie_points: int, tell_tied: bool) -> _Ways:
-    """Rolls and pairings by score of the larger pool and tied dice (the larger pool's first)."""
+    """Count rolls and pairings by score of the larger pool and tied dice (the larger pool's first)."""
     kinds = _kinds(smaller)
     columns = len(smaller)
     bits = (math.prod(larger) * math.prod(smaller) * math.factorial(columns)).bit_length()
@@ -387,8 +396,10 @@ def _count_random_pairs(larger: tuple[int, ...], smaller: tuple[int, ...], tie_p
 
 
 def _meet_kept(larger: tuple[int, ...], smaller: tuple[int, ...], start: _Met, meet: Callable[..., _Met]) -> _Met:
-    """The same with spare dice: the larger pool's dice are placed from the highest face down, and as many are kept as the
-    smaller pool has."""
+    """Do the same with spare dice.
+
+    The larger pool's dice are placed from the highest face down, and the first are kept: one for each of the smaller pool's.
+    """
     kinds, met = _kinds(larger), [size for size, _ in _kinds(smaller)]
     columns = len(smaller)
     states: dict[tuple[int, ...], _Met] = {tuple(count for _, count in kinds): start}

@@ -1,7 +1,7 @@
 """What players of score dice know of the dice, and the rules of a variant as its solvers need them.
 
-A player knows its own dice in hand, and for each of the other's a range of faces that it may show, all faces in the
-range equally likely and dice independent of one another. (Known dice have a range of one face.)
+A player knows its own dice in hand, and a range of faces for each of the other's dice. All faces in a range are equally
+likely, and dice are independent of one another. (Known dice have a range of one face.)
 
 Chances come from the ranges; the score of a pair of dice comes from the game's own kernel.
 """
@@ -36,7 +36,7 @@ TOLERANCE = 1e-11  # of values that are found by iteration
 
 
 class Range(NamedTuple):
-    """What is known of a die in hand: its size, and the faces it may show, all equally likely."""
+    """A die in hand as others know it: its size, and the faces it may show, all equally likely."""
 
     low: int
     high: int
@@ -58,7 +58,7 @@ WHOLE_GAME = "whole game"  # key of the roll of whole pools, when one has spare 
 
 
 def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
-    """All hands that these dice can make, highest die first, with their chances."""
+    """Return all hands that these dice can make, highest die first, with their chances."""
     found: dict[tuple[Die, ...], float] = {(): 1.0}
     for die in dice:
         longer: dict[tuple[Die, ...], float] = defaultdict(float)
@@ -71,27 +71,27 @@ def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
 
 
 def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Range, ...], float]]:
-    """What both players can see after a pool is rolled and its spare lowest dice are dropped: (the dice kept, chance)."""
+    """Yield what both players can see after a pool is rolled and its spare lowest dice are dropped: (the dice kept, chance)."""
     spare = len(pool) - keep
     if spare == 0:
         yield tuple(Range(1, size, size) for size in pool), 1.0
         return
     for dropped in itertools.combinations(range(len(pool)), spare):
         kept = [place for place in range(len(pool)) if place not in dropped]
-        for highest in dropped:  # of the dropped dice; of equal faces the one in the earlier place is the higher
-            for face in range(1, pool[highest] + 1):
-                chance = 1 / pool[highest]
-                for place in dropped:
-                    if place != highest:
-                        chance *= min(pool[place], face - (place < highest)) / pool[place]
-                ranges = [Range(face + (place > highest), pool[place], pool[place]) for place in kept]
-                chance *= math.prod(max(0, die.high - die.low + 1) / die.size for die in ranges)
-                if chance > 0:
-                    yield tuple(ranges), chance
+        # Of equal faces the one in the earlier place is the higher.
+        for highest, face in ((place, face) for place in dropped for face in range(1, pool[place] + 1)):
+            chance = 1 / pool[highest]
+            for place in dropped:
+                if place != highest:
+                    chance *= min(pool[place], face - (place < highest)) / pool[place]
+            ranges = [Range(face + (place > highest), pool[place], pool[place]) for place in kept]
+            chance *= math.prod(max(0, die.high - die.low + 1) / die.size for die in ranges)
+            if chance > 0:
+                yield tuple(ranges), chance
 
 
 def settle(step: Callable[[float], float], start: float = 0.0) -> float:
-    """The fixed point, by iteration, of an increasing map with slope below 1 (here at most 1/2)."""
+    """Find the fixed point of an increasing map with slope below 1 (here at most 1/2) by iteration."""
     value = start
     for _ in range(200):
         after = step(value)
@@ -102,7 +102,7 @@ def settle(step: Callable[[float], float], start: float = 0.0) -> float:
 
 
 class VariantRules:
-    """The rules of one variant as a player at one seat meets them."""
+    """The rules of one variant from the view of one seat."""
 
     def __init__(self, options: Options, seat: int) -> None:
         params = configure("score_dice", **dataclasses.asdict(options)).params
@@ -114,41 +114,43 @@ class VariantRules:
         self._points = [[int(pair_points(params, a, b)) for b in faces] for a in faces]
 
     def points(self, own: int, other: int) -> int:
-        """What a pair of faces scores for the player."""
+        """Return the player's score of a pair of faces."""
         return self._points[own][other] if self.seat == 0 else -self._points[other][own]
 
     def carried(self, score: int) -> int:
-        """The part of the score that the rest of the game's value depends on."""
+        """Return the part of the score on which the value of the rest of the game depends."""
         return 0 if self.counts_score else score
 
     def reward(self, score: int) -> float:
-        """The reward at the end of the game, beyond what was paid for each pair."""
+        """Return the reward at the end of the game, without what was paid for each pair."""
         return 0.0 if self.counts_score else float((score > 0) - (score < 0))
 
     def decided(self, score: int, pairs_left: int) -> bool:
-        """Whether the pairs left cannot change the value any more."""
+        """Return whether the remaining pairs cannot change the value any more."""
         return not self.counts_score and abs(score) > pairs_left
 
     def paid(self, points: int) -> float:
-        """The immediate reward for a pair."""
+        """Return the immediate reward for a pair."""
         return float(points) if self.counts_score else 0.0
 
     def roll_key(self, own: Sizes, other: Sizes, score: int) -> Any:
-        """What the value of a roll of these dice depends on."""
+        """Return a key for the value of a roll of these dice: all on which it depends."""
         if self.spare and len(own) == self.options.num_columns:
             return WHOLE_GAME
         return own, other, self.carried(score)
 
     def tie(self, own: Die, other: Die, tied: Tied) -> Tied:
-        """The tied dice after a pair."""
+        """Return the tied dice after a pair."""
         if own.face != other.face or self.options.ties != "reroll":
             return tied
         return tuple(sorted((*tied[0], own.size), reverse=True)), tuple(sorted((*tied[1], other.size), reverse=True))
 
 
 def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
-    """What both players know from the roll alone about the seat's dice with these statuses: (place, range), by place.
-    Dice of open hands are known exactly."""
+    """Return what the roll alone tells both players of the seat's dice with these statuses: (place, range), by place.
+
+    Dice of open hands are known exactly.
+    """
     known = []
     for place, size in enumerate(variant.options.pools[seat]):
         if state["status"][seat, place] in statuses:
