@@ -1,4 +1,4 @@
-"""Writes a score sheet to print, for the games that have one in `dice_envs.experiments.sheets`."""
+"""Score sheets as files to print, for the games that have one in `dice_envs.experiments.sheets`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ KINDS = (".svg", ".html")
 
 
 def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
-    """Write the variant's score sheet, one page, as SVG or as a page for the browser that prints on one sheet.
+    """Write the variant's score sheet, one page, as SVG or as HTML that prints on one sheet.
 
     Args:
-        path: of the file; its ending, .svg or .html, says which.
+        path: of the file; it ends with .svg or .html.
         variant: the game with its options.
         paper: one of PAPERS.
 
     Raises:
-        ValueError: the game has no score sheet, the ending is another one, or there is no such paper.
+        ValueError: the game has no score sheet, the path has another ending, or there is no such paper.
         OSError: the file cannot be written.
     """
     check_choice("paper", paper, tuple(PAPERS))

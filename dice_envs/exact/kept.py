@@ -1,4 +1,4 @@
-"""Results that are kept for the next time, within a limit on their memory."""
+"""A cache of results within a limit on their memory."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ R = TypeVar("R")
 
 
 def kept(most: int, size: Callable[[Any], int]) -> Callable[[Callable[P, R]], Kept[P, R]]:
-    """Decorator that keeps a function's results, those that were not asked for for longest being dropped first.
+    """Decorator that caches a function's results and drops the least recently used first.
 
     Args:
-        most: bytes that all results together may take. The last one is kept even if it takes more.
-        size: how many bytes a result takes.
+        most: limit on the bytes of all results together. The last one is kept even if it takes more.
+        size: returns the bytes of a result.
     """
     return lambda function: Kept(function, most, size)
 
 
 class Kept(Generic[P, R]):
-    """A function with its results; see `kept`. Threads that ask for the same thing at once do not compute it twice."""
+    """A function with its cache; see `kept`. Threads that ask for the same result at once compute it once."""
 
     def __init__(self, function: Callable[P, R], most: int, size: Callable[[Any], int]) -> None:
         functools.update_wrapper(self, function)
         self._function, self._most, self._size = function, most, size
         self._signature = inspect.signature(function)
-        self._results: dict[Any, tuple[R, int]] = {}  # those asked for last come last
+        self._results: dict[Any, tuple[R, int]] = {}  # most recently used last
         self._lock, self._computing = threading.Lock(), threading.RLock()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function's result."""
+        """Return the function's result."""
         key = self._key(*args, **kwargs)
         found = self._find(key)
         if found is None:
@@ -46,7 +46,7 @@ class Kept(Generic[P, R]):
         return found[0]
 
     def has(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Whether the result is kept."""
+        """Return whether the result is cached."""
         with self._lock:
             return self._key(*args, **kwargs) in self._results
 
@@ -57,7 +57,7 @@ class Kept(Generic[P, R]):
 
     @property
     def bytes(self) -> int:
-        """What the results take."""
+        """Bytes of all results."""
         with self._lock:
             return sum(size for _, size in self._results.values())
 

@@ -1,7 +1,7 @@
 """Speed beside peers in the same run.
 
-A module here offers `PARTS`. Those of all games stand together by what they are about: environments, training, search,
-exact solutions. What has a peer for one game only stands in the module of that game.
+A module here offers `PARTS`. Parts for all games are in one module for each subject: environments, training, search, exact
+solutions. Comparisons with a peer that plays one game only are in the module of that game.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class BenchRow:
     name: str
     ours: float
     unit: str  # "/s", "M/s" or "s"
-    aim: float | None = None  # what the project aims at
+    aim: float | None = None  # the project's
     peer: float | None = None
     peer_name: str = ""
     note: str = ""
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the peer's, so that more is better."""
+        """How many times as fast as the peer; None without one."""
         if not self.peer:
             return None
         return self.peer / self.ours if self.unit == "s" else self.ours / self.peer
@@ -45,7 +45,7 @@ class Part:
 
     Attributes:
         game: its name; "" for rows about none.
-        rows: measures and yields the rows one by one; told whether to be quick, about a tenth of the work.
+        rows: measures and yields the rows one by one; its argument asks to be quick: about a tenth of the work.
     """
 
     game: str
@@ -53,7 +53,7 @@ class Part:
 
 
 def chosen_parts(wanted: Sequence[str]) -> list[Part]:
-    """The parts of the modules and of the games named; all of them if none is named. Hyphens count as underscores.
+    """Return the parts of the modules and games that are named; all of them if none is. Hyphens count as underscores.
 
     Raises:
         ValueError: no module and no game has that name.
@@ -68,7 +68,7 @@ def chosen_parts(wanted: Sequence[str]) -> list[Part]:
 
 
 def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:
-    """The least time of several runs after one that does not count: what the machine can do when left alone."""
+    """Return the least time of several runs after a warm-up: the time on an undisturbed machine."""
     work()
     times = []
     for _ in range(repeats):
@@ -79,5 +79,5 @@ def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:
 
 
 def best_rate(work: Callable[[], Any], amount: float, repeats: int = 3) -> float:
-    """How much of `amount` gets done a second."""
+    """Return `amount` a second."""
     return amount / best_seconds(work, repeats)

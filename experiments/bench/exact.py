@@ -129,7 +129,7 @@ def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
     played = Round(variant, (2, 2))
     policies = [Listed(played, player) for player in range(2)]
     for policy in policies:
-        policy.policy[:] = 0.5  # no policy, but what it takes does not depend on the numbers
+        policy.policy[:] = 0.5  # no policy, but the time does not depend on the numbers
     seconds = best_seconds(lambda: [respond(played, player, policy) for player, policy in enumerate(policies)])
     name = f"Liar's Dice: exploitability of a policy in a list, OpenSpiel's rules, 2 dice of {faces} faces"
     yield BenchRow(name, seconds, "s", None if quick else 1, note=f"{sum(map(played.information_sets, range(2))):,.0f} sets")

@@ -1,4 +1,4 @@
-"""`reproduce shakes`: what the rules and the notebook of The Shakes say, and what is true."""
+"""`reproduce shakes`: the claims of the rules and the notebook of The Shakes beside exact figures."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _physician(num_players: int, ties: str = "again") -> Variant:
 
 
 def _exact(num_players: int, spec: str, ties: str, done: Any) -> dict[str, Any]:
-    """The fields of a policy's evaluation, as JSON holds them."""
+    """Return the fields of a policy's evaluation, as JSON holds them."""
     variant = _physician(num_players, ties)
     agent = agents.make(spec)
     problem = Problem.of(variant.options)
@@ -168,7 +168,7 @@ def _evaluation(fields: dict[str, Any]) -> Evaluation:
 
 
 def rounds_to(published: str, ours: float) -> bool:
-    """Whether ours, rounded to the digits published, is what was published, give or take half of the last digit."""
+    """Return whether our figure agrees with the published one to within half of its last digit."""
     half = 0.5 * 10.0 ** -len(published.partition(".")[2])
     return abs(float(published) - ours) <= half * (1 + 1e-6)
 
@@ -179,7 +179,7 @@ def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
     def add(
         figure: str, published: float | str | None, ours: dict[int, float], tolerance: float | None, note: str = ""
     ) -> None:
-        """One row for each number of players; agrees if within `tolerance` of what is published, None: no verdict."""
+        """Add a row for each number of players; it agrees within `tolerance` of what is published. None: no verdict."""
         for n, value in ours.items():
             agrees = None if tolerance is None or not isinstance(published, float) else abs(value - published) <= tolerance
             rows.append(Finding(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note))
@@ -233,13 +233,13 @@ def _notebook_rows(result: Evaluation) -> list[Finding]:
 
 
 def _cell(row: Finding, digits: int) -> Text:
-    """Our figure, and the verdict on it if there is one."""
+    """Format our figure, and the verdict on it if there is one."""
     ours = f"{row.ours:.{digits}f}"
     return Text(ours) if row.agrees is None else Text.assemble(ours, " ", verdict(row.agrees))
 
 
 def _print_by_players(title: str, rows: list[Finding], digits: int = 6) -> None:
-    """Rows whose figure ends in ", N players", with a column for each N; a mark where a verdict was given."""
+    """Print rows whose figure ends in ", N players", with a column for each N and a mark for each verdict."""
     by_figure: dict[str, dict[str, Finding]] = {}
     for row in rows:
         figure, _, players = row.figure.rpartition(", ")
@@ -261,7 +261,7 @@ def _print_by_players(title: str, rows: list[Finding], digits: int = 6) -> None:
 
 
 def _beta_masses(treated: int, saved: int) -> np.ndarray:
-    """The chance that 6 times a Beta(saved + 1, failed + 1) variable rounds up to 1 … 6, by SciPy's beta distribution."""
+    """Return the chances that 6 times a Beta(saved + 1, failed + 1) variable rounds up to 1 … 6, by SciPy."""
     from scipy.stats import beta
 
     masses: np.ndarray = np.diff(beta.cdf(np.arange(7) / 6, saved + 1, treated - saved + 1))
@@ -287,7 +287,7 @@ def _kept_die_rows() -> list[Finding]:
 
 
 def _print_kept_die(rows: list[Finding]) -> None:
-    """The two distributions side by side, a line for each tally."""
+    """Print the two distributions side by side, a line for each tally."""
     table = Table(title="Kept die | Beta(saved + 1, failed + 1) × 6, rounded up", title_justify="left")
     table.add_column("treated, saved")
     for face in range(1, 7):
@@ -322,7 +322,7 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
 
 
 def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
-    """Who is chosen how often: the share of patients that get a treatment of each efficacy, over all that have it."""
+    """Print the share of patients that get a treatment of each efficacy, all treatments of an efficacy together."""
     table = Table(
         title="Share of patients by the efficacy of what they get (all treatments of it together)", title_justify="left"
     )
@@ -339,7 +339,7 @@ def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
 
 
 def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
-    """How many games saved 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
+    """Count the games that save 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
     agent = agents.make("argument")
     at_once = min(games, GAMES_AT_ONCE)
     env: Any = gymnasium.make_vec("dice_envs/Shakes-v0", at_once, num_players=num_players, autoreset_mode="Disabled")
@@ -365,7 +365,7 @@ def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.nda
 
 
 def play_maesters(num_players: int, games: int, seed: int, done: Any, workers: Workers = HERE) -> np.ndarray:
-    """The same, through the table of maesters, all of them dogmatic."""
+    """Count the same through the table of maesters, all of them dogmatic."""
     variant = configure("shakes", num_players=num_players)
     returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, done, workers=workers)
     counts: np.ndarray = np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1)

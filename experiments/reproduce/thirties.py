@@ -74,7 +74,7 @@ class Computed(NamedTuple):
 
 
 def compute() -> Computed:
-    """The paper's whole computation, from the rules."""
+    """Do the paper's whole computation, from the rules."""
     rules = Rules()
     strategies = [solve(rules, goal)[0] for goal in GOALS]
     strategies += [make(rules) for make in (sixes, fives_and_sixes, beginner, heuristic)]
@@ -86,15 +86,17 @@ def compute() -> Computed:
 
 
 def compared(section: str, name: str, published: str, ours: Fraction, note: str = "") -> Finding:
-    """A row that agrees if ours, rounded to as many digits as the paper prints, is what it prints."""
+    """Return a row that agrees if ours, rounded to the digits that the paper prints, is what it prints."""
     digits = len(published.partition(".")[2])
     agrees = round(ours, digits) == Fraction(published)
     return Finding(f"{PAPER} {section}", name, float(published), float(ours), 0.0, agrees, note)
 
 
 def printed_by_program(section: str, name: str, published: str, ours: Fraction) -> Finding:
-    """A row for what the paper's program prints with six decimals, more than single precision holds: it agrees to one
-    unit in the last of them."""
+    """Return a row for a figure of the paper's program. It agrees to one unit in the last of its six decimals.
+
+    Single precision holds fewer digits.
+    """
     row = compared(section, name, published, ours)
     if not row.agrees and abs(ours - Fraction(published)) <= Fraction(1, 10**6):
         row.agrees = True
@@ -103,12 +105,12 @@ def printed_by_program(section: str, name: str, published: str, ours: Fraction) 
 
 
 def same(section: str, name: str, published: object, ours: object, note: str = "") -> Finding:
-    """A row for what is whole or text: it agrees if it is the same."""
+    """Return a row for a whole number or a text; it agrees if it is the same."""
     return Finding(f"{PAPER} {section}", name, str(published), str(ours), 0.0, str(published) == str(ours), note)
 
 
 def all_rows(computed: Computed | None = None) -> list[Finding]:
-    """Every figure of the paper beside ours."""
+    """Return every figure of the paper beside ours."""
     computed = computed or compute()
     parts = (_second_stage, _program_output, _optimal_strategy, _other_strategies, _luck_or_chance)
     return list(itertools.chain.from_iterable(part(computed) for part in parts))
@@ -158,7 +160,7 @@ def _program_output(computed: Computed) -> Iterator[Finding]:
 
 
 def _cases(section: str, name: str, first: int, published: str, total: str, ours: Distribution) -> Iterator[Finding]:
-    """Whole numbers of cases, one row a score; the paper's lists run over scores that cannot come, too."""
+    """Compare whole numbers of cases, a row for each score; the paper's lists include scores that cannot occur."""
     for score, cases in enumerate(published.split(), start=first):
         place = score - ours.first
         inside = 0 <= place < len(ours.weights)
@@ -210,9 +212,9 @@ def _other_strategies(computed: Computed) -> Iterator[Finding]:
 
 
 def explained() -> Iterator[Finding]:
-    """The paper's strategy "aggressive", explained: a pip above 30 counts as much as so many points below it.
+    """Explain the paper's strategy "aggressive": a pip above 30 counts as a fixed number of points below it.
 
-    The weights that give all five published figures are looked for among hundredths.
+    The weights that give all five published figures are searched for among hundredths.
     """
     rules = Rules()
     label, _ = STRATEGIES["optimal"]
@@ -228,7 +230,7 @@ def explained() -> Iterator[Finding]:
 
 
 def _weighed(rules: Rules, weight: int) -> list[Finding]:
-    """The paper's figures beside those of the best strategy if a pip above 30 is worth `weight` hundredths of a point."""
+    """Compare the paper's figures with the best strategy if a pip above 30 is worth `weight` hundredths of a point."""
     label, line = STRATEGIES["optimal"]
 
     def worth(score: int) -> Fraction:
@@ -263,7 +265,7 @@ def _luck_or_chance(computed: Computed) -> Iterator[Finding]:
 
 
 def _plot_scores(axes: Any, computed: Computed) -> None:
-    """The paper's plot: the distribution of the score under each strategy of section 5.2."""
+    """Draw the paper's plot: the distribution of the score under each strategy of section 5.2."""
     for (name, (label, _)), marker in zip(STRATEGIES.items(), "osD^v", strict=True):
         found = computed.analyses[name].distribution
         scores = [found.first + i for i in range(len(found.weights))]

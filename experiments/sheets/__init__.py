@@ -1,6 +1,6 @@
-"""Score sheets to print: one module a game, named like it.
+"""Score sheets to print: a module for each game, of its name.
 
-`sheet(variant, paper)` is the page as a `Sheet`: what is drawn on it, in points, within `paper.width` x `paper.height`.
+`sheet(variant, paper)` returns the page as a `Sheet`: shapes in points, within `paper.width` x `paper.height`.
 `dice_envs.experiments.sheet` writes it into a file.
 """
 
@@ -26,8 +26,8 @@ class Sheet(NamedTuple):
 
     Attributes:
         title: of the page.
-        description: what it is for, in a sentence.
-        shapes: what is on it, in the order in which it is drawn.
+        description: its purpose, in a sentence.
+        shapes: in the order of drawing.
     """
 
     title: str

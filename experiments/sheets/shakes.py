@@ -1,4 +1,4 @@
-"""The score sheet of The Shakes: who holds which treatment, its efficacy, and boxes to tick for patients treated and saved."""
+"""The score sheet of The Shakes: treatments and their maesters, efficacies, boxes to tick for patients treated and saved."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["sheet"]
 MARGIN = 40
 TITLE, HEADING, NAME, WORDS, SMALL = 24.0, 9.0, 11.5, 9.5, 8.0  # sizes of letters
 LETTER = 0.54  # mean width of a letter of running text / its size
-NAMES, EFFICACY, LABEL = 112, 58, 42  # widths of columns; boxes have what is left
+NAMES, EFFICACY, LABEL = 112, 58, 42  # widths of columns; boxes have the rest
 ROW, BOX, GAP = 46, 13.0, 1.6  # height of a row; boxes, as large as they may be
-MOST_BOXES = 24  # in a line; more patients than these are counted by tally marks
+MOST_BOXES = 24  # in a line; more patients are counted by tally marks
 MOST_NUMBERED = 40  # patients of a team that have a box each
-MOST_COUNTED = 30  # and a number to cross off when one is saved
+MOST_COUNTED = 30  # patients of a team for which there are numbers to cross off when one is saved
 IN_LINE, TRACK = 20, 24.5  # boxes of the team's track, and the room that each takes
 
 
 def sheet(variant: Variant, paper: Paper) -> Sheet:
-    """The page for these options."""
+    """Draw the page for these options."""
     options: Options = variant.options
     shapes = list(itertools.chain(_head(options, paper), _table(options, paper)))
     y: float = _HEAD + ROW * options.num_players + 26
@@ -76,12 +76,12 @@ def _head(options: Options, paper: Paper) -> Iterator[Shape]:
 
 
 def _line(x: float, y: float, width: float) -> Iterator[Shape]:
-    """A line to write on."""
+    """Draw a line to write on."""
     yield Rect(x, y, width, 0.7, 0, SOFT)
 
 
 def _fitted(x: float, y: float, text: str, width: float, bold: bool = False) -> Text:
-    """A name, in smaller letters where it would not fit."""
+    """Draw a name, in smaller letters if it would not fit."""
     return Text(x, y, (text,), min(NAME, NAME * width / text_width(text, NAME, bold)), INK, bold=bold)
 
 
@@ -89,7 +89,7 @@ def _fitted(x: float, y: float, text: str, width: float, bold: bool = False) -> 
 
 
 def _table(options: Options, paper: Paper) -> Iterator[Shape]:
-    """A row for each treatment: names, efficacy, and two lines of boxes."""
+    """Draw a row for each treatment: names, efficacy, and two lines of boxes."""
     left, width = MARGIN, paper.width - 2 * MARGIN
     held = options.mode == "maesters" or options.maesters is not None
     columns = (["maester"] if held else []) + ["treatment"]
@@ -120,7 +120,7 @@ def _table(options: Options, paper: Paper) -> Iterator[Shape]:
 
 
 def _boxes(x: float, y: float, width: float, label: str, count: int) -> Iterator[Shape]:
-    """So many boxes to tick, with a wider gap after every fifth; one long box for tally marks where they are too many."""
+    """Draw boxes to tick, with a wider gap after every fifth; one long box for tally marks instead of too many."""
     yield Text(x, y + 10, (label,), HEADING, SOFT)
     x, room = x + LABEL, width - LABEL
     if count > MOST_BOXES:
@@ -136,7 +136,7 @@ def _boxes(x: float, y: float, width: float, label: str, count: int) -> Iterator
 
 
 def _team(options: Options, paper: Paper, y: float) -> tuple[list[Shape], float]:
-    """The patients one by one, and how many are saved. Returns where it ends, too."""
+    """Draw the patients one by one, and numbers to count those saved; return the shapes and where they end."""
     shapes: list[Shape] = [Text(MARGIN, y, ("all patients",), HEADING, SOFT, bold=True)]
     if options.patients > MOST_NUMBERED:
         shapes.append(Rect(MARGIN + 70, y - 12, paper.width - 2 * MARGIN - 70, 18, 3, PAPER, SOFT, 0.8))
@@ -177,7 +177,7 @@ def _rules(options: Options, paper: Paper, y: float) -> Iterator[Shape]:
 
 
 def _how_to_play(options: Options) -> list[str]:
-    """The rules in a few words, for these options."""
+    """Return the rules in a few words, for these options."""
     physician = options.mode == "physician"
     dealt = ", ".join(map(str, options.efficacies))
     rules = []

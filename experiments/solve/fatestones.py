@@ -62,7 +62,7 @@ def main(
     all 462 dice, and what it beats in the bag; then the circles of three dice that beat each other. JSON: {"dice": [{"die",
     "average_roll", "margin", "margin_in_bag", "beats", "loses_to"}], "circles": [{"dice", "least_margin"}]}.
 
-    With --ray the draws are shared out on a cluster, and come out the same. With --json what has been solved is kept beside
+    With --ray the draws are spread over a cluster, with the same result. With --json, parts already solved are kept beside
     that file until the end, for --resume.
 
     Example: solve fatestones --draws 0
@@ -105,7 +105,7 @@ def main(
 
 
 def _rank(dice: np.ndarray) -> dict[str, Any]:
-    """Print the dice and their circles; returns what --json writes."""
+    """Print the dice and their circles; return what --json writes."""
     inside = margins(dice)
     against_all = margins(np.arange(len(FACES)))[dice].mean(axis=1)
     rows: list[dict[str, Any]] = [

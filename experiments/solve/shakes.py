@@ -1,4 +1,4 @@
-"""`solve shakes`: a policy's exact expectation and distribution, Bayes-optimal play among them."""
+"""`solve shakes`: the exact value and distribution of Bayes-optimal play, or of any policy."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def main(
     policy: Annotated[str, typer.Option(help="optimal, or an agent: argument, thompson, ucb:1, ppo:PATH, ...")] = "optimal",
     json: JsonOption = None,
 ) -> None:
-    """What a physician's policy in The Shakes is worth, exactly: its value and how many patients it saves.
+    """The exact value of a physician's policy in The Shakes, and the distribution of patients saved.
 
-    With -o open_efficacies=true the physician knows how effective each treatment is, as on the rules' score sheet; optimal then
-    knows it, too.
+    With -o open_efficacies=true the physician knows how effective each treatment is, as on the rules' score sheet; so does
+    optimal play.
 
     JSON: {"value", "distribution"}; entry k of the distribution is the probability that k patients
     are saved, starting with k = 0.
@@ -52,7 +52,7 @@ def main(
         result = exact_evaluation(problem, lambda treated, saved: agent.chances(options, treated, saved))
     elif options.open_efficacies and policy != "random":
         result = evaluate_open(problem, lambda efficacies: as_policy(agent, variant, efficacies=efficacies))
-    else:  # it may tell treatments apart by their place; of random alone we know that it does not
+    else:  # it may tell treatments apart by their place; only random is known not to
         result = exact_evaluation(problem, as_policy(agent, variant), merged=policy == "random")
     seconds = time.perf_counter() - start
     value = result.win if options.pays == "win" else result.saved
@@ -78,7 +78,7 @@ def main(
 
 
 def _peak_memory() -> str:
-    """The process's peak memory in words; empty where the system does not tell."""
+    """Return the process's peak memory in words; empty if the system does not report it."""
     try:
         import resource
     except ImportError:

@@ -40,7 +40,7 @@ def main(
         str,
         typer.Option(
             help="maximize, minimize_loss, thirty_or_over, optimal (own points against points given), or FILE.py:FUNCTION, "
-            "which tells what a score is worth."
+            "the worth of a score."
         ),
     ] = "maximize",
     option: OptionOption = None,
@@ -89,20 +89,12 @@ def main(
     value = analysis.value(valued)
     if verbose:
         print_advice(player)
-    kind = "a simple strategy" if chosen.simple else "a full strategy"
-    console.print(f"{chosen.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
-    table = Table(show_header=False)
-    rows = figures(analysis)
-    for label, figure in rows.items():
-        table.add_row(label, "infinite" if figure is None else f"{float(figure):.6f}")
-    console.print(table)
-    best = "value" if strategy else "best value"
-    console.print(f"{best} for {goal}: {float(value):.6f}")
+    print_figures(rules, chosen, analysis)
+    console.print(f"{'value' if strategy else 'best value'} for {goal}: {float(value):.6f}")
     if strategy:
         most = analyse(rules, best_of_all).value(valued)
         console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}")
     console.whole_line(cases_line(analysis.distribution, rules.num_faces))
-    given = expected_given(rules)
     result = {
         "game": "thirties",
         "options": variant.changed_options(),
@@ -110,11 +102,7 @@ def main(
         "strategy": chosen.name,
         "value": float(value),
         "value_exact": str(value),
-        "distribution": list(analysis.distribution.weights),
-        "scores": [analysis.distribution.first + i for i in range(len(analysis.distribution.weights))],
-        "cases": analysis.distribution.total,
-        "figures": {label: None if figure is None else float(figure) for label, figure in rows.items()},
-        "expected_given": None if given is None else [float(points) for points in given],
+        **exact_figures(rules, analysis),
     }
     if verbose:
         result["advice"] = [
@@ -125,14 +113,14 @@ def main(
 
 
 def find(variant: Variant, name: str) -> Strategy:
-    """The strategy of that name, or that of the agent which the spec names. ValueError if there is none."""
+    """Return the strategy of that name, or the one that the agent of that spec plays. ValueError if there is none."""
     if ":" in name and ".py:" not in name:
         return strategy_of(make(name), variant.options, name)
     return named(Rules.of(variant.options), name)
 
 
 def figures(analysis: Analysis) -> dict[str, Fraction | None]:
-    """The paper's columns; None is infinite."""
+    """Return the paper's columns; None is infinite."""
     return {
         "expected score": analysis.score,
         "P(target or more)": analysis.reached,
@@ -142,22 +130,46 @@ def figures(analysis: Analysis) -> dict[str, Fraction | None]:
     }
 
 
+def exact_figures(rules: Rules, analysis: Analysis) -> dict[str, Any]:
+    """Return a strategy's distribution and figures, as --json writes them."""
+    found, given = analysis.distribution, expected_given(rules)
+    return {
+        "distribution": list(found.weights),
+        "scores": [found.first + i for i in range(len(found.weights))],
+        "cases": found.total,
+        "figures": {label: None if figure is None else float(figure) for label, figure in figures(analysis).items()},
+        "expected_given": None if given is None else [float(points) for points in given],
+    }
+
+
+def print_figures(rules: Rules, strategy: Strategy, analysis: Analysis) -> None:
+    """Print the strategy and the paper's columns."""
+    kind = "a simple strategy" if strategy.simple else "a full strategy"
+    console.print(f"{strategy.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
+    table = Table(show_header=False)
+    for label, figure in figures(analysis).items():
+        table.add_row(label, "infinite" if figure is None else f"{float(figure):.6f}")
+    console.print(table)
+
+
 def cases_line(distribution: Distribution, faces: int) -> str:
-    """The distribution, in the manner of the paper's program: [exponent of all cases] first score: cases … {all cases}."""
+    """Format the distribution as the paper's program does: [exponent of all cases] first score: cases … {all cases}."""
     exponent = round(math.log(distribution.total, faces))
     cases = " ".join(map(str, distribution.weights))
     return f"dist: [{exponent}] from {distribution.first}: {cases} {{{distribution.total}}}"
 
 
 def position(throw: Dice, aside: Dice | None) -> str:
-    """`5 6 6 6 | 5 5`, as the paper writes positions; without the bar where nothing is said of the dice aside."""
+    """Format a position as the paper does, `5 6 6 6 | 5 5`; without the bar if `aside` is None."""
     shown = " ".join(map(str, throw))
     return shown if aside is None else f"{shown} | {' '.join(map(str, aside))}".rstrip()
 
 
 def advice(player: Player) -> Any:
-    """(throw, aside, dice to throw again, expected score) for every position; aside is None for simple strategies,
-    whose scores are those of the throw alone."""
+    """Yield (throw, aside, dice to throw again, expected score) for every position.
+
+    For simple strategies aside is None, and scores are those of the throw alone.
+    """
     rules = player.rules
     if player.strategy.simple:
         for dice in range(1, rules.num_dice + 1):
@@ -170,13 +182,13 @@ def advice(player: Player) -> Any:
 
 
 def advice_line(player: Player, throw: Dice, aside: Dice | None) -> str:
-    """`3 5 5 5 6 6 es: 30.843641 cap: 4`: the expected score, and how many dice to throw again for it."""
+    """Format advice: `3 5 5 5 6 6 es: 30.843641 cap: 4` gives the expected score, and the dice to throw again."""
     again, score = player.advice(throw, aside or ())
     return f"{position(throw, aside)} es: {float(score):.6f} cap: {again}"
 
 
 def print_advice(player: Player) -> None:
-    """The advice for every position, and after the throws that follow the same dice aside a summary of them."""
+    """Print the advice for every position, and a summary after all throws with the same dice aside."""
     last: Any = None
     for throw, aside, _, _ in advice(player):
         group = len(throw) if aside is None else aside
@@ -188,7 +200,7 @@ def print_advice(player: Player) -> None:
 
 
 def print_summary(player: Player, group: int | Dice) -> None:
-    """What is to be expected with a number of dice (simple strategies), or after these dice aside."""
+    """Print the expected score with a number of dice (simple strategies), or after these dice aside."""
     if isinstance(group, int):
         console.whole_line(f"es[{group} dice]: {float(player.expected_with(group)):.6f}\n")
         return
@@ -199,7 +211,7 @@ def print_summary(player: Player, group: int | Dice) -> None:
 
 
 def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Path | None) -> None:
-    """Where the two differ, as the paper's program lists it: position, the first's choice, the second's."""
+    """Print where the two differ, as the paper's program does: position, the first's choice, the second's."""
     simple = first.simple and second.simple
     found = list(differences(rules, first, second))
     bar = " | " if simple else " "

@@ -1,7 +1,7 @@
 """Score dice: score distributions as fractions, equilibria, and best responses.
 
-`distribution` has the sources' tables, `hands` what is known of a hand, `equilibrium` solves small games, `policy` asks any
-agent. `measures` fulfils the contract of `dice_envs.exact`.
+`distribution` counts scores exactly, `hands` holds what players know of a hand, `equilibrium` solves small games, `policy` asks
+any agent. `measures` fulfils the contract of `dice_envs.exact`.
 """
 
 from dice_envs.exact.score_dice.measures import action_values, measure, response_to_highest

@@ -27,12 +27,11 @@ from dice_envs.games.score_dice import Options
 
 __all__ = ["Equilibrium"]
 
-MOST_PATHS = 300_000  # an equilibrium is computed if a roll can be played in at most this many ways, all hands together
+MOST_PATHS = 300_000  # ways to play a roll, all hands together, up to which an equilibrium is computed
 
 
 class _Plan:
-    """One player's sequence form: a number for each sequence of choices, and the sequence that leads to each information
-    set."""
+    """One player's sequence form: a number for each sequence of choices, and the sequence before each information set."""
 
     def __init__(self) -> None:
         self.parents: dict[Any, int] = {}  # information set → the sequence that leads to it
@@ -43,8 +42,10 @@ class _Plan:
         return self.sequences.setdefault((information, choice), len(self.sequences) + 1)
 
     def constraints(self) -> Any:
-        """The sparse matrix E of E x = (1, 0, …): in a realization plan x the choices at each information set add up to the
-        sequence that leads to it."""
+        """Return the sparse matrix E of E x = (1, 0, …).
+
+        In a realization plan x the choices at each information set add up to the sequence that leads to it.
+        """
         from scipy.sparse import csr_array
 
         numbers = {information: row for row, information in enumerate(self.parents, 1)}
@@ -64,7 +65,7 @@ Behaviour = dict[Any, dict[Die, float]]  # information set → chance of each di
 
 
 class _Solution(NamedTuple):
-    """A roll solved: its value to A, and both players' strategies by information set (own hand, columns so far)."""
+    """A solved roll: its value to A, and both players' strategies by information set (own hand, columns so far)."""
 
     value: float
     behaviours: tuple[Behaviour, Behaviour]
@@ -108,7 +109,7 @@ class Equilibrium(VariantRules):
     # Rolls
 
     def roll_value(self, a: Sizes, b: Sizes, score: int = 0) -> float:
-        """The value before dice of these sizes, as many on either side, are rolled."""
+        """Return the value before dice of these sizes, equally many on either side, are rolled."""
         key = self.roll_key(a, b, score)
         if self._loop and self._loop[0] == key:
             return self._loop[1]
@@ -141,18 +142,18 @@ class Equilibrium(VariantRules):
         )
 
     def game_value(self) -> float:
-        """The expected reward of a whole game for A."""
+        """Return the expected reward of a whole game for A."""
         columns = self.options.num_columns
         return self.roll_value(self.options.pools[0][:columns], self.options.pools[1][:columns])
 
     def _end(self, score: int, tied: Tied) -> float:
-        """The value when a roll is over."""
+        """Return the value after a roll."""
         return self.roll_value(*tied, score) if tied[0] else self.reward(score)
 
     # Hidden hands
 
     def solution(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
-        """The solved roll of dice with these ranges, which both players know. Cached."""
+        """Return the solved roll of dice with these ranges, which both players know. Cached."""
         key = (a, b, self.carried(score))
         if key not in self._solutions:
             outer = self._loop
@@ -225,7 +226,7 @@ class Equilibrium(VariantRules):
     def open_column(
         self, a: tuple[Die, ...], b: tuple[Die, ...], score: int, tied: Tied = NONE_TIED
     ) -> tuple[float, dict[Die, float], dict[Die, float]]:
-        """The value when both see these hands, and both players' chances of showing each die."""
+        """Return the value when both see these hands, and both players' chances of showing each die."""
         if not a:
             return self._end(score, tied), {}, {}
         key = (a, b, self.carried(score), tied)
@@ -247,7 +248,7 @@ def _without(dice: tuple[Die, ...], die: Die) -> tuple[Die, ...]:
 
 
 def _behaviour(plan: _Plan, weights: np.ndarray) -> Behaviour:
-    """The chances at each information set; uniform where the plan does not reach."""
+    """Return the chances at each information set; uniform at those that the plan does not reach."""
     weights = np.maximum(0.0, weights)
     behaviour: Behaviour = defaultdict(dict)
     for (information, die), sequence in plan.sequences.items():

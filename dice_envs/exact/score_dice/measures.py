@@ -50,8 +50,10 @@ __all__ = ["ResponseToHighest", "count_situations", "response_to_highest"]
 
 @functools.cache
 def next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Range, ...]], ...]:
-    """What a player who always shows its highest die can show next: (chance, die, what is then known of the others).
-    `dice` are in the order of their places."""
+    """Return what a player of its highest die can show next: (chance, die, what is then known of the others).
+
+    `dice` are in the order of their places.
+    """
     found: dict[tuple[Die, tuple[Range, ...]], float] = defaultdict(float)
     for i, die in enumerate(dice):
         for face in range(die.low, die.high + 1):
@@ -89,7 +91,7 @@ class ResponseToHighest(VariantRules):
         self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
 
     def value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED) -> float:
-        """Expected reward still to come, with best play.
+        """Return the expected reward still to come, with best play.
 
         Args:
             own: dice in hand, in any order.
@@ -113,7 +115,7 @@ class ResponseToHighest(VariantRules):
     def choices(
         self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED
     ) -> list[tuple[Die, float]]:
-        """Every distinct die that can be shown, and its value. Arguments as for `value`."""
+        """Return every distinct die that can be shown, and its value. Arguments as for `value`."""
         result = []
         for die in dict.fromkeys(own):
             at = own.index(die)
@@ -131,7 +133,7 @@ class ResponseToHighest(VariantRules):
         return self.roll_key(mine, theirs, score)
 
     def roll_value(self, own: Sizes, other: Sizes, score: int = 0) -> float:
-        """The value before dice of these sizes, as many on either side, are rolled."""
+        """Return the value before dice of these sizes, equally many on either side, are rolled."""
         key = self.roll_key(own, other, score)
         if self._loop and self._loop[0] == key:
             return self._loop[1]
@@ -148,7 +150,7 @@ class ResponseToHighest(VariantRules):
         return self._rolls[key]
 
     def _expected(self, own: Sizes, other: Sizes, score: int) -> float:
-        """The value before these pools are rolled and spare dice dropped."""
+        """Return the value before these pools are rolled and spare dice dropped."""
         columns = min(len(own), len(other))
         total = 0.0
         for mine, chance_mine in deals(own, columns):
@@ -159,7 +161,7 @@ class ResponseToHighest(VariantRules):
         return total
 
     def _seen_value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int) -> float:
-        """The value after the roll. With open hands the other's dice are seen too."""
+        """Return the value after the roll. With open hands the other's dice are seen, too."""
         if not self.options.open_hands:
             return self.value(own, other, score)
         return sum(
@@ -168,14 +170,16 @@ class ResponseToHighest(VariantRules):
         )
 
     def game_value(self) -> float:
-        """The expected reward of a whole game for the responding player."""
+        """Return the expected reward of a whole game for the responding player."""
         own, other = self._pools
         columns = self.options.num_columns
         return self.roll_value(own[:columns], other[:columns])
 
     def action_values(self, variant: Variant, states: np.ndarray) -> np.ndarray:
-        """The expected reward still to come if a die is shown now and best play follows, (n, actions) float64; −inf for
-        dice that are not in hand. If the other has not always shown its highest die, it is assumed to do so from now on.
+        """Return the expected reward still to come for each die shown now, with best play afterwards, (n, actions) float64.
+
+        −inf for dice that are not in hand. The other is assumed to show its highest die from now on, even if it has not done
+        so before.
 
         Args:
             variant: the game, with the options of this response.
@@ -194,7 +198,7 @@ class ResponseToHighest(VariantRules):
         return out
 
     def _values_in(self, row: np.ndarray) -> np.ndarray:
-        """The value of each own die of a row of `_write_situations`, (dice,) float64; −inf where there is none."""
+        """Return the value of each own die of a row of `_write_situations`, (dice,) float64; −inf without a die."""
         key = row.tobytes()
         if key not in self._by_situation:
             parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
@@ -210,7 +214,7 @@ class ResponseToHighest(VariantRules):
 
 @functools.lru_cache(maxsize=16)
 def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
-    """The response, cached with all values that it has computed so far."""
+    """Return the response, cached with all values that it has computed so far."""
     return ResponseToHighest(options, seat)
 
 
@@ -219,7 +223,7 @@ _SITUATION = 7  # parts of a situation, each with an entry for every die of the 
 
 @kernel
 def _write_situations(params, states, seat, out, places):
-    """Write what the rest of the game depends on, as far as the seat knows it. The last two are modified in place.
+    """Write all that the rest of the game depends on, as the seat knows it. The last two are modified in place.
 
     Parts of a row of `out`, padded with zeros: faces of the seat's dice in hand, the highest first; their sizes; of the
     other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
@@ -305,10 +309,10 @@ MOST_MATCHED = 12  # dice in hand for which all pairings with the other's are ad
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
-    """What each die in hand is worth against play at random, which is an equilibrium: the same. See
-    `dice_envs.exact.GameActionValues`.
+    """Return the value of each die in hand against play at random, which is an equilibrium: the same for all.
 
-    Whatever the seat does, each of its dice meets a random one of the other's that are left.
+    Whatever the seat does, each of its dice meets a random one of the other's that are left. See
+    `dice_envs.exact.GameActionValues`.
     """
     options = variant.options
     seat = int(state["seat"])
@@ -319,7 +323,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     others = [known for _, known in known_ranges(variant, state, 1 - seat)]
     count = len(held)
     if options.reward == "win" and count > MOST_MATCHED:
-        raise ValueError(f"at most {MOST_MATCHED} dice in hand can be told the value of, not {count}")
+        raise ValueError(f"action values need at most {MOST_MATCHED} dice in hand, not {count}")
     chances = np.zeros((count, count, 3))  # P(own die i scores −1, 0 or 1 against the other's die j)
     for (i, place), (j, known) in itertools.product(enumerate(held), enumerate(others)):
         for face in range(known.low, known.high + 1):
@@ -338,9 +342,9 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 
 
 def _paired(chances: np.ndarray) -> np.ndarray:
-    """P(the pairs score −k … k together) when all pairings of k dice on either side are equally likely, (2k + 1,) float64."""
+    """Return P(the pairs score −k … k together) if all pairings of k dice a side are equally likely, (2k + 1,) float64."""
     count = len(chances)
-    sums = {0: np.ones(1)}  # by the set of the other's dice that have been met, as bits: of all ways to meet them
+    sums = {0: np.ones(1)}  # by the set of the other's dice that have been met, as bits: sums over all ways to meet them
     for row in chances:
         longer: dict[int, np.ndarray] = {}
         for met, before in sums.items():
@@ -364,7 +368,7 @@ GAMES_AT_ONCE = 2_000
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Reward against `highest`, which always shows its highest die; and exploitability. See `dice_envs.exact.GameMeasure`.
+    """Measure reward against `highest`, which shows its highest die, and exploitability. See `dice_envs.exact.GameMeasure`.
 
     Playing at random is an equilibrium with any pools, so its exploitability is 0. The headline is therefore the reward
     won from sorted play, mean of both seats, compared with the best response to it. A random player wins 0 by this mean,
@@ -372,13 +376,13 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
     An agent's reward is that of the best response, minus what each of its choices loses against the best choice, given
     best play afterwards. With at most MOST_SETS information sets all choices are evaluated (unless a smaller sample is
-    asked for). With more, and where tied dice are rolled again, the choices in random games are evaluated; there too the
-    best response loses exactly 0. 4d6 against 4d6 has 3.5 million information sets, ten seconds for a fast agent; 5d6 are
-    sampled.
+    asked for). With more, and where tied dice are rolled again, the choices in random games are evaluated; the best
+    response loses exactly 0 there, too. 4d6 against 4d6 has 3.5 million information sets, ten seconds for a fast agent; 5d6
+    are sampled.
 
     Exploitability is measured up to FEW_SETS information sets, about those of 3d8 against 3d8, and if tied dice are not
-    rolled again. For random answers it lies between two bounds: take a best response to one sample of the answers. On
-    average it wins more from that sample than can be won from the agent, and less from another. The middle is reported.
+    rolled again. For random answers it lies between two bounds. On average a best response to one sample of the answers wins
+    more from that sample than can be won from the agent, and less from another sample. The middle is reported.
 
     Raises:
         ValueError: the best response to sorted play takes too long to compute; or the sample is too small.
@@ -424,8 +428,10 @@ def check_response(options: Options) -> None:
 
 
 def count_situations(options: Options, seat: int) -> float:
-    """An upper bound on the number of situations for which the response to sorted play is computed, if tied dice are not
-    rolled again; a rough estimate if they are."""
+    """Return an upper bound on the number of situations for which the response to sorted play is computed.
+
+    If tied dice are rolled again, it is a rough estimate.
+    """
     own, other = options.pools if seat == 0 else options.pools[::-1]
     spare = len(other) - options.num_columns
     own_hands, other_hands = _count_hands(own), _count_hands(other)
@@ -443,39 +449,41 @@ def count_situations(options: Options, seat: int) -> float:
 
 
 def _count_deals(pool: Sizes, options: Options) -> float:
-    """How many times `deals` yields, at most."""
+    """Return how many times `deals` yields, at most."""
     spare = len(pool) - options.num_columns
     return math.comb(len(pool), spare) * spare * max(pool) if spare else 1
 
 
 def _count_hands(pool: Sizes) -> np.ndarray:
-    """How many different hands k of these dice can make, by k, (dice + 1,) float64."""
+    """Count the different hands that k of these dice can make, by k, (dice + 1,) float64."""
     kinds = Counter(pool).items()
     return _count_choices([[math.comb(size + held - 1, held) for held in range(count + 1)] for size, count in kinds])
 
 
 def _count_choices(kinds: list[list[float]]) -> np.ndarray:
-    """In how many ways n dice can be taken, by n, if k dice of kind i can be taken in kinds[i][k] ways."""
+    """Count the ways to take n dice, by n, if k dice of kind i can be taken in kinds[i][k] ways."""
     return functools.reduce(np.convolve, (np.array(ways, np.float64) for ways in kinds))
 
 
 def _count_sets(variant: Variant, to_highest: bool) -> float:
-    """`count_sets` of the seat that has more; infinite if tied dice are rolled again, as later rolls are not enumerated."""
+    """Return the larger `count_sets` of both seats; infinite if tied dice are rolled again, as later rolls are not listed."""
     if variant.options.ties == "reroll":
         return math.inf
     return max(count_sets(variant, seat, to_highest) for seat in range(2))
 
 
 def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray) -> np.ndarray:
-    """What choices with these chances (n, actions) lose against `highest`, compared with the best choice and given best
-    play afterwards, (n,) float64."""
+    """Return what choices with these probabilities (n, actions) lose against `highest`, (n,) float64.
+
+    They are compared with the best choice, given best play afterwards.
+    """
     values = response_to_highest(variant.options, seat).action_values(variant, states)
     behind = np.where(chances > 0, values.max(axis=1, keepdims=True) - values, 0.0)
     return (chances * behind).sum(axis=1)
 
 
 def _loss_in_all(variant: Variant, agent: Any, effort: Effort) -> float:
-    """How much less than the best response the agent earns from `highest`, mean of both seats."""
+    """Return how much less than the best response the agent earns from `highest`, mean of both seats."""
     total = sum(int(count_sets(variant, seat, to_highest=True)) for seat in range(2))
     lost = 0.0
 
@@ -491,8 +499,11 @@ def _loss_in_all(variant: Variant, agent: Any, effort: Effort) -> float:
 
 
 def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float, float, int]:
-    """The same from random games, its 95 % half-width, and the number of games. An agent with random answers gets a tenth
-    of the games and no error: it is measured ten times, and its error comes from these repeats."""
+    """Return the same from random games, its 95 % half-width, and the number of games.
+
+    An agent with random answers gets a tenth of the games and no error: it is measured ten times, and the error comes from
+    these repeats.
+    """
     games = planned = effort.sample or SAMPLE
     at_once = min(GAMES_AT_ONCE, max(2, games // REPEATS))
     lost = np.zeros(0)
@@ -509,8 +520,10 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
 
 
 def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, float]:
-    """What best responses win from the agent, mean of both seats, and the half-width of its interval. The game's values to
-    the two seats cancel out, so this is also the gain above the value."""
+    """Return what best responses win from the agent, mean of both seats, and the half-width of its interval.
+
+    The game's values to the two seats cancel out, so this is also the gain above the value.
+    """
     most = least = 0.0
     for seat, roll in itertools.product(range(2), rolls(variant)):
         shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)

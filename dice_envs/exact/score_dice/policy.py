@@ -1,8 +1,8 @@
-"""Any agent's policy in score dice: at every information set of a roll, or in random games; and the best response to it.
+"""Any agent's policy in score dice, at every information set of a roll or in random games; and the best response to it.
 
 An agent may tell its dice apart by their places and may remember in which order they were shown. So an information set
-is its hand, the order in which it has shown its dice, and the way in which the other's dice were shown. All of
-them are listed, and the agent is asked at those that its own choices can reach. Tied dice that are rolled again are not
+is its hand, the order in which it has shown its dice, and the way in which the other's dice were shown. All information
+sets are listed, and the agent is asked at those that its own choices can reach. Tied dice that are rolled again are not
 followed here; random games are played to their end.
 """
 
@@ -49,7 +49,7 @@ class Roll(NamedTuple):
     hands: tuple[np.ndarray, np.ndarray]  # (hands, columns) int8: the faces that they can show, all equally likely
 
     def faces(self, seat: int) -> list[int]:
-        """How many faces each of the seat's dice in hand can show."""
+        """Count the faces that each of the seat's dice in hand can show."""
         return (np.ptp(self.hands[seat], axis=0) + 1).tolist()
 
 
@@ -68,7 +68,7 @@ class Shown(NamedTuple):
 
 @functools.lru_cache(maxsize=4)
 def rolls(variant: Variant) -> tuple[Roll, ...]:
-    """All rolls that look different to both players before the first column; none if there are too many."""
+    """List all rolls that look different to both players before the first column; none if there are too many."""
     pools = variant.options.pools
     if max(map(math.prod, pools)) > MOST_ROLLS:
         return ()
@@ -87,7 +87,7 @@ def rolls(variant: Variant) -> tuple[Roll, ...]:
 
 
 def _different_rolls(variant: Variant) -> Iterator[tuple[np.ndarray, int]]:
-    """States (1,) that differ in the dice that were dropped, each with the number of the larger pool's rolls behind it."""
+    """Yield states (1,) that differ in the dice dropped, each with the number of the larger pool's rolls that lead to it."""
     pools = variant.options.pools
     state = np.zeros(1, variant.game.state)
     variant.kernels.deal(variant.params, state, np.zeros(1, np.int64))
@@ -110,19 +110,19 @@ def _different_rolls(variant: Variant) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def _orders(dice: int, length: int) -> np.ndarray:
-    """All orders in which `length` of the dice can be shown, (orders, length) int64, sorted."""
+    """Return all orders in which `length` of the dice can be shown, (orders, length) int64, sorted."""
     return np.array(list(itertools.permutations(range(dice), length)), np.int64)
 
 
 def shown_by_highest(hands: np.ndarray, open_hands: bool) -> list[Shown]:
-    """What a player who always shows its highest die can have shown before each column but the last. Entries: its hands."""
+    """Return what a player of its highest die can have shown before each column but the last. Entries: its hands."""
     order = np.argsort(-hands, axis=1, kind="stable")
     every = np.arange(len(hands))
     return _told_apart(hands, [(every, order[:, :length]) for length in range(hands.shape[1] - 1)], open_hands)
 
 
 def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Shown]:
-    """What any player can have shown before each column but the last. Entries: its hands, each in all orders."""
+    """Return what any player can have shown before each column but the last. Entries: its hands, each in all orders."""
     entries = []
     for length in range(hands.shape[1] - 1):
         orders = _orders(hands.shape[1], length)
@@ -131,8 +131,11 @@ def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Shown]:
 
 
 def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]], open_hands: bool) -> list[Shown]:
-    """The ways that look different. Entries before each column: which hand (m,), and the dice it shows (m, c). Each entry
-    is followed in the next column by the same number of entries, and these are adjacent."""
+    """Return the ways that look different.
+
+    Entries before each column: hand (m,), and the dice that it shows (m, c). All entries have equally many successors in
+    the next column, and these are adjacent.
+    """
     found: list[Shown] = []
     for which, order in entries:
         faces = hands[which]
@@ -150,8 +153,10 @@ def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]],
 
 
 def count_sets(variant: Variant, seat: int, to_highest: bool) -> float:
-    """About how many information sets the seat has against a player who always shows its highest die, or against any;
-    infinite if there are too many rolls."""
+    """Return about how many information sets the seat has; infinite if there are too many rolls.
+
+    The other is a player who always shows its highest die if `to_highest`, or any player.
+    """
     total = 0 if rolls(variant) else math.inf
     for roll in rolls(variant):
         hands, others = roll.hands[seat], roll.hands[1 - seat]
@@ -168,7 +173,7 @@ def count_sets(variant: Variant, seat: int, to_highest: bool) -> float:
 
 
 def count_paths(variant: Variant) -> float:
-    """In how many ways a roll can be played, all hands and orders; infinite if there are too many rolls."""
+    """Count the ways to play a roll, all hands and orders; infinite if there are too many rolls."""
     columns = math.factorial(variant.options.num_columns)
     return sum(len(roll.hands[0]) * len(roll.hands[1]) * columns**2 for roll in rolls(variant)) or math.inf
 
@@ -177,8 +182,10 @@ def count_paths(variant: Variant) -> float:
 
 
 def _positions(variant: Variant, roll: Roll, seat: int, hands: Any, orders: Any, faces: Any, shown: Any) -> np.ndarray:
-    """States in which the seat holds hands (n, columns) and has shown its dice in these orders (n, c), while the other
-    has shown `shown` (n, c) of dice with these faces (n, columns)."""
+    """Return states in which the seat holds hands (n, columns) and has shown its dice in these orders (n, c).
+
+    The other has shown `shown` (n, c) of dice with these faces (n, columns).
+    """
     index = np.arange(len(hands))
     states = np.repeat(roll.state, len(hands))
     states["faces"][:, seat, roll.places[seat]] = hands
@@ -206,7 +213,7 @@ def policy(
     seed: int,
     look: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] = lambda states, chances, weights: None,
 ) -> list[np.ndarray]:
-    """The agent's chances at the information sets that it can reach, for each column but the last.
+    """Return the agent's probabilities at the information sets that it can reach, for each column but the last.
 
     Args:
         variant: the game.
@@ -215,8 +222,8 @@ def policy(
         roll: of both pools.
         shown: what the other can have shown.
         seed: of the agent's random streams.
-        look: called whenever the agent has been asked, with the states (n,), its chances of all actions (n, actions), and
-            the chance of each information set if all of the other's entries are equally likely (n,).
+        look: called after each question to the agent, with the states (n,), its probabilities (n, actions), and the chance
+            of each information set if all of the other's entries are equally likely (n,).
 
     Returns:
         For each column (hands, own orders, ways, columns) float64, by dice in hand before the first column; 0 at
@@ -256,7 +263,7 @@ def _dealt(variant: Variant, count: int, seed: np.random.SeedSequence) -> np.nda
 
 
 def answers_at_random(variant: Variant, agent: Any, seed: int) -> bool:
-    """Whether the agent's answers turn out to be random (its `is_random`) when it is asked a few times."""
+    """Ask the agent a few times; return whether its answers have turned out to be random (its `is_random`)."""
     streams = new_streams(seed, 100)
     states = _dealt(variant, len(streams), np.random.SeedSequence(seed))
     ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), streams))
@@ -271,15 +278,15 @@ def in_games(
     seed: list[int],
     rate: Callable[[np.ndarray, int, np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """How the agent's choices are rated in random games against a player who always shows its highest die.
+    """Rate the agent's choices in random games against a player who always shows its highest die.
 
     Args:
         variant: the game.
         agent: states its probabilities; it is asked where it has a choice.
         seat: the agent's.
-        count: how many games.
+        count: of games.
         seed: fixes the games and what is drawn from the agent's chances: agents with equal chances play the same games.
-        rate: (states (n,), the seat, the agent's chances (n, actions)) → how each choice is rated (n,).
+        rate: (states (n,), the seat, the agent's probabilities (n, actions)) → the rating of each choice (n,).
 
     Returns:
         The sum of the ratings in each game, (count,) float64.
@@ -300,7 +307,7 @@ def in_games(
 
 
 def _chances(variant: Variant, agent: Any, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> np.ndarray:
-    """The agent's chances in these games, (m, actions) float64. Its streams are modified in place."""
+    """Return the agent's probabilities in these games, (m, actions) float64. Its streams are modified in place."""
     masks = np.empty((len(index), variant.facts.num_actions), np.int8)
     variant.kernels.legal(variant.params, states, index, masks)
     chances = masks.astype(np.float64)
@@ -316,7 +323,7 @@ def _chances(variant: Variant, agent: Any, states: np.ndarray, index: np.ndarray
 
 
 def best_response(variant: Variant, seat: int, roll: Roll, shown: list[Shown], policies: list[list[np.ndarray]]) -> np.ndarray:
-    """What the other seat wins from each policy by its best response to the first of them, (policies,) float64.
+    """Return what the other seat wins from each policy by its best response to the first one, (policies,) float64.
 
     Args:
         variant: the game.
@@ -334,9 +341,11 @@ def best_response(variant: Variant, seat: int, roll: Roll, shown: list[Shown], p
     numbers = [{tuple(order): number for number, order in enumerate(_orders(columns, c).tolist())} for c in range(columns - 1)]
 
     def respond(own: tuple[int, ...], other: tuple[int, ...], reach: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """What is won after these dice were shown, summed over what the responder cannot see: of the shape above, with
-        length 1 for dice not shown. `reach` (policies, hands, others): the agent's reach probabilities; `score` (hands,
-        others)."""
+        """Return what is won after these dice were shown, summed over what the responder cannot see.
+
+        It has the shape above, with length 1 for dice not shown. `reach` (policies, hands, others): the agent's reach
+        probabilities; `score`: (hands, others).
+        """
         column = len(own)
         if column == columns:
             return (reach * (score if variant.params.pay_score else np.sign(score))).reshape(shape)

@@ -1,5 +1,7 @@
-"""The same distributions by icepool, a general library of dice probabilities: the peer of the benchmarks and the
-oracle of the tests. Written after its documentation of evaluators; it shares nothing with our own counting.
+"""The same distributions by icepool, a general library of dice probabilities.
+
+Peer of the benchmarks and oracle of the tests. Written from its documentation of evaluators; it shares nothing with our own
+counting.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ class _SortedPairs(icepool.MultisetEvaluator):
 
     def __init__(self, ties: str) -> None:
         self.tie_points = int(ties == "a")
-        self.reroll = ties == "reroll"  # tell the ties, and leave out rolls in which all pairs tie
+        self.reroll = ties == "reroll"  # report the ties, and leave out rolls in which all pairs tie
 
     def next_state(self, state: Any, order: Any, outcome: Any, a: int, b: int) -> Any:
         score, ties, lead = state if state is not None else (0, 0, 0)
@@ -48,17 +50,17 @@ class _SortedPairs(icepool.MultisetEvaluator):
 
 
 def evaluators() -> dict[str, Any]:
-    """An evaluator for each tie rule, with nothing kept in it yet; what they work out they keep for later calls."""
+    """Return an evaluator for each tie rule, with empty caches."""
     return {ties: _SortedPairs(ties) for ties in ("none", "a", "reroll")}
 
 
 def sorted_pairs(evaluator: Any, a: Sequence[int], b: Sequence[int]) -> Any:
-    """The score of sorted pairs as an icepool Die, by the evaluator of "none" or "a"."""
+    """Return the score of sorted pairs as an icepool Die, by the evaluator of "none" or "a"."""
     return evaluator.evaluate(icepool.standard_pool(list(a)), icepool.standard_pool(list(b)))
 
 
 def sorted_reroll(evaluator: Any, size_a: int, size_b: int, count: int) -> Any:
-    """The same for `count` dice of one size each, tied dice rolled again, by the evaluator of "reroll"."""
+    """Return the same for `count` dice of one size each, tied dice rolled again, by the evaluator of "reroll"."""
 
     def play(score: int, tied: int) -> Any:
         if tied == 0:
@@ -77,13 +79,13 @@ def _pair(size_a: int, size_b: int, ties: str) -> Any:
 
 
 def unsorted_pairs(a: Sequence[int], b: Sequence[int], ties: str) -> Any:
-    """The score of pools of as many dice, paired in the order given (the order does not matter where A's are alike)."""
+    """Return the score of pools of equal size, paired in the order given. If A's dice are alike, the order does not matter."""
     kinds = Counter(zip(a, b, strict=True))
     return sum((count @ _pair(*sizes, ties) for sizes, count in kinds.items()), icepool.Die([0]))
 
 
 def tables(paper_tables: Sequence[PaperTable]) -> list[list[Any]]:
-    """All rows of tables of the paper, as icepool Dice, computed afresh."""
+    """Compute all rows of tables of the paper afresh, as icepool Dice."""
     by_ties = evaluators()
 
     def row(table: PaperTable, a: Sequence[int], b: Sequence[int]) -> Any:
@@ -97,5 +99,5 @@ def tables(paper_tables: Sequence[PaperTable]) -> list[list[Any]]:
 
 
 def chances(die: Any) -> dict[int, Fraction]:
-    """A Die as score → probability, rising."""
+    """Return a Die as score → probability, by rising score."""
     return {int(score): Fraction(number, die.denominator()) for score, number in sorted(die.items()) if number}

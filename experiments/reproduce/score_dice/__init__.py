@@ -121,7 +121,7 @@ def main(
 
 
 def _print_tables() -> list[Finding]:
-    """Print each table as the notebook does, published figures beside computed ones, and the check of 2d6 below them."""
+    """Print each table as the notebook does, published beside computed figures, and the check of 2d6; return the rows."""
     rows: list[Finding] = []
     for number, table in enumerate(TABLES, 1):
         console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
@@ -152,7 +152,7 @@ def _print_tables() -> list[Finding]:
 
 
 def _plot(report: Path) -> None:
-    """The distributions of each table side by side."""
+    """Plot the distributions of each table side by side."""
     for number, table in enumerate(TABLES, 1):
         results = table.compute()
         name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
@@ -177,7 +177,7 @@ def _plot(report: Path) -> None:
 
 
 def _sampled(games: int, number: int, row: int, seed: np.random.SeedSequence, done: Done) -> list[tuple[float, float]]:
-    """What games of one row give: see `sampled`."""
+    """Play games of one row; return the estimates of `sampled`."""
     table = TABLES[number]
     _, a, b, _ = table.rows[row]
     found = sampled(played_scores(table, a, b, games, seed))
@@ -186,7 +186,7 @@ def _sampled(games: int, number: int, row: int, seed: np.random.SeedSequence, do
 
 
 def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
-    """Every row of the tables played through the environment, by the agents that it stands for."""
+    """Play every row of the tables through the environment, by the agents that it stands for; return the rows."""
     rows: list[Finding] = []
     total = sum(len(table.rows) for table in TABLES)
     seeds = iter(np.random.SeedSequence(seed).spawn(total))
@@ -216,7 +216,7 @@ def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
 
 
 def _check_of_2d6() -> list[Finding]:
-    """The notebook's check of the one cell in which the paper, which samples section 8.1, is a little off."""
+    """Repeat the notebook's check of the one cell in which the paper, which samples section 8.1, is a little off."""
     result = score_distribution((6, 6), (6, 6), "reroll")
     ties = float(result.tie_percentage)
     deviation = math.sqrt(ties * (100 - ties) / 6**10)  # the paper's sample is of 6**10 games

@@ -26,8 +26,8 @@ class PaperTable:
     """One table of the source.
 
     Attributes:
-        section: where it stands in the paper.
-        title: what it is about.
+        section: of the paper.
+        title: its subject.
         ties: the game's tie rule.
         pairing: "sorted" or "unsorted".
         rows: (name, A's pool, B's pool, published win bias, tie % and closeness).
@@ -40,7 +40,7 @@ class PaperTable:
     rows: tuple[tuple[str, Pool, Pool, tuple[str, str, str]], ...]
 
     def compute(self) -> list[Distribution]:
-        """The distribution of each row, computed afresh."""
+        """Compute the distribution of each row afresh."""
         return [score_distribution(a, b, self.ties, self.pairing) for _, a, b, _ in self.rows]
 
 
@@ -48,13 +48,13 @@ HEADER = "|     Game     | win bias | tie % | closeness |\n|:------------:|-----
 
 
 def table_line(name: str, result: Distribution) -> str:
-    """A line of a table as the notebook prints it."""
+    """Format a line of a table as the notebook prints it."""
     bias, ties, closeness = cells(result)
     return f"| {name:12} |   {bias:>6} | {ties:>5} |     {closeness} |"
 
 
 def _alike(section: str, title: str, ties: str, pairing: Pairing, by: str, published: str) -> PaperTable:
-    """A table of one pool against its like: five dice of various sizes, or various numbers of d6."""
+    """Return a table of pools against their like: five dice of various sizes, or various numbers of d6."""
     pools = [(size,) * 5 for size in (2, 4, 6, 8, 10)] if by == "sizes" else [(6,) * count for count in (1, 2, 3, 4, 5)]
     return _table(section, title, ties, pairing, [(pool_name(pool), pool, pool) for pool in pools], published)
 
@@ -176,7 +176,7 @@ TABLES: tuple[PaperTable, ...] = (
 
 
 def played_scores(table: PaperTable, a: Pool, b: Pool, games: int, seed: int | np.random.SeedSequence) -> np.ndarray:
-    """A's scores in games played through the environment, (games,) float64.
+    """Play games through the environment; return A's scores, (games,) float64.
 
     For a sorted table both players always choose their highest die, for an unsorted one a random die.
     """
@@ -188,7 +188,7 @@ def played_scores(table: PaperTable, a: Pool, b: Pool, games: int, seed: int | n
 
 
 def sampled(scores: np.ndarray) -> list[tuple[float, float]]:
-    """Win bias, tie % and closeness of played games, each with the standard error of that estimate."""
+    """Return win bias, tie % and closeness of played games, each with the standard error of the estimate."""
     root = math.sqrt(len(scores))
     signs, even, squares = np.sign(scores), scores == 0, scores**2
     square = squares.mean()

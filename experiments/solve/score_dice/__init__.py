@@ -88,7 +88,7 @@ def main(
 
 
 def _mean_reward(result: Any, options: Any) -> float:
-    """A's expected reward when the score is so distributed."""
+    """Return A's expected reward under this distribution of the score."""
     if options.reward == "score":
         return float(sum(score * chance for score, chance in result.chances.items()))
     return float(result.win_bias) / 100

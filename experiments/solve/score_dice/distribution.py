@@ -16,18 +16,18 @@ MOST_TICKS = 13  # scores that have a tick of their own
 
 
 def pool_name(pool: Sequence[int]) -> str:
-    """A pool as dice players write it, smallest dice first: "2d6/3d8"."""
+    """Return a pool as dice players write it, smallest dice first: "2d6/3d8"."""
     return "/".join(f"{count}d{size}" for size, count in sorted(Counter(pool).items()))
 
 
 def cells(result: Distribution) -> tuple[str, str, str]:
-    """Win bias, tie % and closeness to the digits that the tables print."""
+    """Return win bias, tie % and closeness to the digits that the tables print."""
     bias, ties = float(result.win_bias), float(result.tie_percentage)
     return f"{bias:.2f}", f"{ties:.2f}", f"{result.closeness:.3f}"
 
 
 def plot_histogram(axes: Any, result: Distribution, title: str) -> None:
-    """The distribution as bars, in percent, A's wins in one colour and B's in another."""
+    """Plot the distribution as bars, in percent, A's wins in one colour and B's in another."""
     scores = list(result.chances)
     colours = ["#3b6ea5" if score > 0 else "#b5533c" if score < 0 else "#8a8a8a" for score in scores]
     axes.bar(scores, [100 * float(chance) for chance in result.chances.values()], color=colours, width=0.85)

@@ -1,4 +1,4 @@
-"""A search for pools of dice whose score is distributed as one wants it: win bias, ties, closeness."""
+"""A search for pools of dice with a given win bias, tie percentage or closeness of the score."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STANDARD_DICE = (4, 6, 8, 10, 12, 20)
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """Two pools, what they come to, and how far that is from what was wanted."""
+    """Two pools, the distribution of their score, and its distance from the targets."""
 
     pool_a: Pool
     pool_b: Pool
@@ -28,7 +28,7 @@ class Match:
 
 
 def pools_of(dice: Sequence[int], fewest: int, most: int) -> Iterator[Pool]:
-    """All pools of `fewest` to `most` dice of these sizes."""
+    """Yield all pools of `fewest` to `most` dice of these sizes."""
     for count in range(fewest, most + 1):
         yield from itertools.combinations_with_replacement(sorted(dice), count)
 
@@ -36,7 +36,7 @@ def pools_of(dice: Sequence[int], fewest: int, most: int) -> Iterator[Pool]:
 def check_targets(
     bias: float | None, tie_percentage: float | None, closeness: float | None
 ) -> tuple[float | None, float | None, float | None]:
-    """The targets of a search, as given; ValueError if there is none or one that nothing can meet."""
+    """Return the targets of a search. ValueError if there is none, or one that nothing can meet."""
     targets = (bias, tie_percentage, closeness)
     if all(target is None for target in targets):
         raise ValueError("a search needs a target: bias, ties or closeness")
@@ -61,10 +61,10 @@ def nearest_pools(
     count: int = 10,
     done: Callable[[int], Any] = lambda amount: None,
 ) -> list[Match]:
-    """The pairs of pools that come nearest to the targets, best first; every pair of candidates is tried.
+    """Return the pairs of pools nearest to the targets, best first; every pair of candidates is tried.
 
-    The distance is Euclidean over the targets that are given, with win bias and ties as shares (100 points count as
-    much as 1 of closeness), which puts all three on like scales.
+    The distance is Euclidean over the given targets, with win bias and ties as shares (100 points count as 1 of closeness),
+    which puts all three on similar scales.
 
     Raises:
         ValueError: no target, one that nothing can meet, or no candidates.
