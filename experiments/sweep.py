@@ -17,7 +17,7 @@ from rich.table import Table
 from dice_envs.core.files import atomic
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.jobs.workers import Done, kept_beside, on_ray
-from dice_envs.experiments.train import train
+from dice_envs.experiments.train import setting_text, train
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_folder, check_writable, write_json
 from dice_envs.experiments.ui.progress import progress
@@ -138,12 +138,7 @@ def sweep(
 
 def _name(chosen: Mapping[str, Any], seed: int) -> str:
     """The name of a run's folder, valid as a path in an agent's spec: `learning_rate_0.001_seed_3`."""
-    return "_".join(f"{name}_{_typed(value)}" for name, value in {**chosen, "seed": seed}.items())
-
-
-def _typed(value: Any) -> str:
-    """A setting's value as `parse_settings` reads it."""
-    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return "_".join(f"{name}_{setting_text(value)}" for name, value in {**chosen, "seed": seed}.items())
 
 
 def _trained(
@@ -182,7 +177,7 @@ def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     for heading in ("settings", "quantity", "median", "each seed"):
         table.add_column(heading, justify="left" if heading in ("settings", "quantity") else "right", overflow="fold")
     groups = itertools.groupby(
-        rows, key=lambda row: " ".join(f"{name}={_typed(value)}" for name, value in row["settings"].items())
+        rows, key=lambda row: " ".join(f"{name}={setting_text(value)}" for name, value in row["settings"].items())
     )
     for settings, group in groups:
         own = list(group)

@@ -36,7 +36,7 @@ from dice_envs.learn.callback import TrainingCallback
 from dice_envs.learn.presets import MOST_SEED, preset_of, presets_of
 from dice_envs.learn.run import Run, check_plan, open_run
 
-__all__ = ["train"]
+__all__ = ["setting_text", "train"]
 
 
 class _Shown(TrainingCallback):
@@ -136,16 +136,20 @@ def _command(
     threads: int | None,
     settings: Mapping[str, Any],
 ) -> str:
-    """The command that makes the same policy again. Sums are rounded in another way with other threads."""
+    """The command that makes the same policy again; `threads` belong to it because they change how sums are rounded."""
     parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
     parts += [f"-o {shlex.quote(part)}" for part in option_texts(variant.plain.changed_options())]
     parts += [f"--opponent {spec}" for spec in opponents or ()]
-    for name, value in settings.items():
-        parts.append(f"--set {name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}")
+    parts += [f"--set {name}={setting_text(value)}" for name, value in settings.items()]
     parts += [] if steps is None else [f"--steps {steps}"]
     parts += [f"--seed {seed}"]
     parts += [] if threads is None else [f"--threads {threads}"]
     return " ".join(parts)
+
+
+def setting_text(value: Any) -> str:
+    """A setting's value as `--set` takes it: layers are written 128x128."""
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _finish(

@@ -403,7 +403,7 @@ class RegularisedPPO(MaskablePPO):
         to_values = error * (2 * self.vf_coef / len(error))
         torch.autograd.backward((logits, values), (torch.from_numpy(gradient).to(self.device), to_values))
         nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-        means[5] = error.square().mean()
+        means[5] = error.square().mean().item()
         return torch.from_numpy(means)
 
     def _move_followers(self, remaining: float) -> None:
