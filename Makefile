@@ -69,7 +69,7 @@ test-thorough: $(STAMP)
 	$(CHECKED) $(BIN)/python -m pytest -n auto -m "thorough and not slow and not web"
 
 # Kernels as plain Python, with fewer games and simulations (`scaled` in tests/conftest.py).
-INTERPRETED = games/test_conformance agents/test_every_agent agents/test_mcts games/test_golden
+INTERPRETED = games/test_conformance agents/test_every_agent agents/mcts/test_room games/test_golden
 test-interpreted: $(STAMP)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow" $(INTERPRETED:%=tests/%.py)
 

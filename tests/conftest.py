@@ -46,7 +46,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Random streams and hashes let 64-bit numbers wrap around, and NumPy warns of that when kernels run as Python. Nothing
 # else may overflow.
-WRAPPING_MODULES = ("dice_envs.core.dice", "dice_envs.agents.mcts")
+WRAPPING_MODULES = (
+    "dice_envs.core.dice",
+    "dice_envs.agents.mcts.tree",
+    "dice_envs.experiments.reproduce.fatestones.joint",
+)
 
 
 def pytest_configure(config):

@@ -332,7 +332,7 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
     files = [
         "tests/games/test_conformance.py",
         "tests/agents/test_every_agent.py",
-        "tests/agents/test_mcts.py",
+        "tests/agents/mcts/test_room.py",
         "tests/envs/test_frames.py",
         "tests/experiments/web/test_page.py",
     ]

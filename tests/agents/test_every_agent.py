@@ -110,7 +110,6 @@ ROWS = {
             f"{SEARCH},final=mixed",
             f"{SEARCH},select=regret",
             f"{SEARCH},select=regret,final=best,exploration=0",
-            f"{SEARCH},select=joint",
             f"{SEARCH},opponent=random",
             f"{SEARCH},expect=true",
             f"{SEARCH},opponent=random,expect=true",

@@ -19,6 +19,7 @@ from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import Done, Workers, kept_beside, on_ray
 from dice_envs.experiments.logs.fatestones import Log, Writer, read_log
+from dice_envs.experiments.reproduce.fatestones.joint import JointSearch
 from dice_envs.experiments.reproduce.fatestones.search import ProjectSearch
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
@@ -53,12 +54,13 @@ REPLAYS = {
 }
 RULES = {  # the curves: label → agent, with a place for its simulations
     "the project's own": "project:{}",
-    "UCT that picks both dice": "mcts:{},select=joint",
+    "UCT that picks both dice": "joint:{}",
     "decoupled UCT": "mcts:{},select=uct",
     "decoupled UCT, mixed": "mcts:{},select=uct,final=mixed",
     "regret matching": "mcts:{},select=regret",
     "regret matching, rolls averaged": "mcts:{},select=regret,expect=true",
 }
+SEARCHES = {"project": ProjectSearch, "joint": JointSearch}  # those of this package, by their names in specs
 MOST_FOR_OWN = 50_000  # draws for the project's own search, whose share is small
 PROJECT = (10, 50, 1000)  # simulations with which the project's own search is measured: as published, and many more
 AGAINST_RANDOM = {"sampled": "opponent=random", "rolls averaged": "opponent=random,expect=true"}
@@ -147,9 +149,9 @@ def _open_question() -> list[Finding]:
 
 
 def _player(spec: str) -> Agent:
-    """An agent from its spec; `project:N` is the project's own search with N simulations."""
+    """An agent from its spec; `project:N` and `joint:N` are searches of this package with N simulations."""
     name, _, simulations = spec.partition(":")
-    return ProjectSearch(int(simulations)) if name == "project" else agents.make(spec)
+    return SEARCHES[name](int(simulations)) if name in SEARCHES else agents.make(spec)
 
 
 def _names_of(log: Log) -> list[str]:

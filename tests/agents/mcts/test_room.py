@@ -9,15 +9,16 @@ import pytest
 
 from dice_envs import Batch, agents, configure
 from dice_envs.agent import Turn
-from dice_envs.agents import mcts
-from dice_envs.agents.mcts import MCTS
+from dice_envs.agents.mcts import MCTS, room
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
+from dice_envs.experiments.reproduce.fatestones.joint import JointSearch
 from tests.conftest import scaled
 from tests.support.variants import IDS, VARIANTS
 
 FEW = scaled(300, 30)  # simulations
-SPECS = [f"mcts:{FEW},final=mixed", f"mcts:{FEW},select=regret", f"mcts:{FEW},select=joint,final=mixed"]
+AGENTS = [MCTS(FEW, final="mixed"), MCTS(FEW, select="regret"), JointSearch(FEW, final="mixed")]
+NAMES = ["uct", "regret", "joint"]
 
 
 def turn_of(game, games, moves=0, **options):
@@ -30,13 +31,13 @@ def turn_of(game, games, moves=0, **options):
 @pytest.fixture
 def trees(monkeypatch):
     """Every tree that has grown, in order."""
-    grown, grow = [], mcts._grown
+    grown, grow = [], room.grown
 
     def note(*arguments):
         grown.append(grow(*arguments))
         return grown[-1]
 
-    monkeypatch.setattr(mcts, "_grown", note)
+    monkeypatch.setattr(room, "grown", note)
     return grown
 
 
@@ -45,8 +46,8 @@ def limit(monkeypatch):
     """Limit the tree to this many nodes and edges, and let the warning that it is full be given again."""
 
     def to(nodes, edges):
-        monkeypatch.setattr(mcts, "_most", lambda *_: (nodes, edges))
-        monkeypatch.setattr(mcts, "_told_full", False)
+        monkeypatch.setattr(room, "most", lambda *_: (nodes, edges))
+        monkeypatch.setattr(room, "_told_full", False)
 
     return to
 
@@ -59,13 +60,13 @@ GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.s
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 @pytest.mark.parametrize("moves", [0, 1])
 @pytest.mark.parametrize("game", GAMES)
-def test_when_a_tree_grows_makes_no_difference(game, moves, spec, trees, limit, monkeypatch):
-    search = agents.make(spec).search
+def test_when_a_tree_grows_makes_no_difference(game, moves, agent, trees, limit, monkeypatch):
+    search = agent.search
     at_once = search(turn_of(game, 3, moves))
-    monkeypatch.setattr(mcts, "_FIRST_SIMULATIONS", 1)
+    monkeypatch.setattr(room, "_FIRST_SIMULATIONS", 1)
     for more in range(scaled(20, 2)):  # sizes are the limit halved: each limit puts other simulations before a growth
         trees.clear()
         limit(3 * FEW + 17 * more, 300 * FEW + 19 * more)
@@ -80,7 +81,7 @@ def test_when_a_tree_grows_makes_no_difference(game, moves, spec, trees, limit, 
 @pytest.mark.parametrize("most", [None, (30, 60)], ids=["grows", "full"])
 def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatch):
     """Results do not change although earlier games of the batch leave a larger tree."""
-    monkeypatch.setattr(mcts, "_FIRST_SIMULATIONS", 1)
+    monkeypatch.setattr(room, "_FIRST_SIMULATIONS", 1)
     if most:
         limit(*most)
     agent, games = agents.make(f"mcts:{FEW},select=regret"), scaled(10, 3)
@@ -111,11 +112,11 @@ def test_threads_find_the_same(threads):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("spec", SPECS)
-def test_hidden_hands_make_more_nodes_than_simulations(spec):
+@pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
+def test_hidden_hands_make_more_nodes_than_simulations(agent):
     """The one who commits second searches a choice of the first for a hand that is new in every simulation."""
     turn = turn_of("score_dice", 20, moves=1)
-    policies = agents.make(spec).probabilities(turn)
+    policies = agent.probabilities(turn)
     assert (policies[turn.legal == 0] == 0).all()
     np.testing.assert_allclose(policies.sum(axis=1), 1)
 
@@ -138,11 +139,11 @@ def test_a_game_may_come_back_to_the_same_view(spec, promised):
 def test_no_tree_takes_more_than_its_memory(name, options, memory):
     variant = configure(name, **options)
     settings = MCTS(10_000_000, memory=memory)._settings(variant.game, variant.facts)
-    tree = mcts._new_tree(settings, variant.facts)
+    tree = room.new_tree(settings, variant.facts)
     sizes = [size_of(tree)]
     while len(tree.nodes) < settings.most_nodes or len(tree.edges) < settings.most_edges:
-        lacking = mcts._MORE_NODES if len(tree.nodes) < settings.most_nodes else mcts._MORE_EDGES
-        tree = mcts._grown(tree, lacking, settings)
+        lacking = room.MORE_NODES if len(tree.nodes) < settings.most_nodes else room.MORE_EDGES
+        tree = room.grown(tree, lacking, settings)
         sizes.append(size_of(tree))
     assert sizes == sorted(sizes)
     assert memory * 2**30 * 0.7 < sizes[-1] < memory * 2**30
@@ -154,7 +155,7 @@ def size_of(tree):
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="this many simulations take minutes as Python")
 def test_a_search_stays_inside_its_memory_and_says_so_once(trees, monkeypatch):
-    monkeypatch.setattr(mcts, "_told_full", False)
+    monkeypatch.setattr(room, "_told_full", False)
     agent = MCTS(60_000, memory=0.01)
     with pytest.warns(RuntimeWarning, match=r"has filled its 0.01 GiB with 2\d,\d{3} positions.*memory raises the limit"):
         agent.search(turn_of("liars_dice", 1))
@@ -166,12 +167,12 @@ def test_a_search_stays_inside_its_memory_and_says_so_once(trees, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
 @pytest.mark.parametrize(("nodes", "edges"), [(3, 1000), (1000, 122), (40, 500)])
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 @pytest.mark.parametrize("game", GAMES)
-def test_full_trees_leave_legal_policies(game, spec, nodes, edges, limit):
+def test_full_trees_leave_legal_policies(game, agent, nodes, edges, limit):
     limit(nodes, edges)
     turn = turn_of(game, 5, moves=1)
-    policies = agents.make(spec).probabilities(turn)
+    policies = agent.probabilities(turn)
     assert (policies[turn.legal == 0] == 0).all()
     np.testing.assert_allclose(policies.sum(axis=1), 1)
 
@@ -189,14 +190,14 @@ def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
 
 
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
-@pytest.mark.parametrize("spec", SPECS)
-def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(spec, limit):
+@pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
+def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(agent, limit):
     """B holds nothing but sixes against dice of five sides, and wins whatever anybody does."""
     limit(4, 100)
     batch = Batch("score_dice", 1, 1, pool_a=(5, 5, 5), pool_b=(6, 6, 6))
     batch.variant.game.arrange(batch.variant.options, batch.states[0], {"dice": [[3, 2, 1], [6, 6, 6]]})
     batch.play(np.zeros(1, np.int64))
-    _, values = agents.make(spec).search(Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1)))
+    _, values = agent.search(Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1)))
     assert values[0] == pytest.approx(1)
 
 

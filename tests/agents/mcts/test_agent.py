@@ -18,6 +18,7 @@ from dice_envs.core.game import names
 from dice_envs.exact.fatestones import draw_hands, evaluate, first_choices
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import tournament
+from dice_envs.experiments.reproduce.fatestones.joint import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
 
 ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)
@@ -35,7 +36,7 @@ def turn_of(game: str, games: int, seed: int = 1, moves: int = 0, **options) -> 
     return Turn(batch.variant, batch.states, np.arange(games), new_streams(seed, games))
 
 
-SPECS = ["mcts:20", "mcts:20,select=regret", "mcts:20,select=joint", "mcts:20,opponent=random", "mcts:1", "mcts:20,final=mixed"]
+SPECS = ["mcts:20", "mcts:20,select=regret", "mcts:20,opponent=random", "mcts:1", "mcts:20,final=mixed"]
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -104,8 +105,8 @@ def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
     hands = draw_hands(fair(), 40, 3)
     near, error = evaluate(fair(), agents.make("mcts:2000,select=regret,expect=true"), hands, 1).exploitability()
     assert near + error < 0.008
-    for rule in ("uct", "joint"):
-        lost, error = evaluate(fair(), agents.make(f"mcts:1000,select={rule}"), hands, 1).exploitability()
+    for agent in (MCTS(1000), JointSearch(1000)):
+        lost, error = evaluate(fair(), agent, hands, 1).exploitability()
         assert lost - error > 0.02
 
 
@@ -126,9 +127,10 @@ def test_search_finds_the_winning_die():
     batch = Batch("fatestones", 20, seed=1, dice=dice)
     for state in batch.states:
         batch.variant.game.arrange(batch.variant.options, state, {"dice": [dice[:3], dice[3:]]})
-    for spec in ("mcts:200", "mcts:200,select=regret,final=best", "mcts:200,select=joint", "mcts:200,rollout=strongest"):
+    specs = ("mcts:200", "mcts:200,select=regret,final=best", "mcts:200,rollout=strongest")
+    for agent in (*map(agents.make, specs), JointSearch(200)):
         turn = Turn(batch.variant, batch.states, np.arange(20), new_streams(1, 20))
-        assert (agents.make(spec).act(turn) == 0).all()
+        assert (agent.act(turn) == 0).all()
 
 
 @pytest.mark.slow
@@ -148,10 +150,9 @@ def test_more_simulations_leave_less_to_be_won_at_liars_dice():
     ("spec", "message"),
     [
         ("mcts:0", "simulations must be a whole number from 1"),
-        ("mcts:10,select=best", "select must be one of"),
+        ("mcts:10,select=joint", "select must be one of 'uct', 'regret', not 'joint'"),
         ("mcts:10,select=regret,exploration=2", "exploration must be a number from 0 to 1"),
         ("mcts:10,opponent=nash", "opponent must be one of"),
-        ("mcts:10,select=joint,opponent=random", "opponent must be 'search'"),
         ("mcts:10,rollout=clever", "rollout must be one of"),
     ],
 )

@@ -1,0 +1,162 @@
+"""The agent `mcts`: its parameters, and searches of many games on several threads."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+import numpy as np
+
+from dice_envs.agent import Turn, draw_actions
+from dice_envs.core.game import Facts, Game, Variant
+from dice_envs.core.options import check_choice, check_range, shown
+
+from ..rollouts import RANDOM, rollout_of, rollouts
+from . import room
+from .search import Searches, compile_search
+from .selection import REGRET, UCT, Selection
+from .tree import Settings
+from .turns import Scratch, Turns
+
+__all__ = ["AGENTS", "MCTS"]
+
+MAX_SIMULATIONS = 10_000_000
+MOST_THREADS = 256
+# The largest search where people wait. Its tree takes some hundred MiB at most.
+MOST_IN_PASSING = 100_000  # simulations
+MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, if games take as long as they can: a second or two
+MOST_GIB_IN_PASSING = 2
+SELECTIONS = {"uct": UCT, "regret": REGRET}
+
+
+@dataclasses.dataclass(frozen=True)
+class MCTS:
+    """Monte Carlo tree search, for every game: `mcts:50`, `mcts:1000,select=regret`, `mcts:50,opponent=random,expect=true`.
+
+    Attributes:
+        simulations: for each move, 1 to 10,000,000.
+        select: "uct"; "regret": regret matching, for simultaneous choices.
+        exploration: "uct": the constant of UCB1 on returns scaled to a range of 1 (default 1.4); "regret": how often the
+            learning seat picks at random (default 0.2).
+        opponent: "search": the tree search chooses for the others too; "random": they are modelled as uniformly random.
+        expect: take the expectation over rolls instead of sampling them, and over a random opponent's simultaneous
+            choice; only for games that offer it.
+        rollout: how simulations continue below the tree: "random"; "numbers" (Liar's Dice); "strongest" (FateStones).
+        final: "best" plays the most visited action, "mixed" in proportion to visits or, for "regret", the average
+            strategy; None: "mixed" for "regret", else "best".
+        memory: GiB that the tree of each thread may take, 0.01 to 1000. When it is full, simulations continue without adding
+            to it.
+        threads: that search several games at once, 1 to 256. What each game's search finds is the same.
+    """
+
+    simulations: int = 100
+    select: Literal["uct", "regret"] = "uct"
+    exploration: float | None = None
+    opponent: Literal["search", "random"] = "search"
+    expect: bool = False
+    rollout: str = RANDOM
+    final: Literal["best", "mixed"] | None = None
+    memory: float = 2.0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        check_range("simulations", self.simulations, 1, MAX_SIMULATIONS)
+        check_choice("select", self.select, tuple(SELECTIONS))
+        if self.exploration is not None:
+            check_range("exploration", self.exploration, 0, 1 if self.select == "regret" else 100, whole=False)
+        check_choice("opponent", self.opponent, ("search", "random"))
+        check_choice("expect", self.expect, (False, True))
+        check_choice("rollout", self.rollout, (RANDOM, *rollouts()))
+        check_choice("final", self.final, (None, "best", "mixed"))
+        check_range("memory", self.memory, 0.01, 1000, whole=False)
+        check_range("threads", self.threads, 1, MOST_THREADS)
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for a game that does not offer what the search is asked to use, or needs more `memory`."""
+        if self.expect and variant.game.expect is None:
+            raise ValueError(f"expect must be false for {variant.game.name}, which offers no exact expectation of a roll")
+        rollout_of(variant.game, self.rollout)
+        self._settings(variant.game, variant.facts)
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for a search of more than a second or two, or one that takes threads."""
+        fitting = MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)
+        most = max(1, min(MOST_IN_PASSING, fitting))
+        for name, value, allowed in (
+            ("simulations", self.simulations, most),
+            ("memory", self.memory, MOST_GIB_IN_PASSING),
+            ("threads", self.threads, 1),
+        ):
+            if value > allowed:
+                raise ValueError(f"{name} must be at most {allowed:,} where people wait for a move, not {shown(value)}")
+
+    def search(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
+        """Search every game of the turn: the policies (n, num_actions) and the searchers' mean returns (n,), float64.
+
+        Raises:
+            ValueError: the game does not support the parameters, or `memory` is too little for it.
+        """
+        self.check_variant(turn.variant)
+        policies = np.empty((len(turn), turn.variant.facts.num_actions))
+        searches = Searches(turn.states, turn.streams, policies, np.empty(len(turn)))
+        threads = min(int(self.threads), len(turn))
+        if threads <= 1:
+            self._search_all(turn.variant, searches)
+        else:
+            ends = [len(turn) * number // threads for number in range(threads + 1)]
+            shares = [searches.part(slice(first, last)) for first, last in itertools.pairwise(ends)]
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(lambda share: self._search_all(turn.variant, share), shares))
+        return searches.policies, searches.values
+
+    def _search_all(self, variant: Variant, searches: Searches) -> None:
+        """Search states one after another, with one tree. In place."""
+        game, facts = variant.game, variant.facts
+        settings = self._settings(game, facts)
+        search = compile_search(game, self.rollout, self.selection, self._turns(facts))
+        copies = np.zeros(facts.num_actions + 1, game.state)
+        scratch = Scratch(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
+        tree = room.new_tree(settings, facts)
+        while lacking := search(variant.params, settings, searches, scratch, tree):
+            tree = room.grown(tree, lacking, settings)
+        if tree.runs["full"][0]:
+            room.tell_full(self.memory, int(tree.runs["nodes"][0]))
+
+    @property
+    def selection(self) -> Selection:
+        """The kernels of the selection rule; a subclass may have others."""
+        return SELECTIONS[self.select]
+
+    def _turns(self, facts: Facts) -> Turns:
+        if not self.expect:
+            return "sampled"
+        at_once = self.opponent == "random" and facts.simultaneous and facts.num_seats == 2
+        return "averaged" if at_once else "expected"
+
+    def _settings(self, game: Game, facts: Facts) -> Settings:
+        regret = self.select == "regret"
+        exploration = self.exploration if self.exploration is not None else (0.2 if regret else 1.4)
+        most_nodes, most_edges = room.most(self.memory, int(self.simulations), game, facts)
+        return Settings(
+            simulations=int(self.simulations),
+            exploration=float(exploration),
+            opponent_random=self.opponent == "random",
+            best=(self.final or ("mixed" if regret else "best")) == "best",
+            span=max(float(facts.max_return - facts.min_return), 1e-9),
+            seats=facts.num_seats,
+            most_nodes=most_nodes,
+            most_edges=most_edges,
+        )
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """The policy of one search for each game, (n, num_actions) float64; another search may find another."""
+        return self.search(turn)[0]
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """One legal action for each game, (n,) int64."""
+        return draw_actions(turn.streams, self.probabilities(turn))
+
+
+AGENTS = {"mcts": MCTS}

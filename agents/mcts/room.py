@@ -1,0 +1,121 @@
+"""Room in the tree: the sizes of its arrays, their limits, and how they grow."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from dice_envs.core.game import Facts, Game
+from dice_envs.core.kernel import kernel
+
+from .tree import CHAINS, EDGE, NODE, RUN, STEP, Settings, Tree, fill_table
+
+__all__ = ["ENOUGH", "MORE_EDGES", "MORE_NODES", "grown", "lacking", "most", "new_tree", "tell_full"]
+
+MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
+
+# The most that one simulation adds to the tree, so that room can be made before it starts.
+# Nodes: its first position, the searcher's own first position, and one leaf, after which the rollout policy plays.
+# Edges: at most one per action at every node that is expanded. Such a node was a leaf before this simulation or is one of
+# its first two new nodes. Every expansion comes with a tree move, so there are at most as many as the path is long.
+_NODES_A_SIMULATION = 3
+_NEW_WITH_EDGES = 2
+
+ENOUGH, MORE_NODES, MORE_EDGES = range(3)  # what a search lacks to continue
+
+_EDGES_A_NODE = 8  # edges budgeted per node under the memory limit; most nodes stay leaves, which have none
+_FIRST_SIMULATIONS = 4096  # a new tree has room for this many
+_TABLE_BYTES = 24  # a node's share of the hash table, and of the old table while a larger one is filled
+
+
+def most(memory: float, simulations: int, game: Game, facts: Facts) -> tuple[int, int]:
+    """The most nodes and edges of a tree: what `memory` GiB hold, and no more than the simulations can make.
+
+    Raises:
+        ValueError: not even one simulation fits.
+    """
+    edges_a_node = min(_EDGES_A_NODE, facts.num_actions)
+    node_bytes = NODE.itemsize + _TABLE_BYTES + edges_a_node * EDGE.itemsize
+    path_bytes = _path_length(facts) * STEP.itemsize
+    nodes = int(memory * 2**30 - path_bytes) // node_bytes
+    least = max(_NODES_A_SIMULATION, math.ceil(_NEW_WITH_EDGES * facts.num_actions / edges_a_node))
+    if nodes < least:
+        gib = math.ceil(100 * (path_bytes + least * node_bytes) / 2**30) / 100
+        raise ValueError(f"memory must be at least {gib} for {game.name} with {facts.num_actions:,} actions, not {memory}")
+    made = _NODES_A_SIMULATION * simulations
+    return min(nodes, made), min(nodes * edges_a_node, made * facts.num_actions)
+
+
+def _path_length(facts: Facts) -> int:
+    return min(facts.max_steps, MOST_DEPTH)
+
+
+def _fitting(limit: int, wanted: int) -> int:
+    """`limit`, halved as often as possible without falling below `wanted`. So every growth doubles, the last one too."""
+    size = limit
+    while size // 2 >= wanted:
+        size //= 2
+    return size
+
+
+def _table_for(nodes: int) -> np.ndarray:
+    return np.empty(1 << (2 * nodes).bit_length(), np.int32)
+
+
+def new_tree(settings: Settings, facts: Facts) -> Tree:
+    """An empty tree."""
+    begin = min(settings.simulations, _FIRST_SIMULATIONS) + _NODES_A_SIMULATION + 1
+    nodes = _fitting(settings.most_nodes, begin)
+    return Tree(
+        table=_table_for(nodes),
+        nodes=np.empty(nodes, NODE),
+        edges=np.empty(_fitting(settings.most_edges, begin * facts.num_actions), EDGE),
+        path=np.empty(_path_length(facts), STEP),
+        runs=np.zeros(1, RUN),
+        observation=np.zeros(-(-facts.observation_size // (2 * CHAINS)) * 2 * CHAINS, np.float32),
+        mask=np.zeros(facts.num_actions, np.int8),
+        policy=np.zeros(facts.num_actions),
+    )
+
+
+def grown(tree: Tree, lacks: int, settings: Settings) -> Tree:
+    """The tree with room for twice as many nodes or edges, up to the limit."""
+    used = tree.runs[0]
+    if lacks == MORE_EDGES:
+        edges = np.empty(_fitting(settings.most_edges, 2 * len(tree.edges)), EDGE)
+        edges[: used["edges"]] = tree.edges[: used["edges"]]
+        return tree._replace(edges=edges)
+    nodes = np.empty(_fitting(settings.most_nodes, 2 * len(tree.nodes)), NODE)
+    nodes[: used["nodes"]] = tree.nodes[: used["nodes"]]
+    table = _table_for(len(nodes))
+    fill_table(table, nodes, used["nodes"])
+    return tree._replace(nodes=nodes, table=table)
+
+
+@kernel(allocates=False)
+def lacking(settings, run, tree):
+    """What the tree must have more of before another simulation starts. Growing does not change results."""
+    if len(tree.nodes) < settings.most_nodes and run["nodes"] + _NODES_A_SIMULATION > len(tree.nodes):
+        return MORE_NODES
+    expanded = min(run["leaves"] + _NEW_WITH_EDGES, len(tree.path))
+    if len(tree.edges) < settings.most_edges and run["edges"] + expanded * len(tree.mask) > len(tree.edges):
+        return MORE_EDGES
+    return ENOUGH
+
+
+_told_full = False
+
+
+def tell_full(memory: float, nodes: int) -> None:
+    """Warn that a tree is full, once in a process."""
+    global _told_full
+    if not _told_full:
+        _told_full = True
+        warnings.warn(
+            f"mcts: the search tree has filled its {memory:g} GiB with {nodes:,} positions; simulations continue without "
+            "adding to it. The agent's parameter memory raises the limit",
+            RuntimeWarning,
+            stacklevel=2,
+        )

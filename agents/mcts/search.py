@@ -1,0 +1,307 @@
+"""The search engine: simulations of one game, and the policy that they make."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.core.dice import below, next_u64, uniform
+from dice_envs.core.game import OVER, Game
+from dice_envs.core.kernel import kernel
+
+from ..rollouts import RANDOM, rollout_of
+from .room import ENOUGH, lacking
+from .selection import UCT, Selection
+from .tree import NO_NODE, SALT, find, hash_words
+from .turns import Turns, compile_turn
+
+__all__ = ["Searches", "compile_search"]
+
+_LIGHT = 0.02  # Russian roulette: a lighter simulation is dropped, or kept at this weight with probability weight / _LIGHT
+
+
+class Searches(NamedTuple):
+    """Searches of n games and their results."""
+
+    states: np.ndarray  # (n,)
+    streams: np.ndarray  # (n,)
+    policies: np.ndarray  # (n, actions) float64
+    values: np.ndarray  # (n,) float64, the searchers' mean returns
+
+    def part(self, games: slice) -> Searches:
+        return Searches(*(array[games] for array in self))
+
+
+@functools.cache
+def compile_search(
+    game: Game, rollout: str = RANDOM, selection: Selection = UCT, turns: Turns = "sampled"
+) -> Callable[..., int]:
+    """The search of one game, compiled on first use.
+
+    Returns:
+        A kernel `(params, settings, searches, scratch, tree)` that searches each state of the `Searches` for its seat to
+        move, drawing from its stream. It writes the resulting policy and the searcher's mean return. `streams` and the
+        last two are modified in place, too. It returns ENOUGH when all searches are done. Otherwise it returns what `tree`
+        must have more of; call it again with a larger tree and it resumes.
+
+    Raises:
+        ValueError: the game has no such rollout.
+    """
+    tag = f"{game.deal.__module__}.{game.name}:{rollout}:{turns}"
+    compiled = functools.partial(kernel, tag=tag, allocates=False)
+    decide = _compile_decide(game, rollout, selection, compiled)
+    turn = compile_turn(game, turns, decide, compiled)
+    simulate = _compile_simulations(game, selection, turn, compiled)
+    conclude = _compile_conclusion(game, selection, compiled)
+
+    # The outermost kernel takes its arrays from Python and must release them, so it needs reference counting.
+    @kernel(tag=tag)
+    def search(params, settings, searches, scratch, tree):
+        run = tree.runs[0]
+        for i in range(run["game"], len(searches.states)):
+            state, policy = searches.states[i], searches.policies[i]
+            if run["simulation"] == 0:  # every tree has room for the first simulation, so this runs once per game
+                run["rng"] = next_u64(searches.streams[i])
+                run["searcher"] = state["seat"]
+                tree.table[:] = NO_NODE
+                run["nodes"] = 0
+                run["edges"] = 0
+                run["leaves"] = 0
+                run["own_node"] = NO_NODE
+                policy[:] = 0.0
+                scratch.totals[:] = 0.0
+            lacks = simulate(params, settings, state, policy, scratch, tree)
+            if lacks != ENOUGH:
+                run["game"] = i
+                return lacks
+            run["simulation"] = 0
+            searches.values[i] = conclude(params, settings, state, policy, scratch.totals, tree)
+        return ENOUGH
+
+    whole: Callable[..., int] = search
+    return whole
+
+
+def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
+    """The kernel `(params, settings, state, weight, run, tree) → action` of the seat to move."""
+    observe, note = game.observe, selection.note
+    roll_out, pick_random = rollout_of(game, rollout), rollout_of(game, RANDOM)
+    # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
+    inlined = functools.partial(compiled, inline=True)
+    node_of = _compile_nodes(game, compiled)
+    move = _compile_tree_move(selection, compiled)
+
+    @inlined
+    def decide(params, settings, state, weight, run, tree):
+        """The action of the seat to move, from the tree while the simulation is in it. In place."""
+        seat = np.int64(state["seat"])
+        if settings.opponent_random and seat != run["searcher"]:
+            return np.int64(pick_random(params, state, tree.mask))
+        if run["in_tree"] == 0:
+            return np.int64(roll_out(params, state, tree.mask))
+        observation = tree.observation
+        observation[:] = 0
+        observe(params, state, seat, observation)
+        key = hash_words(run["chain"] ^ (np.uint64(seat) + SALT), observation.view(np.uint64))
+        own_first = seat == run["searcher"] and run["own_edge"] == NO_NODE
+        number = NO_NODE
+        if run["depth"] < len(tree.path):
+            number = node_of(params, state, key, run["depth"] == 0 or own_first, run, tree)
+        if number == NO_NODE:
+            # In a full tree the first seat's position may have no node, if its hand is hidden. Stay in the tree then, as
+            # the searcher's own node, further on, has to learn.
+            if run["depth"] > 0 or own_first:
+                run["in_tree"] = 0
+            action = np.int64(roll_out(params, state, tree.mask))
+        else:
+            edge = move(settings, number, seat, weight, run, tree)
+            if own_first:
+                run["own_edge"] = edge
+                run["own_node"] = number
+            action = np.int64(tree.edges[edge]["action"])
+        note(run, action)
+        return action
+
+    made: Callable[..., int] = decide
+    return made
+
+
+def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., int]:
+    """The kernel that finds or makes the node of a position."""
+    legal = game.legal
+
+    @compiled
+    def expand(params, state, node, run, edges, mask):
+        """Give the node an edge for each legal action, in random order. In place."""
+        start = run["edges"]
+        mask[:] = 0
+        legal(params, state, mask)
+        count = 0
+        for a in range(len(mask)):
+            if mask[a] != 0:
+                other = below(run, count + 1)  # an inside-out shuffle
+                edge = edges[start + count]
+                edge["action"] = edges[start + other]["action"]
+                edges[start + other]["action"] = a
+                edge["visits"] = 0
+                edge["mean"] = 0.0
+                edge["width"] = 0.0
+                edge["regret"] = 0.0
+                edge["strategy"] = 0.0
+                count += 1
+        node["start"] = start
+        node["count"] = count
+        run["edges"] = start + count
+        run["leaves"] -= 1
+
+    @compiled(inline=True)
+    def node_of(params, state, key, at_once, run, tree):
+        """The node of this key, expanded, or NO_NODE where the rollout policy is to choose. In place.
+
+        A new position becomes a node if there is room. It is expanded now if `at_once`. Otherwise it stays a leaf until it
+        is seen again, because most positions never are.
+        """
+        number = find(key, tree.table, tree.nodes)
+        if number < 0:
+            if run["nodes"] == len(tree.nodes):
+                run["full"] = 1
+                return NO_NODE
+            tree.table[-1 - number] = run["nodes"]
+            number = run["nodes"]
+            run["nodes"] += 1
+            run["leaves"] += 1
+            tree.nodes[number]["key"] = key
+            tree.nodes[number]["visits"] = 0
+            tree.nodes[number]["count"] = 0
+            if not at_once:
+                return NO_NODE
+        if tree.nodes[number]["count"] == 0:
+            if run["edges"] + len(tree.mask) > len(tree.edges):
+                run["full"] = 1
+                return NO_NODE
+            expand(params, state, tree.nodes[number], run, tree.edges, tree.mask)
+        return number
+
+    made: Callable[..., int] = node_of
+    return made
+
+
+def _compile_tree_move(selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
+    choose = selection.choose
+
+    @compiled(inline=True)
+    def tree_move(settings, number, seat, weight, run, tree):
+        """Choose an edge of the node and record it in the path. Returns the edge. In place."""
+        step = tree.path[run["depth"]]
+        run["depth"] += 1
+        step["node"] = number
+        step["seat"] = seat
+        step["weight"] = weight
+        for other in range(settings.seats):
+            step["before"][other] = run["earned"][other]
+        edge = choose(settings, run, step, tree)
+        step["edge"] = edge
+        return edge
+
+    made: Callable[..., int] = tree_move
+    return made
+
+
+def _compile_simulations(
+    game: Game, selection: Selection, turn: Callable[..., float], compiled: Callable[..., Any]
+) -> Callable[..., int]:
+    """The kernel that runs the simulations left and counts the searcher's first moves."""
+    reroll_hidden, retract, back_up = game.reroll_hidden, game.retract, selection.back_up
+    merged = functools.partial(compiled, merge=True)  # has one caller: as a kernel of its own it is optimised twice
+
+    @compiled
+    def redraw(params, state, seat):
+        """Draw again what the seat cannot see. In place."""
+        reroll_hidden(params, state, seat)
+
+    @compiled
+    def redraw_and_retract(params, state, seat):
+        """Also undo choices that are not revealed yet. In place."""
+        reroll_hidden(params, state, seat)
+        retract(params, state)
+
+    prepare = redraw if retract is None else redraw_and_retract
+
+    @merged
+    def simulate(params, settings, scratch, run, tree):
+        """One simulation from the state `worlds[0]`. In place."""
+        worlds = scratch.worlds
+        run["depth"] = 0
+        run["in_tree"] = 1
+        run["own_edge"] = NO_NODE
+        run["chain"] = np.uint64(0)
+        for seat in range(settings.seats):
+            run["earned"][seat] = 0.0
+        weight = 1.0
+        while worlds[0]["seat"] != OVER and weight > 0.0:
+            weight = turn(params, settings, scratch, weight, run, tree)
+            if weight < _LIGHT:
+                weight = _LIGHT if uniform(run) * _LIGHT < weight else 0.0
+
+    @compiled
+    def simulate_all(params, settings, state, policy, scratch, tree):
+        """Run the simulations left and count the searcher's first moves. Returns what the tree lacks. In place."""
+        run, worlds = tree.runs[0], scratch.worlds
+        searcher = run["searcher"]
+        for simulation in range(run["simulation"], settings.simulations):
+            lacks = lacking(settings, run, tree)
+            if lacks != ENOUGH:
+                run["simulation"] = simulation
+                return lacks
+            worlds[0] = state
+            worlds[0]["rng"] = next_u64(run)
+            prepare(params, worlds[0], searcher)
+            run["learner"] = simulation - simulation // settings.seats * settings.seats
+            simulate(params, settings, scratch, run, tree)
+            back_up(settings, run, tree)
+            if run["own_edge"] != NO_NODE:
+                own = tree.edges[run["own_edge"]]["action"]
+                policy[own] += 1.0
+                scratch.totals[own] += run["earned"][searcher]
+        return ENOUGH
+
+    made: Callable[..., int] = simulate_all
+    return made
+
+
+def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., float]:
+    """The kernel that turns counts into the policy."""
+    legal, mix_actions = game.legal, selection.conclude
+
+    @compiled(merge=True)
+    def conclude(params, settings, state, policy, totals, tree):
+        """Turn the counts into the policy. Returns the searcher's mean return. In place."""
+        run = tree.runs[0]
+        counted = 0.0  # fewer than all simulations where a full tree has had no node for the searcher's choice
+        for a in range(len(policy)):
+            counted += policy[a]
+        if run["own_node"] == NO_NODE:  # the searcher's own choice was never reached
+            tree.mask[:] = 0
+            legal(params, state, tree.mask)
+            for a in range(len(policy)):
+                policy[a] = tree.mask[a]
+        else:
+            mix_actions(run, tree, policy)
+        total = 0.0
+        returns = 0.0
+        best = 0
+        for a in range(len(policy)):
+            total += policy[a]
+            returns += totals[a]
+            # Of actions visited equally often, take the one with the better mean return.
+            if policy[a] > policy[best] or (policy[a] == policy[best] and totals[a] > totals[best] and policy[a] > 0.0):
+                best = a
+        for a in range(len(policy)):
+            policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
+        return returns / counted if counted > 0.0 else 0.0
+
+    made: Callable[..., float] = conclude
+    return made

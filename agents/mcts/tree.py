@@ -1,0 +1,152 @@
+"""The arrays of a search tree, and how its nodes are found."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dice_envs.core.game import MAX_SEATS
+from dice_envs.core.kernel import kernel
+
+__all__ = [
+    "CHAINS",
+    "EDGE",
+    "NODE",
+    "NO_NODE",
+    "RUN",
+    "SALT",
+    "STEP",
+    "Settings",
+    "Tree",
+    "count_visit",
+    "fill_table",
+    "find",
+    "hash_words",
+]
+
+NO_NODE = -1  # in the hash table: a free place; for a position: it has no node, so the rollout policy chooses
+
+
+class Settings(NamedTuple):
+    """The search's parameters, as kernels receive them."""
+
+    simulations: int
+    exploration: float
+    opponent_random: bool
+    best: bool  # the policy is the best action alone, not a mix
+    span: float  # max_return − min_return of the game
+    seats: int
+    most_nodes: int  # limits on the tree's size
+    most_edges: int
+
+
+# Pack fields into few arrays: numba reference-counts every array passed between kernels.
+NODE = np.dtype([("key", np.uint64), ("start", np.int64), ("count", np.int64), ("visits", np.int64)])
+EDGE = np.dtype(
+    [
+        ("mean", np.float64),  # of the mover's returns from here on
+        ("width", np.float64),  # 1 / sqrt(visits)
+        ("regret", np.float64),  # cumulative; used by regret matching only, as is the next
+        ("strategy", np.float64),  # cumulative
+        ("visits", np.int32),
+        ("action", np.int32),
+    ]
+)
+STEP = np.dtype(  # a tree move of the current simulation
+    [
+        ("node", np.int64),
+        ("edge", np.int64),
+        ("seat", np.int64),
+        ("chance", np.float64),  # probability with which the edge was chosen; regret matching only
+        ("weight", np.float64),  # importance weight of the simulation at this node; below 1 after an expected roll
+        ("before", np.float64, (MAX_SEATS,)),  # returns earned before this node
+    ]
+)
+RUN = np.dtype(  # the current simulation
+    [
+        ("rng", np.uint64),  # of the search itself
+        ("chain", np.uint64),  # part of every node's key; a selection's `note` may make it a hash of the path
+        ("game", np.int64),  # index in the batch; with the next, where to resume once the tree has grown
+        ("simulation", np.int64),
+        ("nodes", np.int64),  # number of nodes so far, and of edges
+        ("edges", np.int64),
+        ("leaves", np.int64),  # nodes without edges
+        ("full", np.int64),  # 1 once a node or its edges found no room, in any game of the batch
+        ("depth", np.int64),  # tree moves so far
+        ("in_tree", np.int64),  # 1 until the rollout policy has taken over
+        ("searcher", np.int64),  # the seat for which the search is made
+        ("learner", np.int64),  # a seat, in rotation, for selections in which one seat learns at a time
+        ("own_edge", np.int64),  # edge of the searcher's first move, or NO_NODE
+        ("own_node", np.int64),  # node of that move
+        ("earned", np.float64, (MAX_SEATS,)),  # returns so far
+        ("rewards", np.float64, (MAX_SEATS,)),  # of one move
+    ]
+)
+
+
+class Tree(NamedTuple):
+    """Arrays of one search, reused by the next."""
+
+    table: np.ndarray  # (power of two,) int32: node at each place of the hash table, or NO_NODE
+    nodes: np.ndarray  # (nodes,) of NODE; edges of a node are start … start + count − 1, none at first
+    edges: np.ndarray  # (edges,) of EDGE
+    path: np.ndarray  # (depth,) of STEP
+    runs: np.ndarray  # (1,) of RUN
+    observation: np.ndarray  # (a multiple of 2 * CHAINS,) float32, zero from the game's size on
+    mask: np.ndarray  # (actions,) int8
+    policy: np.ndarray  # (actions,) float64
+
+
+SALT = np.uint64(0x9E3779B97F4A7C15)
+_SPREAD = np.uint64(0xFF51AFD7ED558CCD)
+_S32, _ONE = np.uint64(32), np.uint64(1)
+CHAINS = 4  # of `hash_words`
+
+
+@kernel(allocates=False, inline=True)
+def _stir(key, word):
+    key = (key ^ word) * _SPREAD
+    return key ^ (key >> _S32)
+
+
+@kernel(allocates=False, inline=True)
+def hash_words(start, words):
+    """A hash of the words, a multiple of CHAINS of them: in four chains, whose multiplications overlap."""
+    a, b, c, d = start, start + SALT, start ^ SALT, start - SALT
+    for k in range(0, len(words), CHAINS):
+        a = _stir(a, words[k])
+        b = _stir(b, words[k + 1])
+        c = _stir(c, words[k + 2])
+        d = _stir(d, words[k + 3])
+    return _stir(_stir(_stir(a, b), c), d)
+
+
+@kernel(allocates=False, inline=True)
+def find(key, table, nodes):
+    """The node of this key, or −1 − the free place of the table where it belongs."""
+    last = np.uint64(len(table) - 1)
+    place = key & last
+    while True:
+        node = np.int64(table[place])
+        if node == NO_NODE:
+            return -1 - np.int64(place)
+        if nodes[node]["key"] == key:
+            return node
+        place = (place + _ONE) & last
+
+
+@kernel
+def fill_table(table, nodes, count):
+    """Clear the table and enter the first `count` nodes. In place."""
+    table[:] = NO_NODE
+    for node in range(count):
+        table[-1 - find(nodes[node]["key"], table, nodes)] = node
+
+
+@kernel(allocates=False, inline=True)
+def count_visit(edge, value):
+    """Record a visit with this value. In place."""
+    edge["visits"] += 1
+    edge["mean"] += (value - edge["mean"]) / edge["visits"]
+    edge["width"] = 1.0 / np.sqrt(np.float64(edge["visits"]))
