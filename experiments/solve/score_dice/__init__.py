@@ -11,7 +11,7 @@ from rich.table import Table
 from dice_envs import configure
 from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.distribution import PAIRINGS, score_distribution
-from dice_envs.exact.score_dice.measures import ResponseToHighest
+from dice_envs.exact.score_dice.response import ResponseToHighest
 from dice_envs.experiments.solve.score_dice.distribution import plot_histogram, pool_name
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
