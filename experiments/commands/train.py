@@ -29,17 +29,17 @@ def main(
     opponents: Annotated[
         list[str] | None, typer.Option("--opponent", help="A fixed opponent instead of the preset's; repeat it.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Decisions to learn from in all, instead of the preset's number.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Learner steps in all, instead of the preset's number.")] = None,
     seed: SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     evaluation_games: Annotated[int, typer.Option(help="Games for each pair of agents in the final cross table.")] = 20_000,
     device: Annotated[str, typer.Option(help="Where the network is trained, say cpu or cuda.")] = "cpu",
-    threads: Annotated[int | None, typer.Option(help="PyTorch's, instead of the preset's.")] = None,
+    threads: Annotated[int | None, typer.Option(help="PyTorch's threads, instead of the preset's number.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of the preset, NAME=VALUE; with several, NAME=VALUE,VALUE, each is a run."),
+        typer.Option("--set", help="A setting of the preset: NAME=VALUE, or NAME=VALUE,VALUE for a run with each."),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Runs of each setting, with --seed and the next ones, or 1, 2, 3 …")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each setting, with seeds from --seed (or 1) upwards.")] = None,
     ray: RayOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
