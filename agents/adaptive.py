@@ -28,9 +28,11 @@ from dice_envs.core.dice import STREAM
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
+from dice_envs.exact.liars_dice.elimination import check_two_players
 from dice_envs.exact.liars_dice.measures import check_in_passing, check_measurable
 from dice_envs.exact.liars_dice.responses import NOWHERE, Responses, respond_to, responses_to
-from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, check_two_players
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 from dice_envs.games.liars_dice import MAX_DICE, MAX_FACES, NO_BID
 
 from .base import OfOneGame

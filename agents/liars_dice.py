@@ -15,7 +15,9 @@ from dice_envs.core.dice import below, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range
-from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution, check_two_players, solution_of
+from dice_envs.exact.liars_dice.elimination import check_two_players
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
 from dice_envs.games.liars_dice import (
     MAX_DICE,
     MAX_FACES,

@@ -11,7 +11,7 @@ from dice_envs.agent import Turn
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import check_in_passing
-from dice_envs.exact.liars_dice.solution import LEAST_PRECISION
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
 from . import fatestones, liars_dice
 from .base import check_game

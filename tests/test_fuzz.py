@@ -24,7 +24,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
 from dice_envs.core.options import option_texts, parse_options
 from dice_envs.envs import aec
-from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.jobs import workers
 from dice_envs.experiments.jobs.workers import Workers, kept_beside
 from dice_envs.experiments.logs.fatestones import read_log

@@ -16,7 +16,8 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.exact.liars_dice.solution import LEAST_PRECISION, Solution
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
 __all__ = ["Learner", "Positions", "Settings", "train", "with_floors"]
 

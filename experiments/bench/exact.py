@@ -9,11 +9,13 @@ from pathlib import Path
 
 from dice_envs import agents, configure
 from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
+from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.measures import exploitability
-from dice_envs.exact.liars_dice.round import RoundSolver
-from dice_envs.exact.liars_dice.solution import solve as solve_liars_dice
+from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
+from dice_envs.exact.liars_dice.sources import Listed
 from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.exact.liars_dice.walk import Listed, Round, respond
+from dice_envs.exact.liars_dice.walk import respond
 from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
 from dice_envs.exact.thirties import Rules, forget_solutions
 from dice_envs.exact.thirties import solve as solve_thirties

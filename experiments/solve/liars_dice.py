@@ -12,16 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice.solution import (
-    Dice,
-    OutOfTimeError,
-    Progress,
-    Solution,
-    cache_folder,
-    rounds_of,
-    solve,
-    throttled,
-)
+from dice_envs.exact.liars_dice.elimination import Dice, rounds_of
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
+from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.experiments.jobs.workers import on_ray
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json

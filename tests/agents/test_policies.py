@@ -24,7 +24,7 @@ from dice_envs.agents.ppo import (
 )
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
-from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import tournament
 from dice_envs.experiments.distill import distill

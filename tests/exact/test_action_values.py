@@ -13,8 +13,8 @@ from dice_envs.exact import action_values
 from dice_envs.exact import shakes as exact_shakes
 from dice_envs.exact import thirties as exact_thirties
 from dice_envs.exact.liars_dice import measures as exact_liars_dice
-from dice_envs.exact.liars_dice import solution as liars_dice_solution
-from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.exact.liars_dice import solver as liars_dice_solver
+from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.odds import odds, random_odds
 from tests.conftest import scaled
 
@@ -115,7 +115,7 @@ def test_what_would_take_long_is_refused_in_passing_before_it_begins(game, optio
         raise AssertionError("it has begun")
 
     monkeypatch.setattr(exact_shakes.solution, "tallies", began)
-    monkeypatch.setattr(liars_dice_solution, "Tree", began)
+    monkeypatch.setattr(liars_dice_solver, "Tree", began)
     variant = configure(game, **options)
     state = Batch(variant, 1, seed=1).states[0]
     with pytest.raises(ValueError, match=words):

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from dice_envs.exact import shakes
 from dice_envs.exact.kept import kept
-from dice_envs.exact.liars_dice import solution as liars_dice
+from dice_envs.exact.liars_dice import solver as liars_dice
 
 
 def counted(most):

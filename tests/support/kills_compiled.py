@@ -13,7 +13,7 @@ import dice_envs.learn.ppo
 import tests.support.kills  # noqa: F401
 from dice_envs import configure
 from dice_envs.exact.fatestones import draw_hands, solve_each
-from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.arena import tournament
 
 solve_each(draw_hands(configure("fatestones"), 2, 1), lambda amount: None)

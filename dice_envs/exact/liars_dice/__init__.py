@@ -1,8 +1,9 @@
 """Liar's Dice between two: optimal play, best responses to any agent, and how often one agent beats another.
 
-`solution` solves whole games round by round, `round` one round by counterfactual regret minimisation, `programme` small ones
-by linear programming; `tree` holds the bids of a round, `walk` follows an agent through them, `responses` keeps the best
-responses found. `measures` fulfils the contract of `dice_envs.exact`.
+`solver` solves whole games round by round: `elimination` has their rounds, `cfr` solves one by counterfactual regret
+minimisation on the `nodes` of its `tree`, `programme` small ones by linear programming; `store` keeps them, `solution`
+plays from them. `hands` numbers all hands. `walk` follows agents through a `round`, asking `sources` for their probabilities;
+`responses` keeps the best responses found. `measures` fulfils the contract of `dice_envs.exact`.
 """
 
 from dice_envs.exact.liars_dice.measures import (

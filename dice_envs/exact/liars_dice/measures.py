@@ -1,9 +1,9 @@
 """Exact figures of Liar's Dice between two players: best responses to any agent, and one agent against another.
 
-A whole game comes apart into rounds. A round ends with one player losing a die, and that player begins the next one. For
-an agent that looks at the present round only, what follows depends on the dice left and on who has lost one, and on
-nothing else. As long as winning a round is worth more than losing it, a best response wins each round as often as it
-can; so each round is looked at alone, and the game's value follows backward from its end. `liars_dice_walk` walks the rounds.
+A whole game divides into rounds. A round ends with one player losing a die, and that player begins the next one. For
+an agent that looks at the present round only, the rest of the game depends only on the dice left and on which player has
+lost one. As long as winning a round is worth more than losing it, a best response wins each round as often as it
+can; so each round is examined alone, and the game's value follows backward from its end. `walk` walks the rounds.
 """
 
 from __future__ import annotations
@@ -20,16 +20,12 @@ from dice_envs.core.dice import choose_from_mask, new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import BEST_RESPONSE_WINS, COMPARED, ActionValues, Effort, Measurement, asked
-from dice_envs.exact.liars_dice.solution import (
-    Dice,
-    check_two_players,
-    rounds_of,
-    solution_of,
-    solved_already,
-    wins_game,
-)
+from dice_envs.exact.liars_dice.elimination import Dice, check_two_players, rounds_of, wins_game
+from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.solver import solution_of, solved_already
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, source_of
 from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.exact.liars_dice.walk import ROWS_AT_ONCE, Record, Round, Seats, meet, respond, source_of
+from dice_envs.exact.liars_dice.walk import Record, meet, respond
 from dice_envs.games.liars_dice import NO_BID, chance_at_least, chance_bid_holds, face_of, legal, matching, quantity_of
 
 __all__ = [
@@ -45,9 +41,9 @@ __all__ = [
     "winning_probability",
 ]
 
-MOST_INFORMATION_SETS = 250_000_000  # of one round, both players together: five dice each by the article's rule
-PROBED = 512  # positions at which an agent is asked whether past rounds matter to it
-# What calls may have shown of each player there: its bids, and those of them that named a face it held most of.
+MOST_INFORMATION_SETS = 250_000_000  # of one round, both players together; enough for five dice each by the article's rule
+PROBED = 512  # positions at which an agent is tested for whether past rounds matter to it
+# Each player's bids that calls may have shown there, and those of them that named a face it held most of.
 PASTS = ((1, 0), (1, 1), (10, 0), (10, 5), (10, 10))
 _PROBE_GAMES, _PROBE_STEPS = 256, 12
 _ROUNDING = 1e-9
@@ -55,7 +51,7 @@ _OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "caller", "lo
 
 
 class Stage(NamedTuple):
-    """Where a game stands when a round begins."""
+    """A game at the beginning of a round."""
 
     agent: int  # dice of the agent
     other: int  # dice of its opponent
@@ -63,7 +59,7 @@ class Stage(NamedTuple):
 
 
 def check_measurable(variant: Variant, what: str) -> None:
-    """Raise ValueError, naming what cannot be had, unless the game is between two players for a win."""
+    """Raise ValueError, naming `what` is not available, unless the game is small enough and between two players for a win."""
     options = variant.options
     check_two_players(options, what)
     sets = sum(_round(variant, options.dice_per_seat).information_sets(player) for player in range(2))
@@ -80,12 +76,12 @@ def _round(variant: Variant, dice: tuple[int, int]) -> Round:
 
 
 def _starters(variant: Variant) -> tuple[int, ...]:
-    """The seats that may begin the game."""
+    """Return the seats that may begin the game."""
     return (0, 1) if variant.options.starter == "random" else (0,)
 
 
 def has_equal_seats(variant: Variant) -> bool:
-    """Whether both seats have as many dice and begin as often, so that a game looks the same from either."""
+    """Return whether both seats have the same number of dice and begin equally often, which makes them symmetric."""
     first, second = variant.options.dice_per_seat
     return bool(first == second and variant.options.starter == "random")
 
@@ -96,9 +92,9 @@ def _first_stages(variant: Variant, seat: int) -> list[Stage]:
 
 
 def _stages(variant: Variant, seat: int) -> list[Stage]:
-    """The rounds that a game may come to with the agent in the seat: after the first, the starter has just lost a die.
+    """Return the rounds that a game may reach with the agent in the seat, those with fewer dice first.
 
-    Those with fewer dice come first.
+    After the first round, the starter has just lost a die.
     """
     stages = set(_first_stages(variant, seat))
     if variant.options.rounds == "elimination":
@@ -109,7 +105,7 @@ def _stages(variant: Variant, seat: int) -> list[Stage]:
 
 
 def _information_sets(variant: Variant, seats: Iterable[int]) -> float:
-    """At how many the agent has a choice, over all rounds."""
+    """Return the number of information sets at which the agent has a choice, over all rounds."""
     total = 0.0
     for seat in seats:
         for stage in _stages(variant, seat):
@@ -119,14 +115,14 @@ def _information_sets(variant: Variant, seats: Iterable[int]) -> float:
 
 
 def _placed(variant: Variant, stage: Stage) -> tuple[Round, int]:
-    """The round, and which of its players the agent is."""
+    """Return the round, and which of its players the agent is."""
     if stage.agent_starts:
         return _round(variant, (stage.agent, stage.other)), 0
     return _round(variant, (stage.other, stage.agent)), 1
 
 
 def _opponent_wins(stage: Stage, chances: dict[Stage, np.ndarray], variant: Variant, best: bool) -> np.ndarray:
-    """How often the agent's opponent wins the game from a stage on, from how often it wins each round.
+    """Return the chance that the agent's opponent wins the game from a stage on, from its chances in each round.
 
     With `best` the first number of each is a best response's, and winning a round must be worth no less than losing it.
 
@@ -164,7 +160,7 @@ def response_values(
     record: Callable[[Stage], Record] | None = None,
     seats: Seats | None = None,
 ) -> list[np.ndarray]:
-    """How often a best response wins from an agent that states its probabilities, for each seat that may begin.
+    """Return how often a best response wins from an agent that states its probabilities, for each seat that may begin.
 
     Args:
         variant: the game, between two players for a win.
@@ -173,9 +169,9 @@ def response_values(
         seed: of the agent's own random streams.
         copies: 2: the agent is asked twice everywhere, and the best response to its first answers is valued against the
             second ones too.
-        done: told of how many information sets have been dealt with.
-        record: makes, for a round, what is told of the response at each node (see `liars_dice_walk.respond`).
-        seats: told whether the agent answers alike in the other seat.
+        done: progress callback, called with the number of information sets done since the last call.
+        record: makes, for a round, the callback for the response at each node (see `walk.respond`).
+        seats: compares the agent's answers in the other seat.
 
     Returns:
         (copies,) float64 for each seat that may begin.
@@ -193,11 +189,11 @@ def response_values(
 def record_response(
     variant: Variant, agent: Any, seat: int, seed: int = 0
 ) -> tuple[float, dict[Stage, dict[tuple[int, ...], np.ndarray]]]:
-    """A best response to the agent in a seat, for small games: how often it wins, and what it does.
+    """Find a best response to the agent in a seat, for small games: how often it wins, and its choices.
 
     Returns:
         For each round the bids made before a decision → for each of its hands (see `Round.hands`) the bid that it makes,
-        or −1 for a call. Where the agent never lets it come to, nothing is said.
+        or −1 for a call. Nodes that the agent never reaches are left out.
     """
     check_measurable(variant, "a best response")
     book: dict[Stage, dict[tuple[int, ...], np.ndarray]] = {}
@@ -210,7 +206,7 @@ def record_response(
 
 
 def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
-    """What best responses win from an agent that states its probabilities, mean over the seats and who begins.
+    """Return what best responses win from an agent that states its probabilities, mean over the seats and the starters.
 
     Raises:
         ValueError: the game is not between two players for a win, or it is too large.
@@ -222,9 +218,9 @@ def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
 def _by_seat(
     variant: Variant, agent: Any, seed: int, copies: int = 1, done: Callable[[float, float], Any] = lambda amount, total: None
 ) -> list[list[np.ndarray]]:
-    """`response_values` with the agent in each seat; with it in the first one only, if it was seen to play alike in both.
+    """Return `response_values` with the agent in each seat; in the first one only, if the agent plays alike in both.
 
-    `done` is told of progress as (amount done since the last call, amount in all).
+    `done` is called with (amount done since the last call, amount in all).
     """
     seats = Seats() if has_equal_seats(variant) else None
     asked_in = [0] if seats is not None else [0, 1]
@@ -249,10 +245,10 @@ def _draw_legal(states, masks, actions):
 
 
 def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | None:
-    """Whether what calls have shown in past rounds makes a difference to an agent.
+    """Return whether dice and bids that calls have shown in past rounds make a difference to an agent.
 
-    An agent may declare that it makes none (`looks_back = False`, or `memoryless`). Another one is asked at positions of
-    random play after the first round: as if no call had been seen, with what calls have shown there, and with each of PASTS.
+    An agent may declare that they make none (`looks_back = False`, or `memoryless`). Any other is asked at positions of
+    random play after the first round: as if no call had been seen, with the calls seen there, and with each of PASTS.
 
     Returns:
         True where a difference was seen, False where there can be none, None where none was seen.
@@ -288,7 +284,7 @@ def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | No
 
 
 def _positions(variant: Variant, seed: int, most: int, later: bool = False) -> np.ndarray:
-    """Up to `most` positions of random play with a choice; with `later` those after the first round only."""
+    """Return up to `most` positions of random play with a choice; with `later` only those after the first round."""
     batch = Batch(variant, _PROBE_GAMES, seed)
     positions = []
     for _ in range(_PROBE_STEPS):
@@ -306,7 +302,7 @@ def _positions(variant: Variant, seed: int, most: int, later: bool = False) -> n
 
 
 def _see_if_random(variant: Variant, agent: Any) -> None:
-    """Ask at a few positions of random play, by which the agent's `is_random` shows."""
+    """Ask the agent at a few positions of random play, which sets its `is_random`."""
     states = _positions(variant, 0, COMPARED)
     ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), new_streams(0, len(states))))
 
@@ -322,7 +318,7 @@ _OF_PAST_ROUNDS = {
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Exploitability, and how often a best response wins. See `dice_envs.exact.GameMeasure`.
+    """Measure exploitability, and how often a best response wins. See `dice_envs.exact.GameMeasure`.
 
     The game is zero-sum, so the mean over the seats of what best responses win is the mean of what they win above the
     game's value, as OpenSpiel counts exploitability (NashConv / 2).
@@ -343,7 +339,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         found = _by_seat(variant, agent, effort.seed, copies, effort.done)  # type: ignore[arg-type]
         if copies == 2 or not getattr(agent, "is_random", False):
             break
-        copies = 2  # it has taken until now to see it
+        copies = 2  # the agent's randomness has shown only now
     wins = np.array(found)  # (seats, who begins, copies)
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
@@ -358,7 +354,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
 
 def _shares(variant: Variant, wins: np.ndarray) -> str:
-    """How often the best response wins where it starts and where it does not, in words."""
+    """Return how often the best response wins as the starter and otherwise, in words."""
     by_role: dict[bool, list[float]] = {True: [], False: []}
     for seat, row in enumerate(wins):
         for stage, share in zip(_first_stages(variant, seat), row, strict=True):
@@ -375,12 +371,12 @@ def winning_probability(
     other: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
     done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> float:
-    """How often an agent wins from another, mean over the seats and who begins, without sampling.
+    """Return how often an agent wins from another, mean over the seats and the starters, without sampling.
 
     Args:
         variant: the game, between two players for a win.
         agent, other: as `dice_envs.measure` takes them; their answers must not be random.
-        done: told of progress as (amount done since the last call, amount in all).
+        done: progress callback, called with (amount done since the last call, amount in all).
 
     Raises:
         ValueError: there is no exact result for the game, its options or the agents.
@@ -413,7 +409,7 @@ def winning_probability(
             chances[stage] = np.array([1 - started if stage.agent_starts else started])
         wins += [1 - _opponent_wins(stage, chances, variant, best=False)[0] for stage in _first_stages(variant, seat)]
         if all(each is not None and each.alike for each in watched):
-            done(total / 2, total)  # the other seat has nothing else to tell
+            done(total / 2, total)  # the other seat would give the same
             break
     for player in players:
         _check_steady(variant, player, what)
@@ -427,18 +423,18 @@ def _check_steady(variant: Variant, player: Any, what: str) -> None:
         raise ValueError(f"the answers of {player.name} are random: {what} is known for agents whose probabilities are fixed")
 
 
-# --- what a choice is worth -----------------------------------------------------------------------------------------
+# --- action values --------------------------------------------------------------------------------------------------
 
 MOST_IN_PASSING = (
     25_000_000  # probabilities of all rounds that are solved for a hint; five dice each of six faces have 20,589,901
 )
-PRECISION = 1e-3  # exploitability of the solution that values are taken from, that of the agent `nash`
+PRECISION = 1e-3  # exploitability of the solution that values are taken from, as for the agent `nash`
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
-    """What each action wins against optimal play between two players. See `dice_envs.exact.GameActionValues`.
+    """Return what each action wins against optimal play between two players. See `dice_envs.exact.GameActionValues`.
 
-    The solution is the one that `solve liars_dice` has kept; without one the game is solved first.
+    Takes the solution that `solve liars_dice` has kept; without one the game is solved first.
     """
     if in_passing:
         check_in_passing(variant)
@@ -460,20 +456,20 @@ def check_in_passing(variant: Variant, precision: float = PRECISION) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _too_much(variant: Variant) -> str:
-    """What the game takes to solve, if that is more than about a minute and a quarter of a GiB; else nothing."""
+    """Describe the size of a game that takes more than about a minute and a quarter of a GiB to solve; "" for others."""
     rounds = rounds_of(variant.options)
     sets = sum(_round(variant, dice).information_sets(player) for dice in rounds for player in range(2))
     if sets > MOST_INFORMATION_SETS:
         return f"{sets:,.0f} information sets; in passing up to {MOST_INFORMATION_SETS:,}"
-    # In the trees sets are merged; to build them takes a second or two.
+    # Trees merge information sets; building them takes a second or two.
     numbers = sum(int(Tree(variant, dice).kinds.size[0]) for dice in rounds)
     return f"{numbers:,} probabilities; in passing up to {MOST_IN_PASSING:,}" if numbers > MOST_IN_PASSING else ""
 
 
 def odds(variant: Variant, state: Any) -> ActionValues:
-    """How likely each bid holds, and a call is right, if all dice that the seat does not see are fair.
+    """Return how likely each bid holds, and a call is right, if all dice that the seat does not see are fair.
 
-    See `dice_envs.exact.odds.GameOdds`. What the others have bid tells of their dice too; that is left out.
+    See `dice_envs.exact.odds.GameOdds`. What the others' bids tell of their dice is left out.
     """
     values = np.full(variant.facts.num_actions, np.nan)
     _odds(variant.params, np.array([state]), values)

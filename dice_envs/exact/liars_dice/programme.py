@@ -1,8 +1,8 @@
 """Small rounds of Liar's Dice solved to rounding error: one linear programme for each player.
 
-A player's strategy as sequence weights is linear in what the other's best response wins from it. So the strategy
-that leaves least to win is a linear programme, with a variable for each of the player's numbers and one for each
-class of the other at each node: what that class can still win.
+Written as sequence weights, a player's strategies and the best-response values of the other player satisfy linear
+constraints. So the strategy that leaves the other least to win is a linear programme, with a variable for each of the
+player's numbers and one for each class of the other at each node: what that class can still win.
 
 Source: D. Koller, N. Megiddo and B. von Stengel, "Fast Algorithms for Finding Randomized Strategies in Game Trees"
 (STOC 1994).
@@ -26,7 +26,7 @@ TOLERANCE = 1e-10  # how far the solver may be from a constraint; the least that
 
 @dataclasses.dataclass
 class _Flow:
-    """How likely one class of the player comes to a node on its own part: a constant and a sum of variables."""
+    """The probability that a class of the player makes its bids to a node: a constant and a sum of variables."""
 
     chance: float = 0.0
     variables: list[int] = dataclasses.field(default_factory=list)
@@ -76,7 +76,7 @@ class _Programme:
         return allowed
 
     def _visit(self, kind: int, offset: int, flows: list[_Flow]) -> int:
-        """State what holds at a node and below it; returns the first of the variables of the other's values there."""
+        """Add the constraints at a node and below it; return the first of the variables of the other's values there."""
         values = self.variables
         self.variables += int(self.kinds.classes[kind, self.other])
         if self.kinds.mover[kind] == self.player:
@@ -86,7 +86,7 @@ class _Programme:
         return values
 
     def _child(self, kind: int, offset: int, edge: int, flows: list[_Flow]) -> tuple[int, list[int]]:
-        """State what holds below a raise; returns the other's values there and which of them each of its classes has."""
+        """Add the constraints below a raise; return the first of the other's values there, and each class's place in them."""
         child = int(self.kinds.child[edge])
         below = [_Flow() for _ in range(int(self.kinds.classes[child, self.player]))]
         for flow, each in zip(flows, self._map(edge, self.player, kind), strict=False):

@@ -1,7 +1,7 @@
 """Best responses to agents in Liar's Dice between two players, small enough to play from.
 
-A best response is found by a walk over all that an agent may bid and all that may be answered. To play it, only what it
-comes to itself is needed: the agent's bids, and its own choices. That is about one node in forty.
+A best response is found by a walk over all that an agent may bid and every answer to it. To play it, only the nodes that it
+reaches itself are needed, by the agent's bids and its own choices: about one node in forty.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.files import atomic
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.measures import Stage, has_equal_seats, record_response
-from dice_envs.exact.liars_dice.solution import cache_folder
-from dice_envs.exact.liars_dice.tree import hands_of
-from dice_envs.exact.liars_dice.walk import CALL, ROWS_AT_ONCE, Round, Tabled, source_of
-from dice_envs.games.liars_dice import MAX_DICE
+from dice_envs.exact.liars_dice.round import CALL, Round
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
+from dice_envs.exact.liars_dice.store import cache_folder
 
 __all__ = ["NOWHERE", "Book", "Responses", "respond_to", "responses_to"]
 
@@ -32,7 +32,7 @@ _VERSION = 1  # of the files' layout
 
 
 class Book(NamedTuple):
-    """What the responses do, for kernels.
+    """Choices of best responses, for kernels.
 
     A node is where a response is to move. From one of its bids and the bid that answers it, a child follows. Where the
     other player starts a round, the root has no choice, and its children follow from the first bid alone.
@@ -46,14 +46,6 @@ class Book(NamedTuple):
     choice: np.ndarray  # int16, by hand: a bid, CALL or NOWHERE
 
 
-class Hands(NamedTuple):
-    """The number of each hand, for kernels."""
-
-    first: np.ndarray  # (MAX_DICE + 2,) int64: where the hands of so many dice begin
-    key: np.ndarray  # int64: rising for each number of dice
-    number: np.ndarray  # int64: as `liars_dice_tree.hands_of` has it
-
-
 @kernel(allocates=False)
 def step_of(own, answer, num_actions):
     """One number for an own bid (−1: none, the other player opens) and the bid that answers it."""
@@ -62,7 +54,7 @@ def step_of(own, answer, num_actions):
 
 @kernel(allocates=False)
 def _search(values, begin, end, value):
-    """Where the value stands in a rising part of the values; −1 for nowhere."""
+    """Return where a value stands in a rising part of `values`; −1 if it does not."""
     low = begin
     high = end
     while low < high:
@@ -75,17 +67,8 @@ def _search(values, begin, end, value):
 
 
 @kernel(allocates=False)
-def hand_key(counts):
-    """A number for a hand, from its dice by face."""
-    key = np.int64(0)
-    for face in range(len(counts)):
-        key = key * (MAX_DICE + 1) + np.int64(counts[face])
-    return key
-
-
-@kernel(allocates=False)
 def choose(params, book, hands, response, state):
-    """What a response does at a state in which it is to move: an action, or NOWHERE if it does not come there."""
+    """Return the action of a response at a state in which it is to move, or NOWHERE if it does not come there."""
     seat = np.int64(state["seat"])
     own = np.int64(state["dice"][seat])
     begins = state["starter"] == seat
@@ -105,10 +88,10 @@ def choose(params, book, hands, response, state):
         if child < 0:
             return NOWHERE
         node = book.to[child]
-    hand = _search(hands.key, hands.first[own], hands.first[own + 1], hand_key(state["counts"][seat]))
+    hand = hand_number(hands, own, state["counts"][seat])
     if book.at[node] == NONE or hand < 0:
         return NOWHERE
-    action = np.int64(book.choice[book.at[node] + hands.number[hand]])
+    action = np.int64(book.choice[book.at[node] + hand])
     return params.call if action == CALL else action
 
 
@@ -135,7 +118,7 @@ class Responses:
     hands: Hands
 
     def actions(self, which: np.ndarray, states: np.ndarray) -> np.ndarray:
-        """What responses do at states in which they are to move.
+        """Return the actions of responses at states in which they are to move.
 
         Args:
             which: (n,) int64, the response to play in each state.
@@ -147,19 +130,6 @@ class Responses:
         out = np.empty(len(states), np.int64)
         _choose_all(self.variant.params, self.book, self.hands, which, states, out)
         return out
-
-
-def _hands(variant: Variant) -> Hands:
-    keys, numbers = [], []
-    most = max(variant.options.dice_per_seat)
-    for dice in range(MAX_DICE + 1):
-        dealt = hands_of(variant, dice)[0] if 0 < dice <= most else np.zeros((0, 0), np.int8)
-        key = np.array([hand_key(hand) for hand in dealt], np.int64)
-        order = np.argsort(key)
-        keys.append(key[order])
-        numbers.append(order.astype(np.int64))
-    first = np.concatenate([[0], np.cumsum([len(each) for each in keys])]).astype(np.int64)
-    return Hands(first, np.concatenate(keys), np.concatenate(numbers))
 
 
 class _Writer:
@@ -183,7 +153,7 @@ class _Writer:
         return len(self._at) - 1
 
     def add(self, response: int, stage: Stage, found: dict[tuple[int, ...], np.ndarray]) -> None:
-        """Add what a response does in one round, from what it does everywhere: see `record_response`."""
+        """Add the choices that a response needs in one round, from its choices everywhere: see `record_response`."""
         answers: dict[tuple[int, ...], list[int]] = {}
         for path in found:
             if path:
@@ -223,15 +193,15 @@ class _Writer:
 
 
 def respond_to(variant: Variant, agents: Sequence[Any], done: Callable[[int], Any] = lambda response: None) -> Responses:
-    """Best responses to agents that state their probabilities and look at the present round only.
+    """Find best responses to agents that state their probabilities and look at the present round only.
 
     Args:
         variant: a game of elimination between two players.
         agents: see `dice_envs.agent.ask_probabilities`.
-        done: told the number of a response before it is computed.
+        done: called with the number of a response before it is computed.
 
     Raises:
-        ValueError: the game is too large, or another than that.
+        ValueError: the game is too large, or of another kind.
     """
     writer = _Writer(variant, len(agents))
     seats = (0,) if has_equal_seats(variant) else (0, 1)
@@ -246,7 +216,7 @@ def respond_to(variant: Variant, agents: Sequence[Any], done: Callable[[int], An
                 if stage not in seen and choices:
                     writer.add(number, stage, choices)
                 seen.add(stage)
-    return Responses(variant, wins, writer.book(), _hands(variant))
+    return Responses(variant, wins, writer.book(), numbered_hands(variant, max(variant.options.dice_per_seat)))
 
 
 # --- what is kept ---------------------------------------------------------------------------------------------------
@@ -258,7 +228,7 @@ def responses_to(
     folder: Path | None = None,
     done: Callable[[int], Any] = lambda response: None,
 ) -> Responses:
-    """The same as `respond_to`, taken from a file if there is one, and kept in it. Agents must be memoryless.
+    """Return what `respond_to` does, from a file if there is one, or kept in it. Agents must be memoryless.
 
     Args:
         variant, agents, done: as for `respond_to`.
@@ -274,13 +244,13 @@ def responses_to(
 
 
 def _file_of(variant: Variant, agents: Sequence[Any], folder: Path) -> Path:
-    """The file of responses. Its name tells what they respond to: another rule of the game or of an agent changes it."""
+    """Return the file of responses. Its name has a hash of the rules of the game and of the agents' probabilities."""
     digest = hashlib.sha256(f"{_VERSION} {variant.options!r} {[repr(agent) for agent in agents]}".encode())
     dice = variant.options.dice_per_seat
     for pair in {dice, dice[::-1]}:
         round_ = Round(variant, pair)
         for player in range(2):
-            digest.update(round_.child.tobytes())
+            digest.update(round_.rules.child.tobytes())
             for agent in agents:
                 source = source_of(round_, player, agent, player, new_streams(0, ROWS_AT_ONCE)[None])
                 if not isinstance(source, Tabled):
@@ -307,7 +277,7 @@ def _keep(found: Responses, path: Path) -> None:
 
 
 def _kept(variant: Variant, responses: int, path: Path) -> Responses | None:
-    """The responses in a file; None if there is none, or it is not as it was written."""
+    """Return the responses in a file; None if there is no file, or it is damaged."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in ("wins", *Book._fields)}
@@ -317,4 +287,4 @@ def _kept(variant: Variant, responses: int, path: Path) -> Responses | None:
     if checksum != _checksum(arrays) or arrays["wins"].shape != (responses,):
         return None
     wins = arrays.pop("wins")
-    return Responses(variant, wins, Book(**arrays), _hands(variant))
+    return Responses(variant, wins, Book(**arrays), numbered_hands(variant, max(variant.options.dice_per_seat)))

@@ -1,44 +1,34 @@
-"""The tree of one round of Liar's Dice between two players, small enough to hold because of what can be left out.
+"""The tree of one round of Liar's Dice between two players, compressed until it can be held in memory.
 
-A public node is a sequence of bids. What may follow depends on the last bid and on who is to move, so a few dozen
-*kinds* of node describe millions of nodes; where a node's numbers lie follows from the path that leads to it. Player 0
+A public node is a sequence of bids. The moves that may follow depend on the last bid and on the player to move, so a few
+dozen *kinds* of node describe millions of nodes; where a node's numbers lie follows from the path that leads to it. Player 0
 is the round's starter.
 
-What is left out changes neither the value of the round nor what a best response wins:
+The tree leaves out the following, which changes neither the value of the round nor that of a best response:
 
 - **Raises that a call or another raise beats.** A call of a bid that cannot hold with the own dice wins for certain.
-  A bid of all dice is called at once, so it is worth making only to those whose dice all match, and not to them if
+  A bid of all dice is called at once, so only hands whose dice all match have reason to make it, and not even they if
   a call wins wherever the raise does. After a bid of all dice without wild dice no raise can hold where a call fails.
-- **Hands that do not differ any more.** Two hands of a player are one *class* at a kind of node if no call that can
-  still come tells them apart. Their counterfactual values are equal, so one number serves both.
+- **Hands that do not differ any more.** Two hands of a player are one *class* at a kind of node if no later call
+  tells them apart. Their counterfactual values are equal, so one number serves both.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.games.liars_dice import (
-    MAX_FACES,
-    NO_BID,
-    NO_WILD,
-    count_raises,
-    face_of,
-    matching,
-    nth_raise,
-    quantity_of,
-)
+from dice_envs.exact.liars_dice.hands import hands_of, matches_of
+from dice_envs.games.liars_dice import NO_BID, NO_WILD, count_raises, face_of, nth_raise, quantity_of
 
-__all__ = ["LEAF", "Kinds", "Tree", "hands_of", "matches_of", "public_nodes", "raises_of"]
+__all__ = ["LEAF", "Kinds", "Tree", "public_nodes", "raises_of"]
 
 
 class Kinds(NamedTuple):
-    """What kernels walk by. Kind 0 is the empty history. Edges lead to the kinds that a raise leads to.
+    """The tree's kinds of node, for kernels. Kind 0 is the empty history. An edge is a raise, to another kind or a leaf.
 
     A *leaf* is a bid that is called for certain; it has no kind of its own, only an edge. `shift` says where a child's
     numbers begin, counted from its parent's; `entry` where the numbers of a raise begin, counted likewise. A call's
@@ -70,7 +60,7 @@ class _Edge(NamedTuple):
     below: tuple[np.ndarray, np.ndarray]  # each player's hands → classes of the child; to a leaf: whether all dice match
 
 
-MOST_NODES = 10**12  # so that what is counted stays within int64, and is counted in a moment
+MOST_NODES = 10**12  # keeps the counts within int64, and counting fast
 LEAF = -1  # value of `Kinds.child`
 
 
@@ -83,7 +73,7 @@ def _write_raises(params, state, out):
 
 
 def raises_of(variant: Variant, dice: tuple[int, int], bid: int) -> np.ndarray:
-    """The legal bids after `bid` (NO_BID: the first ones) with so many dice in play, in rising order, int64."""
+    """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in rising order, int64."""
     state = np.zeros(1, variant.game.state)[0]
     state["in_play"], state["bid"] = sum(dice), bid
     out = np.empty(variant.params.num_actions, np.int64)
@@ -102,35 +92,12 @@ def _count_nodes(raises: dict[int, np.ndarray]) -> int:
 
 
 def public_nodes(variant: Variant, dice: tuple[int, int]) -> int:
-    """How many sequences of bids a round has, the empty one included. Counted in a moment, without the tree."""
+    """Count the sequences of bids of a round, the empty one included. Fast, without the tree."""
     return _count_nodes(_raises_by_bid(variant, dice))
 
 
-def hands_of(variant: Variant, dice: int) -> tuple[np.ndarray, np.ndarray]:
-    """All hands, (hands, MAX_FACES) int8: how many dice show each face; and their chances, (hands,) float64."""
-    faces = variant.params.num_faces
-    thrown = list(itertools.combinations_with_replacement(range(faces), dice))
-    hands = np.array([[throw.count(face) for face in range(MAX_FACES)] for throw in thrown], np.int8)
-    ways = [math.factorial(dice) / math.prod(map(math.factorial, hand.tolist())) for hand in hands]
-    return hands, np.array(ways) / faces**dice
-
-
-@kernel
-def _match_all(params, hands, out):
-    for i in range(len(hands)):
-        for face in range(params.num_faces):
-            out[i, face] = matching(params, hands[i], face)
-
-
-def matches_of(variant: Variant, hands: np.ndarray) -> np.ndarray:
-    """How many dice of each hand count for a bid on each face, (hands, faces) int64."""
-    out = np.zeros((len(hands), variant.params.num_faces), np.int64)
-    _match_all(variant.params, hands, out)
-    return out
-
-
 def _numbered(rows: np.ndarray) -> np.ndarray:
-    """One number for each different row, from 0."""
+    """Number the different rows, from 0 in sorted order."""
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
@@ -138,7 +105,7 @@ class Tree:
     """The kinds of one round and what they mean.
 
     Attributes:
-        variant: of which only the rules of a round count: faces, raise rule and wild dice.
+        variant: only its rules of a round count: faces, raise rule and wild dice.
         dice: of the starter and of the other player.
         kinds: for kernels.
         bids: (kinds,) int64: the last bid of each kind, NO_BID for the first.
@@ -149,7 +116,7 @@ class Tree:
         matches: dice of each player's hands that count for a bid on each face, (hands, faces) int64.
         edge_bids: (edges,) int64: the bid that each edge of `kinds` stands for.
         chances: each player's, by class at the empty history, float64.
-        nodes: public nodes of the whole round, with those that are left out.
+        nodes: public nodes of the whole round, including those that are left out.
 
     Raises:
         ValueError: the round has more than MOST_NODES public nodes.
@@ -179,11 +146,11 @@ class Tree:
         )
 
     def raises_after(self, bid: int) -> np.ndarray:
-        """The legal bids after `bid` (NO_BID: the first ones), in rising order, int64."""
+        """Return the legal bids after `bid` (NO_BID: the first ones), in rising order, int64."""
         return self._raises[bid]
 
     def is_leaf(self, bid: int) -> bool:
-        """Whether everybody calls the bid: nothing can be raised, or all dice are bid and none are wild."""
+        """Return whether every hand calls the bid: nothing can be raised, or all dice are bid and none are wild."""
         if bid == NO_BID:
             return False
         all_dice = quantity_of(self.variant.params, bid) + 1 == sum(self.dice)
@@ -204,7 +171,7 @@ class Tree:
         return 0 if bid == NO_BID else int(quantity_of(self.variant.params, bid)) + 1
 
     def _counting(self, bid: int, player: int) -> np.ndarray:
-        """Dice of each hand that count for the bid, without differences that no hand of the other player brings out."""
+        """Count each hand's dice that match the bid, without differences that no hand of the other player reveals."""
         if bid == NO_BID:
             return np.zeros(len(self.hands[player]), np.int64)
         needed = self._needed(bid)
@@ -217,7 +184,7 @@ class Tree:
         return matched
 
     def _worth_bidding(self, bid: int, mover: int, leaves: list[int]) -> np.ndarray:
-        """For each hand of the mover, whether a bid that is called for certain may be its best move, (hands, leaves)."""
+        """Return whether bids that are called for certain may be a hand's best move, (hands, leaves)."""
         other = 1 - mover
         wins = [self._all_match(leaf, mover)[:, None] & self._all_match(leaf, other)[None, :] for leaf in leaves]
         worth = np.array([won.any(axis=1) for won in wins]).reshape(len(leaves), -1).T

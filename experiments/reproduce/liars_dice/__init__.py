@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dice_envs.core.options import check_range
-from dice_envs.exact.liars_dice.solution import LEAST_PRECISION
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
 from dice_envs.experiments.reproduce.liars_dice.answer import findings, work_out

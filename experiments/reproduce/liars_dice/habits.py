@@ -1,10 +1,10 @@
-"""What a solution of Liar's Dice does when it plays against itself: whether it bluffs, how it opens and when it calls.
+"""Habits of a solution of Liar's Dice against itself: how often it bluffs, how it opens and when it calls.
 
-Nothing is sampled. A walk of a round's tree carries how likely each player comes to a node with each of its hands. It
-goes by hands and not by the tree's classes: two hands of one class may differ in dice that were worth naming before.
+Nothing is sampled. A walk of a round's tree carries each player's reach at a node by its hands, and not by the tree's
+classes: two hands of one class may differ in dice that were worth naming before.
 
-The habits are those of one equilibrium, to the precision of its certificate. Another one may name other faces and be as
-good; the value of a round is the same for all of them.
+The habits are those of one equilibrium, to the precision of its certificate. Another equilibrium may name other faces;
+the value of a round is the same for all of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import numpy as np
 
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.round import Bounds, mix_at
-from dice_envs.exact.liars_dice.solution import Dice, Progress, Solution, SolvedRound, solve, starter_wins, starts_of
+from dice_envs.exact.liars_dice.elimination import Bounds, Dice, starter_wins, starts_of
+from dice_envs.exact.liars_dice.nodes import mix_at
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import Progress, solve
+from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
 from dice_envs.games.liars_dice import NO_BID, chance_at_least
 
@@ -36,8 +39,8 @@ __all__ = [
     "values_of_all_rounds",
 ]
 
-# What a bid names, of the faces that may be named: the one held most of (or tied for it), one held less of, one that the
-# hand does not hold although it holds another, or one that it does not hold because it holds none of them.
+# The face that a bid names, among those that may be named: the one held most of (or tied for it), one held less of, one that
+# the hand does not hold although it holds another, or one that it does not hold because it holds none of them.
 MOST, FEWER, NONE, FORCED = range(4)
 FACES_NAMED = ("the face held most of", "a face held less of", "a face not held, by choice", "a face not held, by necessity")
 NAMERS = ("solution", "numbers player", "random face")  # who names a face, at the solution's own decisions
@@ -61,7 +64,7 @@ class Habits(NamedTuple):
 
 
 class _Scratch(NamedTuple):
-    """What belongs to the nodes on the path, by depth."""
+    """What the walk holds for the nodes on its path, by depth."""
 
     kind: np.ndarray  # (depth,) int64
     offset: np.ndarray  # (depth,) int64
@@ -73,7 +76,7 @@ class _Scratch(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """What the walk looks up, for each player [0] and [1]."""
+    """Tables that the walk looks up, for each player [0] and [1]."""
 
     of: np.ndarray  # (2, kinds, hands) int64: hand → class
     matches: np.ndarray  # (2, hands, faces) int64
@@ -97,7 +100,7 @@ def _what_is_named(held, best):
 
 @kernel(allocates=False)
 def _count_call(table, player, face, needed, callers, bidders, matched, called):
-    """Add up the calls of `player` with reach `callers` of a bid made with reach `bidders`; returns how likely it fails."""
+    """Add up the calls of `player` with reach `callers` of a bid made with reach `bidders`; return how likely it fails."""
     for count in range(matched.shape[1]):
         matched[0, count] = 0.0
         matched[1, count] = 0.0
@@ -119,7 +122,7 @@ def _count_call(table, player, face, needed, callers, bidders, matched, called):
 
 @kernel(allocates=False)
 def _enter(kinds, numbers, table, scratch, depth, habits):
-    """Count what is done at one node; returns how likely a call there wins the round for the starter. In place."""
+    """Count the decisions at one node; return how likely a call there wins the round for the starter. In place."""
     kind, offset = scratch.kind[depth], scratch.offset[depth]
     scratch.edge[depth] = kinds.first_edge[kind]
     player = kinds.mover[kind]
@@ -173,7 +176,7 @@ def _enter(kinds, numbers, table, scratch, depth, habits):
 
 @kernel(allocates=False)
 def _follow(kinds, table, scratch, depth, edge):
-    """Write the reach behind an edge one level deeper; returns whether anybody takes it. In place."""
+    """Write the reach behind an edge one level deeper; return whether any hand takes it. In place."""
     kind = scratch.kind[depth]
     player = kinds.mover[kind]
     active = kinds.active[kind]
@@ -190,8 +193,24 @@ def _follow(kinds, table, scratch, depth, edge):
 
 
 @kernel(allocates=False)
+def _call_leaf(table, scratch, edge, caller, reach, habits):
+    """Count the certain call of the bid behind an edge; return how likely it wins the round for the starter. In place."""
+    fails = _count_call(
+        table, caller, table.edge_face[edge], table.edge_quantity[edge], reach[caller], reach[1 - caller], scratch.matched,
+        habits.called,
+    )  # fmt: skip
+    if caller == 0:
+        return fails
+    both = 0.0
+    for own in range(table.dice[0] + 1):
+        for other in range(table.dice[1] + 1):
+            both += scratch.matched[1, own] * scratch.matched[0, other]
+    return both - fails
+
+
+@kernel(allocates=False)
 def _walk(kinds, numbers, table, scratch, habits):
-    """Visit every node that both players reach; returns how likely the starter wins. In place.
+    """Visit every node that both players reach; return how likely the starter wins. In place.
 
     `scratch` has room for one level more than the tree is high.
     """
@@ -208,21 +227,8 @@ def _walk(kinds, numbers, table, scratch, habits):
         scratch.edge[depth] = edge + 1
         if not _follow(kinds, table, scratch, depth, edge):
             continue
-        if kinds.child[edge] == LEAF:  # the other player calls for certain
-            caller = 1 - kinds.mover[kind]
-            reach = scratch.reach[depth + 1]
-            fails = _count_call(
-                table, caller, table.edge_face[edge], table.edge_quantity[edge], reach[caller], reach[1 - caller],
-                scratch.matched, habits.called,
-            )  # fmt: skip
-            if caller == 0:
-                won += fails
-            else:
-                both = 0.0
-                for own in range(table.dice[0] + 1):
-                    for other in range(table.dice[1] + 1):
-                        both += scratch.matched[1, own] * scratch.matched[0, other]
-                won += both - fails
+        if kinds.child[edge] == LEAF:
+            won += _call_leaf(table, scratch, edge, 1 - kinds.mover[kind], scratch.reach[depth + 1], habits)
             continue
         scratch.kind[depth + 1] = kinds.child[edge]
         scratch.offset[depth + 1] = scratch.offset[depth] + kinds.shift[edge]
@@ -232,7 +238,7 @@ def _walk(kinds, numbers, table, scratch, habits):
 
 
 def _padded(parts: list[np.ndarray]) -> np.ndarray:
-    """Arrays of the two players as one, what is shorter filled with zeros."""
+    """Stack arrays of the two players, the smaller one filled up with zeros."""
     shape = np.max([part.shape for part in parts], axis=0)
     out = np.zeros((len(parts), *shape), parts[0].dtype)
     for place, part in enumerate(parts):
@@ -270,7 +276,7 @@ def _table(tree: Tree) -> _Table:
 
 
 def habits_of(solved: SolvedRound) -> Habits:
-    """What both players of a solved round do, in expectation over their dice and strategies."""
+    """Return the habits of both players of a solved round, in expectation over their dice and strategies."""
     tree, kinds = solved.tree, solved.tree.kinds
     faces, dice = tree.variant.params.num_faces, sum(tree.dice)
     depth = dice * faces + 2  # a round has no more bids; and one level for what is looked at ahead
@@ -303,13 +309,13 @@ def habits_of(solved: SolvedRound) -> Habits:
 
 
 def chance_that_bids_hold(variant: Variant, unseen: int, face: int = 0) -> np.ndarray:
-    """The chance that 0, 1, …, `unseen` + 1 or more of so many fair dice count for a face, (unseen + 2,) float64."""
+    """Return the chance that at least 0, 1, …, `unseen` + 1 of `unseen` fair dice count for a face, (unseen + 2,) float64."""
     chances = [float(chance_at_least(variant.params, need, 0, unseen, face)) for need in range(unseen + 2)]
     return np.array(chances)
 
 
 def round_shares(solution: Solution) -> dict[Dice, float]:
-    """How often a game that the solution plays against itself comes to each of its rounds."""
+    """Return how often a game that the solution plays against itself reaches each of its rounds."""
     starts = starts_of(solution.variant.options)
     shares = dict.fromkeys(sorted(solution.rounds, key=sum, reverse=True), 0.0)
     for start in starts:
@@ -335,9 +341,9 @@ class Worth(NamedTuple):
 def values_of_all_rounds(
     solution: Solution, precision: float, done: Callable[[Progress], Any] = lambda progress: None
 ) -> dict[Dice, Worth]:
-    """What a game of elimination from any dice, up to those of the solution's game, is worth to who starts.
+    """Return the value to the starter of a game of elimination from any dice up to those of the solution's game.
 
-    Rounds that the game itself does not come to are solved, each alone, to the precision, or taken from what is kept.
+    Rounds that the game itself does not reach are solved, each alone, to the precision, or taken from their files.
     """
     options = solution.variant.options
     most = max(options.dice_per_seat)

@@ -14,9 +14,13 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.round import mix_at
-from dice_envs.exact.liars_dice.solution import OUTSIDE, Dice, Solution, SolvedRound, edges_by_bid, find_node, wins_game
-from dice_envs.exact.liars_dice.walk import ROWS_AT_ONCE, Asking, Round, Source, meet, source_of
+from dice_envs.exact.liars_dice.elimination import Dice, wins_game
+from dice_envs.exact.liars_dice.nodes import mix_at
+from dice_envs.exact.liars_dice.round import Round, Rules
+from dice_envs.exact.liars_dice.solution import OUTSIDE, Solution, Strategies, find_node
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Source, source_of
+from dice_envs.exact.liars_dice.store import SolvedRound
+from dice_envs.exact.liars_dice.walk import meet
 from dice_envs.experiments.reproduce.liars_dice.habits import round_shares
 
 __all__ = ["PARTS", "Mixed", "Part", "Played", "Solved", "mean_loss", "wins_against", "wins_games"]
@@ -43,151 +47,131 @@ PARTS = {
 }
 
 
-@kernel
-def _write_solved(
-    kinds, numbers, edge_of, by_hand, slots, paths, rows, start, hand, weight, first, child, mix, total,
-    entry_at, calls, raise_at, raises, alive,
-):  # fmt: skip
-    """Write what the solution does at each node, times the reach. `mix` and `total` are scratch. In place."""
-    counted = 0
-    for node in range(len(slots)):
-        kind, offset = find_node(edge_of, kinds.child, kinds.shift, paths[node], paths.shape[1])
-        active = 0 if kind == OUTSIDE else kinds.active[kind]
-        if active > 0:
-            mix_at(kinds, kind, offset, numbers, mix, total)
-        begin = start[rows[node]]
-        hands = start[rows[node] + 1] - begin
-        for k in range(hands):
-            each = by_hand[kind, hand[begin + k]] if active > 0 else 0
-            call = 1.0
-            if each < active:
-                call = mix[0, each] if kind > 0 else 0.0
-            calls[entry_at[node] + k, 0] = call * weight[begin + k, 0]
-        at = raise_at[node]
-        for edge in range(first[slots[node]], first[slots[node] + 1]):
-            alive[counted] = 0
-            own = edge_of[kind, child[edge] - 1] if active > 0 else -1
-            if own >= 0:
-                place = 1 + own - kinds.first_edge[kind]
-                for k in range(hands):
-                    each = by_hand[kind, hand[begin + k]]
-                    chance = mix[place, each] if each < active else 0.0
-                    raises[at + k, 0] = chance * weight[begin + k, 0]
-                    alive[counted] += chance > 0.0
-            counted += 1
-            at += hands
+@kernel(allocates=False, inline=True)
+def _copy_chances(by_hand, active, row, asking, node, at, out):
+    """Write a row of chances by class for each hand at a node, from `at` on; hands that are not active get 0. In place."""
+    begin = asking.start[asking.rows[node]]
+    for k in range(asking.start[asking.rows[node] + 1] - begin):
+        each = by_hand[asking.hand[begin + k]]
+        out[at + k, 0] = row[each] if each < active else 0.0
 
 
-class Answers(NamedTuple):
-    """What a source writes. See `liars_dice_walk.Asking`."""
+@kernel(allocates=False, inline=True)
+def _write_node(strategies, by_hand, rules, asking, node, kind, mix):
+    """Write the solution's strategy at one node, which `mix` has. In place."""
+    kinds, slot = strategies.kinds, asking.slots[node]
+    at, entry = asking.raise_at[node], asking.entry_at[node]
+    active, hands = kinds.active[kind], asking.entry_at[node + 1] - entry
+    _copy_chances(by_hand[kind], active, mix[0], asking, node, entry, asking.calls)
+    begin = asking.start[asking.rows[node]]
+    for k in range(hands):
+        if by_hand[kind, asking.hand[begin + k]] >= active:
+            asking.calls[entry + k, 0] = 1.0
+    for edge in range(rules.first[slot], rules.first[slot + 1]):
+        own = strategies.edge_of[kind, rules.child[edge] - 1]
+        if own >= 0:
+            _copy_chances(by_hand[kind], active, mix[1 + own - kinds.first_edge[kind]], asking, node, at, asking.raises)
+        else:
+            asking.raises[at : at + hands, 0] = 0.0
+        at += hands
 
-    calls: np.ndarray
-    raises: np.ndarray
-    alive: np.ndarray
+
+@kernel(allocates=False)
+def _write_solved(strategies, by_hand, rules, asking, mix, total):
+    """Write the solution's strategy at each node. `mix` (actions, classes) and `total` (classes,) are scratch. In place."""
+    kinds = strategies.kinds
+    for node in range(len(asking.slots)):
+        kind, offset = find_node(strategies, asking.paths[node], asking.paths.shape[1])
+        if kind == OUTSIDE or kinds.active[kind] == 0:
+            asking.calls[asking.entry_at[node] : asking.entry_at[node + 1], 0] = 1.0
+            asking.raises[asking.raise_at[node] : asking.raise_at[node + 1], 0] = 0.0
+        else:
+            mix_at(kinds, kind, offset, strategies.numbers, mix, total)
+            _write_node(strategies, by_hand, rules, asking, node, kind, mix)
 
 
 class Solved:
-    """A player of a solved round, as a source of probabilities: of one answer each. See `liars_dice_walk.Source`."""
+    """A player of a solved round, as a source of one answer. See `dice_envs.exact.liars_dice.sources.Source`."""
 
     def __init__(self, round_: Round, player: int, solved: SolvedRound) -> None:
-        tree, kinds = solved.tree, solved.tree.kinds
-        self._round, self._solved = round_, solved
-        self._edge_of = edges_by_bid(tree)
-        self._by_hand = np.array([both[player] for both in tree.class_of], np.int64)
+        kinds = solved.tree.kinds
+        self._rules, self._player = round_.rules, player
+        self._strategies = Strategies.of(solved)
         most = int(kinds.classes.max())
         self._mix, self._total = np.zeros((1 + int(np.diff(kinds.first_edge).max()), most)), np.zeros(most)
 
     def write(self, asking: Asking) -> None:
-        _write_solved(
-            self._solved.tree.kinds, self._solved.numbers, self._edge_of, self._by_hand, asking.slots, asking.paths,
-            asking.rows, *asking.reach, self._round.first, self._round.child, self._mix, self._total, asking.entry_at,
-            asking.calls, asking.raise_at, asking.raises, asking.alive,
-        )  # fmt: skip
+        by_hand = self._strategies.by_hand[self._player]
+        _write_solved(self._strategies, by_hand, self._rules, asking, self._mix, self._total)
 
 
-@kernel
-def _combine(slots, rows, start, weight, first, entry_at, raise_at, calls_too, opening_too, raises_too, own, other, mixed):
-    """Write the own play with parts of the other's into `mixed`. In place, and `own` and `other` too: their raises that no
-    hand makes become 0.
+@kernel(allocates=False)
+def _combine_raises(own, other, takes_other, left, at, hands, edges, mixed):
+    """Write the raises of one hand, which has the chance `left` for them. Its numbers lie `hands` apart from `at` on. In place.
+
+    If the one whose raises are taken never raises with this hand, those of the other one are.
     """
-    counted = 0
-    for node in range(len(slots)):
-        begin = start[rows[node]]
-        hands = start[rows[node] + 1] - begin
-        edges = first[slots[node] + 1] - first[slots[node]]
-        for edge in range(edges):
-            at = raise_at[node] + edge * hands
-            mixed.alive[counted + edge] = 0
-            mixed.raises[at : at + hands] = 0.0
-            if own.alive[counted + edge] == 0:
-                own.raises[at : at + hands] = 0.0
-            if other.alive[counted + edge] == 0:
-                other.raises[at : at + hands] = 0.0
+    of_own = 0.0
+    of_other = 0.0
+    for edge in range(edges):
+        of_own += own.raises[at + edge * hands, 0]
+        of_other += other.raises[at + edge * hands, 0]
+    if (of_other if takes_other else of_own) == 0.0:
+        takes_other = not takes_other
+    total = of_other if takes_other else of_own
+    for edge in range(edges):
+        chance = other.raises[at + edge * hands, 0] if takes_other else own.raises[at + edge * hands, 0]
+        mixed.raises[at + edge * hands, 0] = chance * left / total if left > 0.0 and total > 0.0 else 0.0
+
+
+@kernel(allocates=False)
+def _combine(rules, calls_too, opening_too, raises_too, own, other, mixed):
+    """Write the own play with parts of the other's into `mixed`. In place."""
+    for node in range(len(mixed.slots)):
+        slot, entry = mixed.slots[node], mixed.entry_at[node]
+        hands, edges = mixed.entry_at[node + 1] - entry, rules.first[slot + 1] - rules.first[slot]
+        takes_other = opening_too if slot == 0 else raises_too
         for k in range(hands):
-            entry = entry_at[node] + k
-            mixed.calls[entry, 0] = other.calls[entry, 0] if calls_too else own.calls[entry, 0]
-            of_own = 0.0
-            of_other = 0.0
-            for edge in range(edges):
-                of_own += own.raises[raise_at[node] + edge * hands + k, 0]
-                of_other += other.raises[raise_at[node] + edge * hands + k, 0]
-            left = weight[begin + k, 0] - mixed.calls[entry, 0]
-            takes_other = opening_too if slots[node] == 0 else raises_too
-            if (of_other if takes_other else of_own) == 0.0:  # it never raises with this hand
-                takes_other = not takes_other
-            total = of_other if takes_other else of_own
-            if left <= 0.0 or total == 0.0:
-                continue
-            for edge in range(edges):
-                at = raise_at[node] + edge * hands + k
-                mixed.raises[at, 0] = (other.raises[at, 0] if takes_other else own.raises[at, 0]) * left / total
-                mixed.alive[counted + edge] += mixed.raises[at, 0] > 0.0
-        counted += edges
+            call = other.calls[entry + k, 0] if calls_too else own.calls[entry + k, 0]
+            mixed.calls[entry + k, 0] = call
+            _combine_raises(own, other, takes_other, 1.0 - call, mixed.raise_at[node] + k, hands, edges, mixed)
 
 
-def _first_bids(round_: Round, quantities: Answers, faces: Answers) -> np.ndarray:
-    """First bids (bids, hands) of the one's quantities and the other's faces, drawn apart; weighted like both."""
-    bids = slice(round_.first[0], round_.first[1])
-    need, face = round_.need[round_.child[bids]], round_.face[round_.child[bids]]
-    by_quantity, by_face = (
-        np.where(each.alive[:, None] > 0, each.raises.reshape(len(need), -1), 0.0) for each in (quantities, faces)
-    )
+def _first_bids(rules: Rules, quantities: Asking, faces: Asking) -> np.ndarray:
+    """Return chances of first bids (bids, hands): the one's quantities and the other's faces, drawn independently."""
+    bids = rules.raises(0)
+    need, face = rules.need[bids], rules.face[bids]
+    by_quantity, by_face = (each.raises.reshape(len(need), -1) for each in (quantities, faces))
     weight = by_face.sum(axis=0)
     by_quantity, by_face = (need[:, None] == need).astype(float) @ by_quantity, (face[:, None] == face).astype(float) @ by_face
     return np.divide(by_quantity * by_face, weight, out=np.zeros_like(by_face), where=weight > 0)
 
 
 class Mixed:
-    """A player who takes a part of its play from another. See `liars_dice_walk.Source`.
-
-    Where the one whose raises are taken never raises, those of the other one are.
-    """
+    """A player who takes a part of its play from another, as a source. See `dice_envs.exact.liars_dice.sources.Source`."""
 
     def __init__(self, round_: Round, own: Source, other: Source, part: Part) -> None:
-        self._round, self._own, self._other, self._part = round_, own, other, part
+        self._rules, self._own, self._other, self._part = round_.rules, own, other, part
 
     def write(self, asking: Asking) -> None:
-        own, other = (_answers(source, asking) for source in (self._own, self._other))
-        mixed = Answers(asking.calls, asking.raises, asking.alive)
-        part, reach = self._part, asking.reach
+        own, other = _answers(self._own, asking), _answers(self._other, asking)
+        part = self._part
         if asking.slots[0] == 0 and part.opening in (QUANTITY, FACE):
-            both = _first_bids(self._round, *((other, own) if part.opening == QUANTITY else (own, other)))
+            both = _first_bids(self._rules, *((other, own) if part.opening == QUANTITY else (own, other)))
             other.raises[:, 0] = both.reshape(-1)
-            other.alive[:] = (both > 0).sum(axis=1)
-        _combine(
-            asking.slots, asking.rows, reach.start, reach.weight, self._round.first, asking.entry_at, asking.raise_at,
-            part.calls, part.opening != KEPT, part.raises, own, other, mixed,
-        )  # fmt: skip
+        _combine(self._rules, part.calls, part.opening != KEPT, part.raises, own, other, asking)
 
 
-def _answers(source: Source, asking: Asking) -> Answers:
-    answers = Answers(np.zeros_like(asking.calls), np.zeros_like(asking.raises), np.zeros_like(asking.alive))
-    source.write(asking._replace(calls=answers.calls, raises=answers.raises, alive=answers.alive))
-    return answers
+def _answers(source: Source, asking: Asking) -> Asking:
+    """Ask a source, with arrays of its own for the answers: raises that it does not make are 0."""
+    calls, raises, made = np.zeros_like(asking.calls), np.zeros_like(asking.raises), np.ones_like(asking.made)
+    own = asking._replace(calls=calls, raises=raises, made=made)
+    source.write(own)
+    return own
 
 
 class Played(NamedTuple):
-    """What an agent wins of one round against the solution, and what the solution would win in its place."""
+    """An agent's chances in one round against the solution, and those of the solution in its place."""
 
     starting: float  # the chance to win the round as its starter
     following: float  # and as the other player
@@ -201,7 +185,7 @@ class Played(NamedTuple):
 
 
 def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PARTS) -> dict[str, dict[Dice, Played]]:
-    """What an agent wins of each round against the solution, with parts of its play replaced, by part and round.
+    """Return what an agent wins of each round against the solution, with parts of its play replaced, by part and round.
 
     Args:
         solution: of a game of two players.
@@ -222,7 +206,7 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PAR
 
 
 def wins_games(played: Mapping[Dice, Played], dice: int) -> float:
-    """The chance to win a game of elimination in which both begin with so many dice, mean over who starts."""
+    """Return the chance to win a game of elimination in which both begin with `dice` dice, mean over who starts."""
 
     def chance(own: int, others: int, starts: bool) -> float:
         return played[own, others].starting if starts else played[others, own].following
@@ -231,6 +215,6 @@ def wins_games(played: Mapping[Dice, Played], dice: int) -> float:
 
 
 def mean_loss(solution: Solution, played: Mapping[Dice, Played]) -> float:
-    """The loss of a round, mean over the rounds that the solution comes to in its own play."""
+    """Return the loss of a round, mean over the rounds that the solution reaches in its own play."""
     shares = round_shares(solution)
     return sum(share * played[dice].loss for dice, share in shares.items()) / sum(shares.values())

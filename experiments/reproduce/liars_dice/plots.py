@@ -112,6 +112,17 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
         right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=len(quantities), frameon=False)
 
 
+def _turns_with(answer: Answer, unseen: int) -> np.ndarray:
+    """Return the chance that the bid holds, the turns and the calls, (n, 3), where the other player has `unseen` dice."""
+    points = []
+    for dice, share in answer.shares.items():
+        for player in range(2):
+            if dice[1 - player] == unseen:
+                each = zip(*answer.calls(dice, player), strict=True)
+                points += [(holds, turns * share, calls * share) for holds, turns, calls in each if turns * share > 0]
+    return np.array(points).reshape(-1, 3)
+
+
 def _draw_calls(folder: Path, answer: Answer) -> None:
     with saved_plot(
         folder,
@@ -125,13 +136,7 @@ def _draw_calls(folder: Path, answer: Answer) -> None:
         panel.plot([0, 50, 50, 100], [100, 100, 0, 0], color="#888888", linestyle="--", label="threshold 0.5")
         colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, answer.dice))
         for unseen in range(1, answer.dice + 1):
-            points = []
-            for dice, share in answer.shares.items():
-                for player in range(2):
-                    each = answer.calls(dice, player)
-                    if dice[1 - player] == unseen:
-                        points += [(holds, turns * share, calls * share) for holds, turns, calls in zip(*each, strict=True)]
-            holds, turns, calls = np.array([point for point in points if point[1] > 0]).reshape(-1, 3).T
+            holds, turns, calls = _turns_with(answer, unseen).T
             panel.scatter(
                 100 * holds, 100 * calls / turns, s=np.maximum(350 * turns, 3), color=colours[unseen - 1], alpha=0.8,
                 label=f"solution, other has {unseen}", zorder=3, linewidths=0,

@@ -13,9 +13,10 @@ from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.liars_dice import measures as exact
-from dice_envs.exact.liars_dice import walk as liars_dice_walk
+from dice_envs.exact.liars_dice import sources, walk
+from dice_envs.exact.liars_dice.hands import hands_of
 from dice_envs.exact.liars_dice.measures import Stage, exploitability, record_response, winning_probability
-from dice_envs.exact.liars_dice.tree import hands_of
+from dice_envs.exact.liars_dice.round import Round
 from dice_envs.experiments.arena import play_table, tournament
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -426,8 +427,8 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
 
     specs = ("random", "numbers:bluff=0.5", "numbers:preset=article,bluff=0.7,threshold=0.3")
     usual = {spec: outcome(spec) for spec in specs}
-    monkeypatch.setattr(liars_dice_walk, "HEAVY", 3000)
-    monkeypatch.setattr(liars_dice_walk, "ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr(walk, "HEAVY", 3000)
+    monkeypatch.setattr(sources, "ROWS_AT_ONCE", 1000)
     for spec, expected in usual.items():
         assert outcome(spec) == pytest.approx(expected, abs=1e-12)
     for agent in (Uniform, Numbers):
@@ -440,16 +441,16 @@ def test_a_policy_in_a_list():
     """Written node by node; played as the agent that it was taken from."""
     variant = configure("liars_dice", num_dice=(2, 1), num_faces=3, raise_rule="either", wild="ones", past_rounds=False)
     agent = asked(tangled(variant), variant)
-    played = liars_dice_walk.Round(variant, (2, 1))
+    played = Round(variant, (2, 1))
     for player in range(2):
-        listed = liars_dice_walk.Listed(played, player)
-        asking = liars_dice_walk.Asked(played, player, agent, player, new_streams(0, liars_dice_walk.ROWS_AT_ONCE)[None])
+        listed = sources.Listed(played, player)
+        asking = sources.Asked(played, player, agent, player, new_streams(0, sources.ROWS_AT_ONCE)[None])
         hands = np.arange(len(played.hands[player]))
         waiting = [()]
         while waiting:
             bids = waiting.pop()
             slot = bids[-1] + 1 if bids else 0
-            raises = played.child[played.first[slot] : played.first[slot + 1]] - 1
+            raises = played.rules.raises(slot) - 1
             waiting += [(*bids, bid) for bid in raises.tolist()]
             if len(raises) and len(bids) % 2 == player:
                 paths = np.array([bids], np.int16).reshape(1, -1)
@@ -458,15 +459,15 @@ def test_a_policy_in_a_list():
                 assert (part == 0).all()
                 part[0], part[1:] = chances[:, -1], chances[:, raises].T
         assert listed.policy.sum() == pytest.approx(played.information_sets(player))
-        single = liars_dice_walk.Listed(played, player, listed.policy.astype(np.float32))
-        won = liars_dice_walk.respond(played, player, asking)
-        assert liars_dice_walk.respond(played, player, listed) == pytest.approx(won, abs=1e-12)
-        assert liars_dice_walk.respond(played, player, single) == pytest.approx(won, abs=1e-6)
+        single = sources.Listed(played, player, listed.policy.astype(np.float32))
+        won = walk.respond(played, player, asking)
+        assert walk.respond(played, player, listed) == pytest.approx(won, abs=1e-12)
+        assert walk.respond(played, player, single) == pytest.approx(won, abs=1e-6)
     with pytest.raises(ValueError, match="must be a list of"):
-        liars_dice_walk.Listed(played, 0, np.zeros(5))
+        sources.Listed(played, 0, np.zeros(5))
     for bids in ((0,), (0, 0), (8, 3), (-1, 2), (0, 8)):
         with pytest.raises(ValueError, match="has no choice after"):
-            liars_dice_walk.Listed(played, 0).part(bids)
+            sources.Listed(played, 0).part(bids)
 
 
 def test_progress_ends_where_it_should():
@@ -603,10 +604,10 @@ def test_what_cannot_be_measured_is_refused(options, words):
 def test_sizes_of_the_rounds():
     """Information sets with a choice, as an independent program counted them, and the largest of the academic benchmarks."""
     for dice, sets in ((2, 3_213), (3, 145_040)):
-        played = liars_dice_walk.Round(configure("liars_dice", num_dice=dice), (dice, dice))
+        played = Round(configure("liars_dice", num_dice=dice), (dice, dice))
         assert sum(played.information_sets(player) for player in range(2)) == sets
     openspiel = configure("liars_dice", rules="openspiel", num_dice=2, num_faces=5)
-    played = liars_dice_walk.Round(openspiel, (2, 2))
+    played = Round(openspiel, (2, 2))
     assert sum(played.information_sets(player) for player in range(2)) == 2**19 * 15
-    five = liars_dice_walk.Round(configure("liars_dice"), (5, 5))
+    five = Round(configure("liars_dice"), (5, 5))
     assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < exact.MOST_INFORMATION_SETS

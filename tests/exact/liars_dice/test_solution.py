@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice import solution as liars_dice_solution
+from dice_envs.exact.liars_dice import solver as liars_dice_solver
+from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
+from dice_envs.exact.liars_dice.elimination import Bounds, rounds_of, starter_wins
 from dice_envs.exact.liars_dice.programme import solve_exactly
-from dice_envs.exact.liars_dice.round import Bounds, RoundSolver, Walker, memory_of, quantised
-from dice_envs.exact.liars_dice.solution import OutOfTimeError, cache_folder, rounds_of, solve, starter_wins, throttled
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
+from dice_envs.exact.liars_dice.store import SolvedRound, cache_folder
 from dice_envs.exact.liars_dice.tree import Tree, public_nodes
 from dice_envs.games.liars_dice import NO_BID, STATE, play
 
@@ -93,7 +96,7 @@ def plain_response(variant, tree, averages, player, dice):
 
     The strategies are looked up by state, so this is also a test of where they are found.
     """
-    solution = liars_dice_solution.Solution(variant, {dice: liars_dice_solution.SolvedRound.of(tree, averages, 0, 0.0)})
+    solution = Solution(variant, {dice: SolvedRound.of(tree, averages, 0, 0.0)})
     params = variant.params
     hands, chances = tree.hands, tree.hand_chances
 
@@ -197,7 +200,7 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("solved again")
 
-    monkeypatch.setattr(liars_dice_solution._Job, "work", refuse)
+    monkeypatch.setattr(liars_dice_solver._Job, "work", refuse)
     again = solve(variant, 1e-2, resume=True)
     assert again.bounds == first.bounds
     with pytest.raises(AssertionError, match="solved again"):
@@ -289,7 +292,7 @@ class Clock:
 
 def test_out_of_time(monkeypatch):
     """What there is by then is the result, with its certificate, and every round has something."""
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solution.time", Clock(0.01))
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", Clock(0.01))
     solution = solve(configure("liars_dice", num_dice=3), 1e-9, seconds=10)
     assert solution.lower < solution.upper
     assert solution.exploitability > 1e-9
@@ -298,7 +301,7 @@ def test_out_of_time(monkeypatch):
 
 def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, monkeypatch):
     variant, clock = configure("liars_dice", num_dice=3), Clock(0.01)
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solution.time", clock)
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
     ended = []
 
     def late(progress):
@@ -316,7 +319,7 @@ def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, monkeypatch):
 
 def test_too_large_a_game_for_the_time_is_refused_before_anything_is_done(folder, monkeypatch):
     variant = configure("liars_dice", num_dice=6, num_faces=8)
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solution.Tree", None)
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.Tree", None)
     with pytest.raises(OutOfTimeError, match=r"num_dice=6 with num_faces=8 .* public nodes in all; .* and 3 s are given"):
         solve(variant, 1e-3, seconds=3, folder=folder)
     assert not folder.exists() or not list(folder.rglob("*"))
@@ -410,7 +413,7 @@ def test_action_values_after_a_bid_that_optimal_play_never_makes():
 
 def test_progress_is_told_as_soon_as_the_time_is_over(monkeypatch):
     clock = Clock(1.0)
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solution.time", clock)
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
     told = []
     tell = throttled(told.append, 3.0)
     for number in range(7):

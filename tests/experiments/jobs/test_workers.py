@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
 from dice_envs.agent import draw_actions
-from dice_envs.exact.liars_dice.solution import solve
+from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import GAMES_ASKED, GAMES_AT_ONCE, play_table
 from dice_envs.experiments.jobs import workers

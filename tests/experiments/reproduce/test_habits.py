@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice.round import RoundSolver
-from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, solve
+from dice_envs.exact.liars_dice.cfr import RoundSolver
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import solve
+from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.experiments.reproduce.liars_dice.habits import (
     FEWER,

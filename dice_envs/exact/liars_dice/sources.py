@@ -1,0 +1,337 @@
+"""Where the probabilities of a player come from when a round of Liar's Dice is walked.
+
+A source is asked at a batch of nodes for each hand with which its player reaches them, and writes how likely it takes
+each action. It knows nothing of how likely the player comes there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dice_envs.agent import Turn, ask_probabilities
+from dice_envs.core.dice import new_streams
+from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.round import Round
+from dice_envs.games.liars_dice import MAX_FACES, play
+
+__all__ = ["ROWS_AT_ONCE", "Asked", "Asking", "Listed", "Seats", "Source", "Tabled", "source_of"]
+
+ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
+SAME = 1e-9  # answers that differ by no more are alike
+
+
+class Asking(NamedTuple):
+    """Nodes of one depth at which a player is asked, and where its answers are written.
+
+    A node's hands are hand[start[row] : start[row + 1]] of its row; its entries and numbers have the same order. With two
+    copies a source writes two answers, which differ where its answers are random.
+    """
+
+    slots: np.ndarray  # (nodes,) int64
+    paths: np.ndarray  # (nodes, depth) int16: the bids made
+    rows: np.ndarray  # (nodes,) int64
+    start: np.ndarray  # (rows + 1,) int64
+    hand: np.ndarray  # int16
+    entry_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `calls` begins, a number for each hand
+    calls: np.ndarray  # (entries, copies) float64: the chance of a call; 0 before the first bid
+    raise_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `raises` begins: raise by raise, by hand
+    raises: np.ndarray  # (numbers, copies) float64: the chance of each raise
+    made: np.ndarray  # (edges of all nodes,) bool: whether a raise may have a chance above 0; comes as True
+
+
+class Source(Protocol):
+    """A player's probabilities."""
+
+    def write(self, asking: Asking) -> None:
+        """Write `calls` and `raises`. Raises with `made` set to False may be left as they are: nobody reads them."""
+        ...
+
+
+# --- an agent -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _list_entries(asking, node_of, hand_of):
+    """Write each entry's node and hand. In place."""
+    at = 0
+    for node in range(len(asking.rows)):
+        for k in range(asking.start[asking.rows[node]], asking.start[asking.rows[node] + 1]):
+            node_of[at] = node
+            hand_of[at] = asking.hand[k]
+            at += 1
+
+
+@kernel
+def _positions(params, dealt, paths, hands, nodes, which, states):
+    """Set states[i] to node nodes[i], its mover holding hand which[i]. In place."""
+    for i in range(len(nodes)):
+        state = states[i]
+        states[i] = dealt[0]
+        for k in range(paths.shape[1]):
+            play(params, state, np.int64(paths[nodes[i], k]))
+        for seat in range(2):  # the other's hand is drawn again for every observer
+            for face in range(MAX_FACES):
+                state["counts"][seat, face] = 0
+        for face in range(MAX_FACES):
+            state["counts"][state["seat"], face] = hands[which[i], face]
+
+
+@kernel(allocates=False)
+def _scatter(rules, call, asking, node_of, begin, chances, copy):
+    """Write the answers for the entries from `begin` on to their places in `asking`. In place."""
+    for i in range(len(chances)):
+        entry = begin + i
+        node = node_of[entry]
+        slot = asking.slots[node]
+        hands = asking.entry_at[node + 1] - asking.entry_at[node]
+        at = asking.raise_at[node] + entry - asking.entry_at[node]
+        for edge in range(rules.first[slot], rules.first[slot + 1]):
+            asking.raises[at, copy] = chances[i, rules.child[edge] - 1]
+            at += hands
+        asking.calls[entry, copy] = chances[i, call]
+
+
+class Seats:
+    """Compares an agent's play in one seat with its play at the same positions in the other seat.
+
+    Attributes:
+        alike: whether no difference has been seen so far.
+    """
+
+    def __init__(self) -> None:
+        self.alike = True
+
+    def compare(self, agent: Any, turn: Turn, chances: np.ndarray, other: Turn) -> None:
+        """Compare the agent's answers `chances` at a turn with those at the same positions in the other seat."""
+        if getattr(agent, "observes_only", False):
+            self.alike = np.array_equal(turn.observations, other.observations)
+        else:
+            self.alike = bool(np.abs(ask_probabilities(agent, other) - chances).max(initial=0.0) <= SAME)
+
+
+class Asked:
+    """An agent, asked at each information set that it reaches.
+
+    Args:
+        round_: the round.
+        player: which of the two the agent is.
+        agent: see `dice_envs.agent.ask_probabilities`.
+        seat: the agent's.
+        streams: (copies, ROWS_AT_ONCE) of the agent's own random streams; used up.
+        seats: compares the agent's two seats, as long as they are alike. None: the agent is asked in its own seat only.
+    """
+
+    def __init__(
+        self, round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None
+    ) -> None:
+        self._round, self._player, self._agent, self._streams = round_, player, agent, streams
+        self._seats = seats
+        starter = seat if player == 0 else 1 - seat
+        self._dealt, self._dealt_other_way = round_.dealt(starter), round_.dealt(1 - starter)
+
+    def write(self, asking: Asking) -> None:
+        entries = len(asking.calls)
+        node_of, hand_of = np.empty(entries, np.int64), np.empty(entries, np.int64)
+        _list_entries(asking, node_of, hand_of)
+        call = self._round.variant.params.call
+        for begin in range(0, entries, ROWS_AT_ONCE):
+            some = slice(begin, begin + ROWS_AT_ONCE)
+            for copy in range(asking.calls.shape[1]):
+                chances = self.ask(asking.paths, node_of[some], hand_of[some], self._streams[copy])
+                _scatter(self._round.rules, call, asking, node_of, begin, chances, copy)
+
+    def ask(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> np.ndarray:
+        """Return the agent's probabilities at nodes with hands, (n, actions) float64."""
+        before = streams[: len(nodes)].copy()
+        turn = self._turn(self._dealt, paths, nodes, which, streams[: len(nodes)])
+        chances = ask_probabilities(self._agent, turn)
+        if self._seats is not None and self._seats.alike:
+            self._seats.compare(self._agent, turn, chances, self._turn(self._dealt_other_way, paths, nodes, which, before))
+        return chances
+
+    def _turn(self, dealt: np.ndarray, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> Turn:
+        variant = self._round.variant
+        states = np.zeros(len(nodes), variant.game.state)
+        _positions(variant.params, dealt, paths, self._round.hands[self._player], nodes, which, states)
+        return Turn(variant, states, np.arange(len(nodes)), streams)
+
+
+# --- a memoryless agent -------------------------------------------------------------------------------------------
+
+
+class _Tables(NamedTuple):
+    raises: np.ndarray  # (edges, hands) float64: the chance of each raise
+    calls: np.ndarray  # (slots, hands) float64: the chance of a call
+    made: np.ndarray  # (edges,) bool: whether some hand makes the raise
+
+
+@kernel(allocates=False)
+def _look_up(rules, tables, asking):
+    """Write the chances in the tables. In place; `made` has an entry for each edge of each node."""
+    copies = asking.calls.shape[1]
+    edges = 0
+    for node in range(len(asking.slots)):
+        slot = asking.slots[node]
+        begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
+        hands = asking.entry_at[node + 1] - entry
+        at = asking.raise_at[node]
+        for edge in range(rules.first[slot], rules.first[slot + 1]):
+            made = tables.made[edge]
+            asking.made[edges] = made
+            for k in range(hands if made else 0):
+                for c in range(copies):
+                    asking.raises[at + k, c] = tables.raises[edge, asking.hand[begin + k]]
+            edges += 1
+            at += hands
+        for k in range(hands):
+            for c in range(copies):
+                asking.calls[entry + k, c] = tables.calls[slot, asking.hand[begin + k]]
+
+
+class Tabled:
+    """An agent whose play depends on its own dice and the last bid only: asked once for each pair of them."""
+
+    def __init__(self, asked: Asked, round_: Round, player: int) -> None:
+        self._rules = rules = round_.rules
+        hands, slots = len(round_.hands[player]), len(rules.need)
+        raises, calls = np.zeros((len(rules.child), hands)), np.zeros((slots, hands))
+        before = {int(slot): parent for parent in range(1, slots) for slot in rules.raises(parent)}
+        streams = new_streams(0, hands)  # nothing is drawn
+        for slot in range(slots):
+            to = rules.raises(slot)
+            path = [slot] if slot > 0 else []
+            if slot > 0 and player == 0 and slot in before:
+                path.insert(0, before[slot])
+            if not len(to) or len(path) % 2 != player:  # forced, or never this player's turn
+                continue
+            nodes = np.zeros(hands, np.int64)
+            chances = asked.ask(np.array([path], np.int16).reshape(1, -1) - 1, nodes, np.arange(hands), streams)
+            raises[rules.first[slot] : rules.first[slot + 1]] = chances[:, to - 1].T
+            calls[slot] = chances[:, -1]
+        self._tables = _Tables(raises, calls, np.asarray(raises.any(axis=1)))
+
+    @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """The chance of each raise (edges, hands) and of a call (slots, hands), float64."""
+        return self._tables.raises, self._tables.calls
+
+    def write(self, asking: Asking) -> None:
+        _look_up(self._rules, self._tables, asking)
+
+
+def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None) -> Source:
+    """Return an agent's probabilities: `Tabled` for an agent that declares itself memoryless, else `Asked`."""
+    by_asking = Asked(round_, player, agent, seat, streams, seats)
+    return Tabled(by_asking, round_, player) if getattr(agent, "memoryless", False) else by_asking
+
+
+# --- a policy in a list -------------------------------------------------------------------------------------------
+
+
+class _Places(NamedTuple):
+    """Where each node's numbers stand in a policy in one list, by the player to move and the slot or the edge."""
+
+    size: np.ndarray  # (2, slots) int64: numbers of the whole subtree
+    shift: np.ndarray  # (2, edges) int64: from where a node's numbers begin to where its child's do
+
+
+@kernel(allocates=False)
+def _place_all(rules, hands, player, places):
+    """Write `_Places` of a player with this number of hands. In place; every raise leads to a higher slot."""
+    for slot in range(len(rules.first) - 2, -1, -1):
+        edges = rules.first[slot + 1] - rules.first[slot]
+        for mover in range(2):
+            at = (1 + edges) * hands if mover == player and edges > 0 else 0
+            for edge in range(rules.first[slot], rules.first[slot + 1]):
+                places.shift[mover, edge] = at
+                at += places.size[1 - mover, rules.child[edge]]
+            places.size[mover, slot] = at
+
+
+@kernel(allocates=False)
+def _find(path, rules, shift):
+    """Return where the numbers of the node begin that the bids lead to; −1 if they are no legal bids."""
+    at = 0
+    slot = 0
+    for k in range(len(path)):
+        low = rules.first[slot]
+        high = rules.first[slot + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if rules.child[middle] < path[k] + 1:
+                low = middle + 1
+            else:
+                high = middle
+        if low == rules.first[slot + 1] or rules.child[low] != path[k] + 1:
+            return -1
+        at += shift[k % 2, low]
+        slot = rules.child[low]
+    return at
+
+
+@kernel(allocates=False)
+def _read_list(rules, shift, size, policy, asking):
+    """Write the chances of a policy in one list, with `size` hands. In place, one copy."""
+    for node in range(len(asking.slots)):
+        begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
+        hands = asking.entry_at[node + 1] - entry
+        at = _find(asking.paths[node], rules, shift)
+        for k in range(hands):
+            asking.calls[entry + k, 0] = policy[at + asking.hand[begin + k]]
+        to = asking.raise_at[node]
+        for _ in range(rules.first[asking.slots[node]], rules.first[asking.slots[node] + 1]):
+            at += size
+            for k in range(hands):
+                asking.raises[to + k, 0] = policy[at + asking.hand[begin + k]]
+            to += hands
+
+
+class Listed:
+    """A player whose policy stands in one list.
+
+    The list has a part for each node at which the player has a choice, parents before their children and the children in
+    rising order of bids, each with all that follows it before the next. A part holds the chance of a call for each
+    hand (0 before the first bid), then the chance of each raise, in rising order, for each hand: (1 + raises, hands).
+    `part` is the part of a node.
+
+    Args:
+        round_: the round.
+        player: whose policy it is.
+        policy: (size,) float64 or float32; None: zeros, to be filled.
+
+    Attributes:
+        policy: the list.
+
+    Raises:
+        ValueError: the list has the wrong size.
+    """
+
+    def __init__(self, round_: Round, player: int, policy: np.ndarray | None = None) -> None:
+        self._rules, self._player = round_.rules, player
+        slots, edges = len(self._rules.need), len(self._rules.child)
+        self._places = _Places(np.zeros((2, slots), np.int64), np.zeros((2, edges), np.int64))
+        self._hands = len(round_.hands[player])
+        _place_all(self._rules, self._hands, player, self._places)
+        size = int(self._places.size[0, 0])
+        self.policy = np.zeros(size) if policy is None else policy
+        if self.policy.shape != (size,):
+            raise ValueError(f"the policy must be a list of {size:,} numbers, not of shape {self.policy.shape}")
+
+    def part(self, bids: tuple[int, ...]) -> np.ndarray:
+        """Return the part of the node that the bids lead to, (1 + raises, hands): a view.
+
+        Raises:
+            ValueError: the bids are not legal, or the player has no choice there.
+        """
+        at = _find(np.array(bids, np.int64), self._rules, self._places.shift)
+        raises = len(self._rules.raises(bids[-1] + 1 if bids else 0))
+        if at < 0 or not raises or len(bids) % 2 != self._player:
+            raise ValueError(f"the player has no choice after the bids {bids}")
+        return self.policy[at : at + (1 + raises) * self._hands].reshape(1 + raises, self._hands)
+
+    def write(self, asking: Asking) -> None:
+        if asking.calls.shape[1] != 1:
+            raise ValueError("a policy in a list gives one answer, not two")
+        _read_list(self._rules, self._places.shift, self._hands, self.policy, asking)
