@@ -375,7 +375,7 @@ def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(oppone
 def test_it_wins_nearly_what_a_best_response_wins(spec):
     """At three dice optimal play wins 81 to 88 % of the best response's edge."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
-    match, matches = scaled(200, 2), scaled(20, 2)
+    match, matches = scaled(200, 2), scaled(40, 2)
     own = tournament(variant, ["adaptive", spec], match * matches, 1, match=match)
     optimal, best = winning_probability(variant, "nash", spec), (1 + exploitability(variant, resolve(spec))) / 2
     if scaled(1, 0):
