@@ -30,15 +30,14 @@ class Kernels(NamedTuple):
     observe: Callable[..., None]  # (params, states, index, seats (m,), out (m, size) float32)
     reroll: Callable[..., None]  # (params, states, index, seats, streams (m,), out (m,) states)
     view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal where the seat is to move
-    wander: Callable[
-        ..., None
-    ]  # (params, states, index, mask (actions,) int8): 1, 2, 3 … random moves with chance 1/2, 1/4, 1/8 …
+    # (params, states, index, mask (actions,) int8): 1, 2, 3 … random moves with probability 1/2, 1/4, 1/8 …
+    wander: Callable[..., None]
     playouts: Callable[..., int]  # (params, states, steps): random play, dealing again after each end; returns games ended
 
 
 @functools.cache
 def compile_check(game: Game) -> Callable[..., bool]:
-    """The kernel `(params, state, action, mask) → bool`: whether any integer is a legal action now. `mask` (actions,) int8 is
+    """The kernel `(params, state, action, mask) → bool`: whether an integer is a legal action now. `mask` (actions,) int8 is
     overwritten."""
     legal, is_legal = game.legal, game.is_legal
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}", allocates=False)
@@ -84,8 +83,8 @@ def compile_random_action(game: Game) -> Callable[..., int]:
 
 @functools.cache
 def compile_view(game: Game) -> Callable[..., None]:
-    """The kernel `(params, state, seat, observation, mask)` that writes what a seat sees, and what is legal if it is to move.
-    It becomes a part of the loop that calls it."""
+    """The kernel `(params, state, seat, observation, mask)`: writes what a seat sees, and what is legal if it is to move.
+    It is compiled into the loop that calls it."""
     legal, observe = game.legal, game.observe
 
     @kernel(tag=f"{game.deal.__module__}.{game.name}", merge=True)
@@ -106,7 +105,7 @@ def compile_view(game: Game) -> Callable[..., None]:
 def compile_kernels(game: Game) -> Kernels:
     """The loops over states for one game, compiled on first use and cached on disk."""
     deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
-    may_play, view, random_action = compile_check(game), compile_view(game), compile_random_action(game)
+    may_play, view = compile_check(game), compile_view(game)
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 
     @compiled
@@ -162,6 +161,24 @@ def compile_kernels(game: Game) -> Kernels:
         for k in range(len(index)):
             view(params, states[index[k]], np.int64(seats[k]), out[k], masks[k])
 
+    return Kernels(
+        deal_all,
+        legal_all,
+        play_all,
+        first_illegal,
+        checked_play,
+        observe_all,
+        reroll_all,
+        view_all,
+        *_compile_random_play(game),
+    )
+
+
+def _compile_random_play(game: Game) -> tuple[Callable[..., None], Callable[..., int]]:
+    """The loops that play at random: `wander` and `playouts` of `Kernels`."""
+    deal, play, random_action = game.deal, game.play, compile_random_action(game)
+    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
+
     @compiled(allocates=False)
     def wander(params, states, index, mask):
         for i in index:
@@ -184,6 +201,4 @@ def compile_kernels(game: Game) -> Kernels:
                 play(params, state, random_action(params, state, mask))
         return finished
 
-    return Kernels(
-        deal_all, legal_all, play_all, first_illegal, checked_play, observe_all, reroll_all, view_all, wander, playouts
-    )
+    return wander, playouts

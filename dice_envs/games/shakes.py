@@ -347,7 +347,7 @@ def argue(state, seat):
 
 @kernel(allocates=False)
 def settle(params, state):
-    """The winner among all whose `strength` is not SILENT; tied maesters argue again. Modified in place."""
+    """Return the winner among all maesters whose `strength` is not SILENT; settle ties by `ties`. Modified in place."""
     strength = state["strength"]
     while True:
         best = 0
@@ -363,17 +363,23 @@ def settle(params, state):
         if tied == 1:
             return winner
         if params.random_ties:
-            chosen = below(state, tied)
-            for seat in range(params.num_players):
-                if strength[seat] == best:
-                    if chosen == 0:
-                        return seat
-                    chosen -= 1
+            return _nth_with(state, best, below(state, tied))
         for seat in range(params.num_players):
             if strength[seat] == best:
                 argue(state, seat)
             else:
                 strength[seat] = SILENT
+
+
+@kernel(allocates=False)
+def _nth_with(state, strength, n):
+    """The n-th maester, from 0, who keeps a die of this strength."""
+    for seat in range(MAX_SEATS):
+        if state["strength"][seat] == strength:
+            if n == 0:
+                return seat
+            n -= 1
+    return -1
 
 
 @kernel(allocates=False)
