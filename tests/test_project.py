@@ -1,7 +1,9 @@
 """The project as a package: what the wheel holds, what depends on what, a sixth game from one file."""
 
 import ast
+import contextlib
 import graphlib
+import importlib.metadata
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import tomllib
 import zipfile
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -202,6 +205,20 @@ def test_the_lowest_versions_are_those_of_pyproject():
     declared = requirements(text for text in (*required, *tools) if not text.startswith("dice-envs["))
     pinned = requirements(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch=="))
     assert lowest == {**declared, **pinned}
+
+
+def test_pinned_versions_run_on_the_first_release_of_the_lowest_python():
+    """Debian 12 has Python 3.11.2; a pin that asks for a later one fails there, with a message that does not say so."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        lowest = re.match(r">=(\d+\.\d+),", tomllib.load(file)["project"]["requires-python"]).group(1) + ".0"
+    asked = {}
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        name, pinned, _ = line.partition("==")
+        if pinned:
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                asked[name] = importlib.metadata.metadata(name)["Requires-Python"]
+    assert len(asked) > 100
+    assert {name: python for name, python in asked.items() if python and lowest not in SpecifierSet(python)} == {}
 
 
 FOLDERS = ("dice_envs", "agents", "experiments", "tests")
