@@ -138,7 +138,8 @@ def check_reset_options(options: Any) -> None:
 def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
     """Raise ValueError unless `value` is one of `allowed` (True is not 1 here)."""
     if not _is_one_of(value, allowed):
-        words = "true or false" if set(allowed) == {True, False} else f"one of {', '.join(map(repr, allowed))}"
+        only_truth = all(isinstance(choice, bool) for choice in allowed)
+        words = "true or false" if only_truth else f"one of {', '.join(map(repr, allowed))}"
         raise ValueError(f"{name} must be {words}, not {shown(value)}")
 
 
@@ -187,7 +188,7 @@ def _checked(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
     """The value, a tuple if it is a list; ValueError if it is of none of the kinds."""
     choices: list[Any] = [None] if types.NoneType in kinds else []
     for kind in kinds:
-        choices += {True, False} if kind is bool else typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+        choices += (False, True) if kind is bool else typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
     if _is_one_of(value, choices):
         return value
     for kind in kinds:
