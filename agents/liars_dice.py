@@ -259,6 +259,29 @@ def honesty(state, seat, blind):
 
 
 @kernel
+def _weigh_numbers(n, chance, honest, named, face, faces, most, posterior):
+    """Write the weight of each number of a seat's n dice that count for the face: prior times likelihood. In place.
+
+    Each die counts with probability `chance`; `named` is the face that the seat last named, or -1. Returns the sum.
+    """
+    weight = 0.0
+    mass = (1.0 - chance) ** n
+    for k in range(n + 1):
+        if chance < 1.0:
+            likelihood = 1.0
+            if named == face:
+                likelihood = honest * most[n, k] + (1.0 - honest) / faces
+            elif named >= 0:
+                likelihood = honest * (1.0 - most[n, k]) / (faces - 1) + (1.0 - honest) / faces
+            posterior[k] = mass * likelihood
+            mass *= chance / (1.0 - chance) * (n - k) / (k + 1)
+        else:
+            posterior[k] = 1.0 if k == n else 0.0
+        weight += posterior[k]
+    return weight
+
+
+@kernel
 def believe(params, state, seat, learn, most, blind, named, total):
     """For each face, write the distribution of the number of the others' dice that count for it: total[face, number].
 
@@ -280,21 +303,8 @@ def believe(params, state, seat, learn, most, blind, named, total):
             n = np.int64(state["dice"][other])
             if other == seat or n == 0:
                 continue
-            weight = 0.0
-            mass = (1.0 - chance) ** n
             honest = honesty(state, other, blind) if learn else 0.5
-            for k in range(n + 1):
-                if chance < 1.0:
-                    likelihood = 1.0
-                    if named[other] == face:
-                        likelihood = honest * most[n, k] + (1.0 - honest) / faces
-                    elif named[other] >= 0:
-                        likelihood = honest * (1.0 - most[n, k]) / (faces - 1) + (1.0 - honest) / faces
-                    posterior[k] = mass * likelihood
-                    mass *= chance / (1.0 - chance) * (n - k) / (k + 1)
-                else:
-                    posterior[k] = 1.0 if k == n else 0.0
-                weight += posterior[k]
+            weight = _weigh_numbers(n, chance, honest, named[other], face, faces, most, posterior)
             for number in range(reach + n, -1, -1):  # downwards, because `row` is read below `number`
                 summed = 0.0
                 for k in range(max(0, number - reach), min(n, number) + 1):
