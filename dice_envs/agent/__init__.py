@@ -1,4 +1,4 @@
-"""What an agent sees and returns."""
+"""The contract of an agent: what it sees, returns and may offer (`Agent`), and checked ways to ask it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AgentError(ValueError):
 
 
 class Turn:
-    """n games in which a seat is to move, as the agent that moves there may see them.
+    """n games in which an agent is to move, as it may see them.
 
     Properties are computed when first read and are valid during `act` only. Reading them changes no game.
 
@@ -57,7 +57,7 @@ class Turn:
         streams: (n,) `dice_envs.core.dice.STREAM`, the agent's own random stream for each game. Agents draw from
             it in place, so their choices depend on each game's seed and not on which games share a batch.
         memory: (n,) of the data type that the agent `remembers`: what it has written in this match so far, all zero when
-            a match begins. It writes in place. None for an agent that declares no memory.
+            a match begins. Agents write in place. None without a memory.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Turn:
         return np.random.default_rng(seeds)
 
     def choose(self, offered: AgentKernel) -> np.ndarray:
-        """What a kernel chooses, (n,) int64. It draws from `streams` in place."""
+        """Return a kernel's actions, (n,) int64. Draws from `streams` in place."""
         choose_all = compile_choices(self.game, Chooser(offered.choose, bool(offered.reads_hidden)))
         sample, actions = np.empty(1, self.game.state), np.empty(len(self), np.int64)
         options = np.atleast_1d(offered.options)
@@ -125,55 +125,51 @@ class Turn:
 
 @runtime_checkable
 class Agent(Protocol):
-    """A player.
+    """A player: `act(turn)` is all that it needs.
 
-    It may also offer `probabilities(turn) -> (n, num_actions) float64`, its stochastic policy, and
-    `check_variant(variant)`, which raises ValueError for a variant that the agent does not play.
+    Optional attributes say more of it, and each buys something. A match is any number of games that the same players play
+    one after another.
 
-    `memoryless = True` declares that its probabilities depend on how a position stands (in Liar's Dice: on the last bid, the
-    dice left and its own dice), and not on how it came about. Exact measures then ask it less often.
-
-    `observes_only = True` declares that its probabilities depend on the observations and the legal actions alone. Exact
-    measures then compare what two seats observe, in place of asking the agent in both.
-
-    `looks_back = False` declares that what past rounds of a game have shown makes no difference to it. Where nothing is
-    declared, exact measures look for a difference and say what they found.
-
-    `remembers`, a NumPy data type, declares that it has a memory. `Turn.memory` then holds one record for each game: what it
-    wrote at earlier turns of this match. A match is any number of games that the same players play one after another.
-    Its records are kept from game to game, so it knows only what its own turns have shown it. `probabilities` reads the
-    records and changes nothing; `act` updates them. Exact measures ask the agent as it plays when a match begins.
-
-    `kernel(variant)` may give the `dice_envs.agent.kernel.AgentKernel` by which the agent chooses in a variant, or None. Games
-    between such agents are played in one compiled loop, without `act`, and end exactly as with it: `act` must be
-    `turn.choose(self.kernel(turn.variant))`. `KernelAgent` has it. It cannot have a memory.
-
-    `check_in_passing(variant, asked)` may raise ValueError where the agent takes too much for a server that many play
-    on: more than a second or two to be asked in `asked` positions, more than about a minute to solve the game first, several
-    threads, or memory for each move. The page calls it for the agents that its visitors name.
-
-    `for_variant(variant)` may give the agent that stands for it in a variant, where that depends on the variant; exact
-    measures then ask that one.
+    Attributes:
+        probabilities: `probabilities(turn) -> (n, num_actions) float64`, the stochastic policy. Makes exact measures possible.
+        kernel: `kernel(variant) -> dice_envs.agent.kernel.AgentKernel | None`, the kernel by which the agent chooses in a
+            variant. Games between such agents are one compiled loop, without `act`, and end exactly as with it: `act` must
+            be `turn.choose(self.kernel(turn.variant))`, as `KernelAgent` has it. Such an agent cannot have a memory.
+        check_variant: `check_variant(variant)`, which raises ValueError for a variant that the agent does not play. Wrong
+            games are then refused before they begin.
+        for_variant: `for_variant(variant) -> agent`, the agent that stands for this one in a variant. Exact measures ask it.
+        remembers: a NumPy data type. Gives the agent a memory: `Turn.memory` holds one record for each game, what the agent
+            wrote at earlier turns of this match. It knows only what its own turns have shown it. `act` updates the records;
+            `probabilities` reads them and changes nothing. Exact measures ask the agent as it plays when a match begins.
+        memoryless: True: the probabilities depend on how a position stands (in Liar's Dice: the last bid, the dice left and
+            the own dice), not on how it came about. Exact measures then ask less often.
+        observes_only: True: the probabilities depend on the observations and the legal actions alone. Exact measures then
+            compare what two seats observe, and need not ask the agent in both.
+        looks_back: False: what past rounds of a game have shown makes no difference. Without this, exact measures look for a
+            difference and report what they found.
+        check_in_passing: `check_in_passing(variant, asked)`, which raises ValueError where the agent takes too much for a
+            server that many play on: more than a second or two to be asked in `asked` positions, more than about a minute to
+            solve the game first, several threads, or memory for each move. The page calls it for agents that visitors name.
     """
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game of the turn, (n,) int64."""
+        """Return one legal action for each game of the turn, (n,) int64."""
         ...
 
 
 def check_plays(agent: Any, variant: Variant) -> None:
-    """Raise ValueError if the agent says that it does not play the variant. To be called before any game is played."""
+    """Raise ValueError if the agent does not play the variant. Call this before any game is played."""
     check = getattr(agent, "check_variant", None)
     if check is not None:
         check(variant)
 
 
 def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
-    """Raise ValueError if the agent says that it takes more than people wait for; see `Agent`.
+    """Raise ValueError if the agent takes longer than people wait; see `Agent`.
 
     Args:
         agent: the agent.
-        variant: the game; whether the agent plays it is for `check_plays`.
+        variant: the game, which the agent plays.
         asked: positions in which it is asked for one move.
     """
     check = getattr(agent, "check_in_passing", None)
@@ -182,7 +178,7 @@ def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
 
 
 def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
-    """What the agent remembers when a match begins: zeros of the data type that it declares; None if it declares none.
+    """Return the agent's memory as a match begins: zeros of the data type that it declares; None if it declares none.
 
     Raises:
         AgentError: what it declares is no data type of a fixed size.
@@ -207,13 +203,13 @@ def ask(
     streams: np.ndarray,
     memory: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The agent's action for each game of `index`, (m,) int64, all of them legal.
+    """Return the agent's action for each game of `index`, (m,) int64, all of them legal.
 
     Args:
-        agent: who is asked.
+        agent: the agent to move.
         variant: the game.
         states: the games.
-        index: (m,) int64, those in which the agent is to move.
+        index: (m,) int64, the games in which the agent is to move.
         streams: one for each game of `states`; modified in place.
         memory: as `fresh_memory` makes it, one record for each game of `states`; modified in place. None: the agent plays
             as when a match begins, and what it writes is lost.
@@ -238,13 +234,13 @@ def ask(
 
 
 def fault_of(agent: Agent, variant: Variant, state: Any, game: int, action: int) -> AgentError:
-    """The error that says which agent has chosen an illegal action at a state, the one of that number."""
+    """Return the error that names an agent and its illegal action in the game of this number."""
     reason = explain_illegal(variant, state, action)
     return AgentError(f"{name_of(agent)} in {variant.game.name}, seat {state['seat']} of game {game}: {reason}")
 
 
 def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
-    """The agent's stochastic policy in each game of the turn, (n, num_actions) float64.
+    """Return the agent's stochastic policy in each game of the turn, (n, num_actions) float64.
 
     Raises:
         AgentError: the agent states no probabilities, or they are not a distribution over the legal actions.
@@ -283,7 +279,7 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
 
 
 def name_of(agent: Any) -> str:
-    """The name of an agent's class, with its parameters if it is a dataclass."""
+    """Return the name of an agent's class, with its parameters if it is a dataclass."""
     return repr(agent) if dataclasses.is_dataclass(agent) else type(agent).__name__
 
 
@@ -294,21 +290,21 @@ def _draw_rows(streams, policies, out):
 
 
 def draw_actions(streams: np.ndarray, policies: np.ndarray) -> np.ndarray:
-    """An action from each policy (n, num_actions), (n,) int64. `streams` (n,) is modified in place."""
+    """Draw an action from each policy (n, num_actions): (n,) int64. `streams` (n,) is modified in place."""
     out = np.empty(len(policies), np.int64)
     _draw_rows(streams, policies, out)
     return out
 
 
 class KernelAgent:
-    """An agent that chooses by a kernel: what is left to write is that and `kernel(variant)`."""
+    """Base class of agents that choose by a kernel: a subclass has only to define `kernel(variant)`."""
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
-        """How it chooses in the variant; None where it has another `act` for that."""
+        """Return the kernel for the variant; None where the subclass has an `act` of its own."""
         raise NotImplementedError
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         check_plays(self, turn.variant)
         offered = self.kernel(turn.variant)
         if offered is None:
@@ -330,17 +326,17 @@ class Uniform(KernelAgent):
 
 
 def players() -> ModuleType:
-    """The package of agents. The library knows agents only by name; this is the one place that imports them."""
+    """Return the package of agents. The library knows agents only by name; this is the one place that imports them."""
     return importlib.import_module("dice_envs.agents")
 
 
 def make_agent(spec: str) -> Agent:
-    """An agent from its spec.
+    """Make an agent from its spec.
 
     Args:
         spec: NAME, NAME:VALUE or NAME:KEY=VALUE,KEY=VALUE, such as "numbers:bluff=0.25". NAME is one that
             `python -m experiments agents` lists, or a class of your own: "my_players.py:Bold" or "my_package.module:Bold",
-            whose code is run. So make no agent from a spec of somebody whom you do not trust.
+            whose code is run: never use a spec from a source that you do not trust.
 
     Raises:
         ValueError: an unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
@@ -350,7 +346,7 @@ def make_agent(spec: str) -> Agent:
 
 
 def resolve(agent: str | Agent) -> Agent:
-    """An agent from an agent or its spec (see `make_agent`).
+    """Return the agent itself, or make it from its spec (see `make_agent`).
 
     Raises:
         ValueError: the spec names no known agent.

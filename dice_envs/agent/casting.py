@@ -15,7 +15,7 @@ __all__ = ["Cast", "cast", "make_player", "make_players"]
 
 
 class Cast(NamedTuple):
-    """What a command plays, and who plays it.
+    """The variant and the players of a command.
 
     Attributes:
         variant: the game with its options.
@@ -30,13 +30,13 @@ class Cast(NamedTuple):
 
 
 def cast(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Callable[..., Variant] = configure) -> Cast:
-    """The variant that the options name and the agents that the specs name.
+    """Return the variant that the options name and the agents that the specs name.
 
-    A trained policy plays only what it was trained on, so if there is one, options that are not given are its own.
+    A trained policy plays only its own variant: if a spec names one, options that are not given are taken from it.
 
     Args:
         game: its name.
-        options: those that were given.
+        options: those given by the user.
         specs: of the agents.
         usual: makes the variant where there is no policy, `configure` or `single_seat`.
 
@@ -72,7 +72,7 @@ def cast(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Cal
 
 
 def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
-    """The agents that the specs name.
+    """Return the agents that the specs name.
 
     Raises:
         ValueError: a spec names no agent, or one that does not play the variant.
@@ -84,7 +84,7 @@ def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
 
 
 def make_player(variant: Variant, spec: str) -> Agent:
-    """The agent that a spec names, whether it plays the variant or not.
+    """Return the agent that a spec names, whether it plays the variant or not.
 
     Raises:
         ValueError: a spec names no agent; an unknown name is answered with those that play the game.

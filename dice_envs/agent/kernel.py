@@ -1,4 +1,4 @@
-"""Agents' choices as kernels, so that games are played without going back to Python for each move."""
+"""Agents' choices as kernels, so that games run without returning to Python for each move."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ASIDE = np.uint64(0x51DEC0DE5EED0A6E)  # keeps the dice of sampled states apart
 
 
 class AgentKernel(NamedTuple):
-    """How an agent chooses, as a kernel. See `dice_envs.Agent` for who offers one.
+    """How an agent chooses, as a kernel; `kernel` of `dice_envs.Agent` returns one.
 
     Attributes:
         choose: the kernel `(params, options, state, stream) → action`. `params` is the NamedTuple that the game's `params`
             returns, `options` the record below, `state` the game in which the agent is to move, and `stream` the
-            agent's own random stream for that game, from which all that it draws must come. It changes nothing else.
+            agent's own random stream for that game. The kernel draws from this stream alone and changes nothing else.
         options: () of a structured NumPy data type: numbers and arrays of a fixed shape that the kernel reads, say
             `options["bluff"]`. Agents with other values share the machine code.
         reads_hidden: True: `state` is a sample, in which all that the mover cannot see is drawn again. False is a promise
@@ -40,14 +40,14 @@ class AgentKernel(NamedTuple):
 
 
 class Chooser(NamedTuple):
-    """What of an AgentKernel is compiled into a loop."""
+    """The part of an AgentKernel that is compiled into game loops."""
 
     choose: Callable[..., int]
     reads_hidden: bool
 
 
 def _decorator(game: Game, choosers: Sequence[Chooser]) -> Any:
-    """The decorator for kernels that depend on a game and on agents' kernels; cached where all of these are."""
+    """Return the decorator for kernels that depend on a game and on agents' kernels; they are cached if all of these are."""
     names = [identity(chooser.choose) for chooser in choosers]
     tag = [f"{game.deal.__module__}.{game.name}"]
     tag += [f"{name}:{chooser.reads_hidden}" for name, chooser in zip(names, choosers, strict=True)]
@@ -57,14 +57,14 @@ def _decorator(game: Game, choosers: Sequence[Chooser]) -> Any:
 
 @functools.cache
 def compile_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[..., int], Any]:
-    """One kernel for several: `(number, row, params, options, state, stream, sample) → action`; and the decorator for
-    kernels that call it.
+    """Combine choosers into one kernel `(number, row, params, options, state, stream, sample) → action`; also return the
+    decorator for kernels that call it.
 
-    `number` says which of the choosers chooses and `row` with which of `options[number]`, an array of its options;
-    `sample` (1,) of the game's states is overwritten.
+    `number` selects the chooser and `row` its options in the array `options[number]`; `sample` (1,) of the game's states is
+    overwritten.
 
     Raises:
-        TypeError: what chooses is no kernel.
+        TypeError: a chooser is no kernel.
     """
     for chooser in choosers:
         if not is_kernel(chooser.choose):
@@ -118,7 +118,7 @@ def compile_choices(game: Game, chooser: Chooser) -> Callable[..., None]:
 
 @functools.cache
 def random_choice(game: Game) -> Callable[..., int]:
-    """The kernel that chooses a uniformly random legal action of a game."""
+    """Return the kernel that chooses a uniformly random legal action of a game."""
     random_action = compile_random_action(game)
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 

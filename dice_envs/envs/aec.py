@@ -37,9 +37,9 @@ Observation: TypeAlias = Literal["dict", "box"]
 
 
 class _Table:
-    """One game in progress: what the two PettingZoo environments share.
+    """One game in progress: the common base of the two PettingZoo environments.
 
-    A copy, and what comes out of a pickle, goes on where the game was.
+    Copies and pickles continue the game where it stood.
     """
 
     _needs_simultaneous: ClassVar[bool] = False
@@ -86,7 +86,7 @@ class _Table:
         self._bind()
 
     def _bind(self) -> None:
-        """Set what belongs to the state and to the variant, and is not copied with them."""
+        """Set the attributes derived from the state and the variant, which are neither copied nor pickled."""
         self._kernels = self.variant.kernels
         self._params = self.variant.params
         self._index = np.zeros(1, np.int64)
@@ -120,7 +120,7 @@ class _Table:
         return self.action_spaces[agent]
 
     def state(self) -> np.ndarray:
-        """All seats' observations, (seats, observation_size) float32: for centralised training."""
+        """Return all seats' observations, (seats, observation_size) float32, for centralised training."""
         return np.stack([self._view(seat)[0] for seat in range(self.variant.facts.num_seats)])
 
     def render(self) -> str | np.ndarray | None:
@@ -159,7 +159,7 @@ class _Table:
         self._num_steps = 0
 
     def _view(self, seat: int) -> tuple[np.ndarray, np.ndarray]:
-        """The seat's observation and action mask as new arrays; the mask is all 0 unless the seat is to move."""
+        """Return the seat's observation and action mask as new arrays; the mask is all 0 unless the seat is to move."""
         observation = np.empty((1, self.variant.facts.observation_size), np.float32)
         mask = np.empty((1, self.variant.facts.num_actions), np.int8)
         self._action[0] = seat
@@ -190,9 +190,9 @@ class _Table:
 
 
 class DiceAECEnv(_Table, AECEnv[str, Any, int]):
-    """A game in which seats act one at a time. In a simultaneous game too, but there no seat sees another's choice.
+    """A game in which seats act one at a time. In a simultaneous game no seat sees another's choice before all have chosen.
 
-    `infos[agent]["action_mask"]`, (actions,) int8, tells what is legal; it is 0 for agents not to move.
+    `infos[agent]["action_mask"]`, (actions,) int8, marks the legal actions; it is 0 for agents that are not to move.
 
     Args:
         game: name, Game or Variant.
@@ -200,15 +200,19 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
         max_cycles: truncate after this many actions; None: never.
         illegal_action: "raise": an action that is not legal raises IllegalActionError and changes nothing; "lose": it ends
             the game for all, the agent is left with the least possible return, and `infos[agent]["illegal_action"]` says
-            why. The first one in a process is warned of.
+            why. The first one in a process gives a warning.
         observation: "dict": `{"observation": (size,) float32, "action_mask": (actions,) int8}`; "box": (size,) float32
-            alone, for learners that take no dictionaries.
+            alone, for learners that do not support dictionaries.
         options: the game's options.
     """
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Deal a new game. A seed fixes it; without one the random stream continues. `options` are the game's own (see its
-        file), say `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice. ValueError if they are wrong; nothing has changed."""
+        file), for example `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice.
+
+        Raises:
+            ValueError: wrong options; nothing has changed.
+        """
         self._deal(seed, options)
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -279,7 +283,7 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
 
 class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
     """A simultaneous game in which all seats commit at once. Arguments as for `DiceAECEnv`; `max_cycles` counts
-    steps of all seats together, and all who act illegally lose."""
+    steps of all seats together, and every agent that acts illegally loses."""
 
     _needs_simultaneous = True
 
@@ -291,7 +295,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
         return self._views()
 
     def _masks(self) -> list[np.ndarray]:
-        """Every seat's legal actions. They do not depend on the other seats' choices, so any legal ones are played here."""
+        """Return every seat's legal actions. They do not depend on other seats' choices, so any legal ones are played here."""
         scratch = self._states.copy()
         masks = [np.zeros(self.variant.facts.num_actions, np.int8) for _ in self.possible_agents]
         for _ in self.possible_agents:
@@ -313,7 +317,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
         return observations, {agent: {"action_mask": masks[self._seat_of[agent]]} for agent in self.agents}
 
     def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
-        """All seats' actions at once.
+        """Play all seats' actions at once.
 
         Raises:
             IllegalActionError: an action is missing or malformed, or not legal and `illegal_action` is "raise"; nothing has
@@ -332,7 +336,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
         for _ in self.agents:
             agent = self.possible_agents[after["seat"][0]]
             reason = self._play(after, agent, actions[agent])
-            if reason:  # the others' actions are checked too, which do not depend on this one
+            if reason:  # check the other actions too; they do not depend on this one
                 reasons[agent] = reason
                 self._play(after, agent, self._masks()[self._seat_of[agent]].argmax())
             rewards += after["rewards"][0, : len(rewards)]
@@ -363,22 +367,22 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
 
 
 def raw_env(game: str | Game | Variant, **kwargs: Any) -> DiceAECEnv:
-    """The bare AEC environment: fastest, and it raises IllegalActionError for an illegal action."""
+    """Make the bare AEC environment: the fastest one, which raises IllegalActionError for an illegal action."""
     return DiceAECEnv(game, **kwargs)
 
 
 def env(game: str | Game | Variant, illegal_action: IllegalAction = "lose", **kwargs: Any) -> AECEnv[Any, Any, Any]:
-    """The AEC environment in PettingZoo's usual wrappers; an illegal action loses the game.
+    """Make the AEC environment in PettingZoo's usual wrappers; an illegal action loses the game.
 
-    The environment itself sees to that (`DiceAECEnv`), so PettingZoo's TerminateIllegalWrapper is not among them: it warns at
-    every illegal action and knows neither what the agent has earned nor the game's least return.
+    The environment itself handles that (`DiceAECEnv`). PettingZoo's TerminateIllegalWrapper is left out: it warns at every
+    illegal action and knows neither what the agent has earned nor the game's least return.
     """
     wrapped: AECEnv[Any, Any, Any] = raw_env(game, illegal_action=illegal_action, **kwargs)
     return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
 
 
 def parallel_env(game: str | Game | Variant, **kwargs: Any) -> DiceParallelEnv:
-    """The environment in which all seats of a simultaneous game commit at once."""
+    """Make the environment in which all seats of a simultaneous game commit at once."""
     return DiceParallelEnv(game, **kwargs)
 
 
@@ -394,7 +398,7 @@ def _bound_to(name: str, make: Callable[..., Any], module: str) -> Callable[...,
 
 
 def _signature(name: str, make: Callable[..., Any]) -> inspect.Signature:
-    """The game's options and those of every environment, by keyword, for `help` and editors."""
+    """Return the game's options and those of every environment as keywords, for `help` and editors."""
     options = load(name).options
     hints = get_type_hints(options)
     known = [(field.name, field.default, hints[field.name]) for field in dataclasses.fields(options)]
@@ -408,7 +412,7 @@ def _signature(name: str, make: Callable[..., Any]) -> inspect.Signature:
 
 
 def make_module(name: str, module_name: str) -> ModuleType:
-    """A PettingZoo-style module for the game: `env`, `raw_env`, and `parallel_env`."""
+    """Make a PettingZoo-style module for the game: `env`, `raw_env`, and `parallel_env`."""
     module = ModuleType(module_name, f"The game {name} in PettingZoo's form: env, raw_env and, if simultaneous, parallel_env.")
     for make in (env, raw_env, parallel_env):
         setattr(module, make.__name__, _bound_to(name, make, module_name))

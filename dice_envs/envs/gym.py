@@ -11,11 +11,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.agent.compiled import Finals, Shown
 from dice_envs.core.batch import IllegalAction, IllegalActionError, as_actions, as_array
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import check_reset_options, check_seed, is_list, shown
-from dice_envs.envs.learner import Opponents, SeatGames, seat_spaces, seat_variant
+from dice_envs.envs.learner import Finals, Opponents, SeatGames, Shown, seat_spaces, seat_variant
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 
 __all__ = ["SeatEnv", "SeatVectorEnv"]
@@ -24,17 +23,17 @@ __all__ = ["SeatEnv", "SeatVectorEnv"]
 class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     """One seat of a game as a single-agent environment.
 
-    Observations are float32 in [0, 1]; `info["action_mask"]` (int8) and `action_masks()` (bool) tell what is legal.
+    Observations are float32 in [0, 1]; `info["action_mask"]` (int8) and `action_masks()` (bool) show the legal actions.
 
     Args:
         game: name, Game or Variant.
         opponents: see `SeatGames`.
         seat: the learner's seat, or "random" to draw it for each game.
         render_mode: "human", "ansi", "rgb_array" or None.
-        illegal_action: "lose": an action of the learner's that is not legal ends the game with the least possible return, and
-            `info["illegal_action"]` says why, so that learners without masks can be used; the first one in a process is
-            warned of. "raise": it raises IllegalActionError and changes nothing. What is not a whole number always raises
-            that, an opponent's illegal action AgentError.
+        illegal_action: "lose": an illegal action of the learner's ends the game with the least possible return, and
+            `info["illegal_action"]` says why, for learners without masks; the first one in a process gives a warning.
+            "raise": it raises IllegalActionError and changes nothing. An action that is not a whole number always raises
+            IllegalActionError; an opponent's illegal action raises AgentError.
         options: the game's options.
     """
 
@@ -100,13 +99,13 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         return observation, reward, bool(done.ended[0]), False, info
 
     def action_masks(self) -> np.ndarray:
-        """Legal actions as MaskablePPO asks for them, (actions,) bool."""
+        """Return the legal actions, (actions,) bool, as MaskablePPO expects them."""
         if self._mask is None:
             raise gymnasium.error.ResetNeeded("call reset before action_masks")
         return self._mask.astype(bool)
 
     def render(self) -> Any:
-        """The table as the learner sees it."""
+        """Draw the table as the learner sees it."""
         if self.render_mode is None:
             warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
             return None
@@ -122,11 +121,11 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many games of one seat each, stepped together. Game i seeded with s + i runs as `SeatEnv` seeded with s + i.
 
-    `infos["action_mask"]` is (num_envs, actions) int8. Where an illegal action raises IllegalActionError, and where an
-    opponent's raises AgentError, no game moves. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
+    `infos["action_mask"]` is (num_envs, actions) int8. If an illegal action raises IllegalActionError, or an
+    opponent's raises AgentError, no game has changed. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
 
     Args:
-        num_envs: how many games.
+        num_envs: number of games.
         autoreset_mode: "NextStep" (the step after an end deals again and ignores the action), "SameStep" (an ended
             game is dealt again at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
             `options={"reset_mask": ...}`).
@@ -192,7 +191,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return self._show({}, self.games.view(self._all))
 
     def _seeds(self, seed: Any) -> list[int | None]:
-        """One seed for each game."""
+        """Return one seed for each game."""
         if seed is None or isinstance(seed, (int, np.integer)):
             check_seed(seed)
             return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
@@ -228,7 +227,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return observations, done.earned[self._all, seats], done.ended, np.zeros(self.num_envs, bool), infos
 
     def _reasons(self) -> dict[str, Any]:
-        """What `infos` says about illegal actions in the last step."""
+        """Return the entries of `infos` about illegal actions in the last step."""
         if not self.games.illegal:
             return {}
         reasons = np.full(self.num_envs, None, object)
@@ -237,7 +236,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return {"illegal_action": reasons, "_illegal_action": reasons != None}  # noqa: E711 - entry by entry
 
     def _final(self, ended: np.ndarray, finals: Finals) -> dict[str, Any]:
-        """What `infos` says about the games that have ended, as they stood before they were dealt again."""
+        """Return the entries of `infos` about ended games, as they stood before they were dealt again."""
         final_obs = np.full(self.num_envs, None, object)
         for row, i in enumerate(finals.games):
             final_obs[i] = finals.shown.observations[row]
@@ -255,13 +254,13 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return {"final_obs": final_obs, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
 
     def action_masks(self) -> np.ndarray:
-        """Legal actions, (num_envs, actions) bool."""
+        """Return the legal actions, (num_envs, actions) bool."""
         if self._masks is None:
             raise gymnasium.error.ResetNeeded("call reset before action_masks")
         return self._masks.astype(bool)
 
     def render(self) -> tuple[Any, ...] | None:
-        """Each game as its learner sees it; None without a render_mode."""
+        """Draw each game as its learner sees it; None without a render_mode."""
         if self.render_mode is None:
             return None
         games, learners = self.games.states, self.games.learners

@@ -1,4 +1,4 @@
-"""Any game as a Stable-Baselines3 VecEnv: with action masks for MaskablePPO of SB3-contrib, or for learners without masks."""
+"""Any game as a Stable-Baselines3 VecEnv, with action masks for MaskablePPO of SB3-contrib, or for learners without masks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["SeatVecEnv", "make_vec_env"]
 
 
 class SeatVecEnv(VecEnv):
-    """Many games, one seat of each yours. An ended game is dealt again at once: its last observation is in
-    `info["terminal_observation"]`, its return and length in `info["episode"]`, as SB3's Monitor has them.
+    """Many games with one learner's seat each. An ended game is dealt again at once: its last observation is in
+    `info["terminal_observation"]`, its return and length in `info["episode"]`, as SB3's Monitor gives them.
 
     With `self_play` the learner has every seat of that share of the games: each observation is then that of the seat to
     move. SB3's own algorithms take a game's steps for those of one seat, so train with `dice_envs.learn.ppo.RegularisedPPO`.
 
-    Arguments as for `SeatVectorEnv` of `dice_envs.envs.learner`; `self_play` and `expected_rewards` as for its `SeatGames`.
+    Arguments as for `dice_envs.SeatVectorEnv`; `self_play` and `expected_rewards` as for `dice_envs.envs.learner.SeatGames`.
     Learners without masks (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game has
     ended.
 
@@ -109,7 +109,7 @@ class SeatVecEnv(VecEnv):
         return observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Copies of all that determines how the environment continues after a reset, except the agents themselves."""
+        """Return copies of all that determines how the environment continues after a reset, except the agents themselves."""
         return {**self.games.snapshot(), "lengths": self._lengths.copy()}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -140,11 +140,11 @@ class SeatVecEnv(VecEnv):
         return self._masks
 
     def action_masks(self) -> np.ndarray:
-        """Legal actions, (num_envs, actions) bool."""
+        """Return the legal actions, (num_envs, actions) bool."""
         return self.masks.astype(bool)
 
     def state(self) -> np.ndarray:
-        """All seats' observations in each game, for centralised training: (num_envs, seats, size) float32.
+        """Return all seats' observations in each game, (num_envs, seats, size) float32, for centralised training.
 
         The seat to move comes first, then the others in turn order.
         """
@@ -171,7 +171,7 @@ class SeatVecEnv(VecEnv):
         setattr(self, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """`action_masks` and `render` game by game, as SB3 asks for them."""
+        """Call `action_masks` or `render` for single games, as SB3 does."""
         if method_name == "action_masks":
             masks = self.action_masks()
             return list(masks) if indices is None else [masks[i] for i in self._get_indices(indices)]
@@ -201,7 +201,7 @@ def make_vec_env(
     expected_rewards: bool = False,
     **options: Any,
 ) -> SeatVecEnv:
-    """A SeatVecEnv; game i is seeded with seed + i."""
+    """Make a SeatVecEnv; game i is seeded with seed + i."""
     env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, illegal_action, expected_rewards, **options)
     env.seed(seed)
     return env

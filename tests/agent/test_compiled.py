@@ -9,7 +9,7 @@ import pytest
 
 from dice_envs import AgentError, IllegalActionError, Pool, Uniform, agents, configure, names
 from dice_envs.agent import KernelAgent, Turn
-from dice_envs.agent.compiled import compile_advance, team_of
+from dice_envs.agent.compiled import team_of
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.agents.thirties import named
@@ -19,6 +19,7 @@ from dice_envs.core.game import OVER
 from dice_envs.core.kernel import kernel
 from dice_envs.core.loops import compile_check
 from dice_envs.envs.learner import SeatGames
+from dice_envs.envs.learner.compiled import compile_advance
 from dice_envs.exact.thirties import Rules
 from dice_envs.experiments.arena import play_table
 from tests.conftest import ROOT, scaled

@@ -1,0 +1,11 @@
+"""Games of a learner against opponents, on which the environments of `gym` and `sb3` are built.
+
+`games` has SeatGames; `opponents` who plays against the learner; `records` the arrays that the parts share; `compiled` a
+learner's turn as one compiled loop.
+"""
+
+from dice_envs.envs.learner.games import SeatGames, check_arrays, seat_spaces, seat_variant
+from dice_envs.envs.learner.opponents import Opponents, Pool
+from dice_envs.envs.learner.records import LEARNER, Finals, Shown
+
+__all__ = ["LEARNER", "Finals", "Opponents", "Pool", "SeatGames", "Shown", "check_arrays", "seat_spaces", "seat_variant"]
