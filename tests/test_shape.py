@@ -1,0 +1,71 @@
+"""Functions fit a screen, kernels take records, and nothing is nested deeper than the eye follows."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import ROOT
+
+FOLDERS = ("dice_envs", "agents", "experiments")
+MOST_LINES = 80
+MOST_ARGUMENTS = 8
+DEEPEST = 4
+# `kernel` and what it is called where its arguments are given once for many.
+DECORATORS = ("kernel", "compiled", "decorate", "inlined")
+BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def lines(function: ast.FunctionDef) -> int:
+    """Length without the signature of `__init__`, which may name many options."""
+    first = function.body[0] if function.name == "__init__" else function
+    return function.end_lineno - first.lineno + 1
+
+
+def arguments(function: ast.FunctionDef) -> int:
+    return len(function.args.posonlyargs) + len(function.args.args) + len(function.args.kwonlyargs)
+
+
+def depth(node: ast.AST) -> int:
+    """How deep blocks lie in each other; an `elif` lies beside its `if`, and functions inside count for themselves."""
+    deepest = 0
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        is_elif = isinstance(node, ast.If) and node.orelse == [child] and isinstance(child, ast.If)
+        deepest = max(deepest, depth(child) + (isinstance(child, BLOCKS) and not is_elif))
+    return deepest
+
+
+def is_kernel(function: ast.FunctionDef) -> bool:
+    return any(name in ast.unparse(decorator) for decorator in function.decorator_list for name in DECORATORS)
+
+
+def test_functions_fit_a_screen():
+    assert {name: lines(function) for name, function in functions() if lines(function) > MOST_LINES} == {}
+
+
+def test_kernels_take_records():
+    kernels = [(name, arguments(function)) for name, function in functions() if is_kernel(function)]
+    assert len(kernels) > 200
+    assert {name: count for name, count in kernels if count > MOST_ARGUMENTS} == {}
+
+
+def test_nothing_is_nested_deep():
+    assert {name: depth(function) for name, function in functions() if depth(function) > DEEPEST} == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "deepest"),
+    [("x = 1", 0), ("if a:\n    pass\nelif b:\n    pass", 1), ("for a in b:\n    if a:\n        pass", 2)],
+)
+def test_depth(code: str, deepest: int):
+    assert depth(ast.parse(code)) == deepest
