@@ -11,15 +11,7 @@ import sys
 import pytest
 
 from tests.conftest import COMPILES_SOON, ROOT
-
-TEXT = (ROOT / "CONTRIBUTING.md").read_text()
-
-
-def shown(section, begins=""):
-    """The one block of Python that begins like this in a section."""
-    (text,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", TEXT, re.M | re.S)
-    (block,) = re.findall(rf"```python\n({re.escape(begins)}.*?)```", text, re.S)
-    return block
+from tests.support.walkthrough import shown
 
 
 def run_with_a_row(tmp_path, path, table, row, places, only):

@@ -18,6 +18,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from tests.conftest import COMPILES_SOON, ROOT
+from tests.support.walkthrough import shown
 
 
 @pytest.fixture(scope="session")
@@ -329,8 +330,7 @@ def test_readme_python_blocks_run(run_python):
 @pytest.mark.slow
 def test_a_sixth_game_from_one_file(tmp_path, run_python):
     """The file of CONTRIBUTING's "how to add a game" gets every interface by being there."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    (source,) = re.findall(r"```python\n(\"\"\"Pig.*?)```", text, re.S)
+    source = shown("How to add a game")
     for package in ("dice_envs", "agents", "experiments", "tests"):
         shutil.copytree(ROOT / package, tmp_path / "copy" / package, ignore=shutil.ignore_patterns("__pycache__", "golden"))
     (tmp_path / "copy" / "dice_envs" / "games" / "pig.py").write_text(source)
@@ -364,8 +364,7 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
 
 def test_a_command_from_one_file(tmp_path, run_python):
     """The file of CONTRIBUTING's "how to add a command" is a command by being there."""
-    (source,) = re.findall(r"```python\n(\"\"\"`luck`.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
-    (tmp_path / "luck.py").write_text(source)
+    (tmp_path / "luck.py").write_text(shown("How to add a command", '"""'))
     # As if the file lay in experiments/commands: a copy of the package would compile every kernel again.
     code = (
         "import sys, dice_envs.experiments.commands as commands\n"

@@ -1,7 +1,6 @@
 """Agents that choose by kernels: games between them end exactly as when Python asks each agent, move by move."""
 
 import importlib
-import re
 
 import numba
 import numpy as np
@@ -22,8 +21,9 @@ from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.compiled import compile_advance
 from dice_envs.exact.thirties import Rules
 from dice_envs.experiments.arena import play_table
-from tests.conftest import ROOT, scaled
+from tests.conftest import scaled
 from tests.support.variants import IDS, VARIANTS
+from tests.support.walkthrough import shown
 
 ROUNDS = scaled(40, 5)  # turns of the learner
 GAMES = scaled(24, 3)
@@ -326,8 +326,7 @@ def test_the_check_of_one_action_is_the_mask(name, options):
 @pytest.mark.slow
 def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
     """It plays the same both ways, and its option counts, with one compilation for all values of it."""
-    (source,) = re.findall(r"## How to add an agent.*?```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
-    (tmp_path / "cautious_agent.py").write_text(source)
+    (tmp_path / "cautious_agent.py").write_text(shown("How to add an agent", '"""'))
     monkeypatch.syspath_prepend(tmp_path)
     cautious = importlib.import_module("cautious_agent").Cautious
     variant = configure("thirties", num_players=2)

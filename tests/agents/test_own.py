@@ -1,7 +1,6 @@
 """Agents and games of one's own, named by a file or module, wherever an agent or a game can be named."""
 
 import copy
-import re
 
 import gymnasium
 import numpy as np
@@ -11,7 +10,7 @@ from typer.testing import CliRunner
 import dice_envs
 from dice_envs.core.own import split_own
 from dice_envs.experiments.__main__ import app
-from tests.conftest import ROOT
+from tests.support.walkthrough import shown
 
 PLAYERS = """
 import dataclasses
@@ -63,9 +62,8 @@ def players(tmp_path):
 @pytest.fixture
 def pig(tmp_path, monkeypatch):
     monkeypatch.setattr("dice_envs.core.game._registered", {})
-    (source,) = re.findall(r"```python\n(\"\"\"Pig.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
     path = tmp_path / "my_pig.py"
-    path.write_text(source)
+    path.write_text(shown("How to add a game"))
     return f"{path}:GAME"
 
 

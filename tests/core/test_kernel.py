@@ -1,7 +1,6 @@
 """Compiled kernels are cached, and never run old rules."""
 
 import dataclasses
-import re
 import shutil
 
 import numpy as np
@@ -12,6 +11,7 @@ from dice_envs.core.dice import choose_from_mask, new_streams, next_u64, roll_co
 from dice_envs.core.kernel import identity, kernel, package_stamp
 from dice_envs.core.loops import compile_kernels
 from tests.conftest import COMPILES_SOON, ROOT
+from tests.support.walkthrough import shown
 
 FIRST_BID = """
 import numpy as np
@@ -68,7 +68,7 @@ print(batch.states["turn"][0], round(value, 9), hits)
 def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_python):
     """The loops over states and the search lie in dice_envs and agents; the rules they call do not."""
     shutil.copytree(ROOT / "agents", copy_of_package / "agents", ignore=shutil.ignore_patterns("__pycache__"))
-    (text,) = re.findall(r"```python\n(\"\"\"Pig.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    text = shown("How to add a game")
     rules = copy_of_package / "pig.py"
     rules.write_text(text)
     before = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
