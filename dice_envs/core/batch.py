@@ -1,6 +1,6 @@
 """Many games at once: the loops over states on which every environment is built.
 
-`dice_envs.agent.compiled` has those with agents in them.
+`dice_envs.agent.compiled` has the loops with agents in them.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ MOST_GAMES = 2**31  # in one batch
 
 
 class IllegalActionError(ValueError):
-    """An action that is malformed or not legal now. Nothing has changed."""
+    """An action is malformed or not legal now. Nothing has changed."""
 
 
-# What an action that is not legal now does, in every environment. "raise": it raises IllegalActionError and changes nothing.
-# "lose": it ends the game with the least possible return, so that learners without masks can be used. What is not a whole
-# number raises in both.
+# The effect of an illegal action, in every environment. "raise": IllegalActionError, and nothing changes. "lose": the game
+# ends with the least possible return, so that learners without masks can be used. Values that are not whole numbers raise in
+# both.
 IllegalAction: TypeAlias = Literal["lose", "raise"]
 ILLEGAL_ACTIONS = ("lose", "raise")
 
 
 class Batch:
-    """n games of one kind, stepped together; every seat is driven by the caller.
+    """n games of one variant, stepped together; the caller plays every seat.
 
     Args:
         game: name, Game or Variant.
-        num_games: how many.
+        num_games: the number n of games.
         seed: seeds all games (game i depends on the seed and on i alone); None for fresh entropy.
         options: the game's options.
 
-    Where a method takes an `index`, it is (m,) int64, each game at most once; ValueError otherwise.
+    An argument `index` of a method is (m,) int64 and names each game at most once; ValueError otherwise.
     """
 
     def __init__(self, game: str | Game | Variant, num_games: int, seed: int | None = None, **options: Any) -> None:
@@ -68,7 +68,7 @@ class Batch:
 
     @property
     def rewards(self) -> np.ndarray:
-        """What the last action earned each seat, (n, seats) float32."""
+        """Each seat's reward for the last action, (n, seats) float32."""
         return self.states["rewards"][:, : self.variant.facts.num_seats].copy()
 
     def deal(self, index: np.ndarray | None = None) -> None:
@@ -81,7 +81,7 @@ class Batch:
         array = as_array("index", index)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise ValueError(f"index must be a list of games, not {array.dtype} of shape {array.shape}")
-        array = array.astype(np.int64) if array.size else np.zeros(0, np.int64)  # an empty list may be of any kind
+        array = array.astype(np.int64) if array.size else np.zeros(0, np.int64)  # an empty list may have any dtype
         if len(array) and not 0 <= array.min() <= array.max() < self.num_games:
             raise ValueError(f"index must name games from 0 to {self.num_games - 1}, not {array.min()} to {array.max()}")
         if len(np.unique(array)) < len(array):
@@ -120,7 +120,7 @@ class Batch:
 
 
 def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any, kernels: Kernels | None = None) -> None:
-    """Play one action in each game of `index`. `states` is modified in place. `kernels` are the variant's own if None.
+    """Play one action in each game of `index`. `states` is modified in place. `kernels` replace the variant's own.
 
     Raises:
         IllegalActionError: some action is malformed or not legal; no game has moved.
@@ -132,15 +132,15 @@ def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, action
 
 
 def illegal_error(variant: Variant, state: Any, game: int, action: int) -> IllegalActionError:
-    """The error that says why the action cannot be played at a state, in the game of that number."""
+    """The error for an action that cannot be played in a state, with the number of the game and the reason."""
     return IllegalActionError(f"game {game}: {explain_illegal(variant, state, action)}")
 
 
 def as_array(name: str, value: Any) -> np.ndarray:
-    """The value as an array. ValueError, which names it, if it is none: a list of lists that differ in length, say."""
+    """The value as an array. ValueError with its name if it cannot be one, such as a list of lists that differ in length."""
     try:
         return np.asarray(value)
-    except Exception as problem:  # what it holds may turn itself into an array, or fail to
+    except Exception as problem:  # a caller's object may raise anything in `__array__`
         reason = " ".join(str(problem).split())[:MAX_SHOWN] or type(problem).__name__
         raise ValueError(f"{name} must be an array, not {shown(value)}: {reason}") from None
 
@@ -161,13 +161,13 @@ def as_actions(actions: Any, count: int) -> np.ndarray:
 def forfeit(variant: Variant, state: Any, seats: Sequence[int], returns: Sequence[float] | np.ndarray) -> None:
     """End a game in which these seats have acted against the rules. `state` is modified in place.
 
-    They earn what leaves them with the least possible return; the other seats earn nothing more.
+    Their last reward brings them down to the least possible return; the other seats earn nothing more.
 
     Args:
         variant: the game.
         state: one record.
-        seats: those who lose.
-        returns: what each seat of the game has earned so far.
+        seats: the seats that lose.
+        returns: each seat's sum of rewards so far.
     """
     clear_rewards(state)
     for seat in seats:
@@ -191,7 +191,7 @@ def warn_forfeit() -> None:
 
 
 def explain_illegal(variant: Variant, state: Any, action: int) -> str:
-    """Why the action cannot be played, with examples of what can."""
+    """Say why the action cannot be played, with examples of legal ones."""
     if state["seat"] == OVER:
         return "the game is over; reset it to play on"
     count = variant.facts.num_actions

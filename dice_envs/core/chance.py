@@ -1,9 +1,9 @@
-"""Every way that chance may go: a game's own kernels, with the outcome of each draw chosen by the caller.
+"""Enumeration of chance: a game's own kernels run with the outcome of each draw chosen by the caller.
 
 Kernels draw with the helpers of `dice_envs.core.dice`. `Drawn` runs a game's `deal` and `play` as plain Python with stand-ins
-for these helpers: the first draws come out as the caller says, and the next one stops the kernel and is reported with its
-outcomes and their probabilities. So no game says twice how its dice fall, and a new game has explicit chance by being there.
-Only a game that draws fractions (`uniform`, `next_u64`) cannot be enumerated.
+for these helpers. The first draws have the outcomes that the caller gives; the next draw stops the kernel and is returned,
+with its outcomes and their probabilities. So every game has explicit chance without another line of code, unless it draws
+fractions (`uniform`, `next_u64`), which cannot be enumerated.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dice_envs.core.game import Game, Variant, configure
 
 __all__ = ["MAX_DRAWS", "MAX_OUTCOMES", "Draw", "Drawn", "can_be_enumerated"]
 
-MAX_DRAWS = 10_000  # draws of one deal or one action; a game whose rerolls could go on for ever stops there with an error
-MAX_OUTCOMES = 2**15  # of one draw; the largest bag of FateStones has as many dice
-MAX_LISTED = 256  # results of one throw of dice that are a single draw; a throw with more is drawn face by face
+MAX_DRAWS = 10_000  # in one deal or action; more are an error, since rerolls could go on forever
+MAX_OUTCOMES = 2**15  # of one draw; enough for the largest bag of FateStones
+MAX_LISTED = 256  # a throw of dice with at most this many results is one draw; any other is drawn face by face
 
 
 class Draw(NamedTuple):
@@ -34,7 +34,7 @@ class Draw(NamedTuple):
     Attributes:
         outcomes: whole numbers in rising order, at least two of them.
         probabilities: one for each, all above 0; they sum to 1.
-        words: what an outcome means, as text.
+        words: outcome → its meaning in words.
     """
 
     outcomes: tuple[int, ...]
@@ -63,7 +63,7 @@ class Drawn:
         """Deal into the record `state` with these outcomes of its first draws. Modified in place.
 
         Returns:
-            None when the deal is done; the next draw if it needs more outcomes, and then `state` is not to be used.
+            None when the deal is done; the next draw if it needs more outcomes: then `state` is undefined.
 
         Raises:
             ValueError: an outcome is impossible, there are too many of them, or the game draws more than MAX_DRAWS times or
@@ -76,14 +76,14 @@ class Drawn:
         return self._run(self._play, (self.variant.params, state, action), outcomes)
 
     def every_deal(self) -> Iterator[tuple[float, np.ndarray]]:
-        """Every deal, with its probability: a (1,) array of the game's state each. Deals may repeat."""
+        """Yield the probability and the state, a (1,) array, of every deal. Different deals may give equal states."""
         blank = np.zeros(1, self.variant.game.state)
         return self._every(blank, self.deal)
 
     def every_outcome(self, state: np.ndarray, action: int) -> Iterator[tuple[float, np.ndarray]]:
-        """All that may follow a legal action in `state`, a (1,) array that is left as it is, with probabilities.
+        """Yield the probability and the next state of every outcome of a legal action in `state`, a (1,) array left unchanged.
 
-        Rolls that may be repeated for ever, such as tied maesters' in The Shakes, have no end of outcomes.
+        Where rolls may repeat without limit, as when maesters tie in The Shakes, the outcomes never end.
         """
         return self._every(state, lambda record, outcomes: self.play(record, action, outcomes))
 
@@ -121,7 +121,7 @@ class Drawn:
 
 
 def can_be_enumerated(game: Game) -> bool:
-    """Whether all that chance can do in the game can be listed: its kernels draw whole numbers and dice only."""
+    """Whether the game's chance can be enumerated: its kernels draw whole numbers and dice only."""
     return _scripted(game)[0] is not None
 
 
@@ -129,7 +129,7 @@ def can_be_enumerated(game: Game) -> bool:
 
 
 class _Script(threading.local):
-    """The outcomes that the kernel now running in this thread has yet to draw, the next one last."""
+    """The outcomes still to be drawn by the kernel that runs in this thread, the next one last."""
 
     left: list[int]
 
@@ -144,7 +144,7 @@ class _OpenDraw(Exception):
 
 
 def _decide(draw: Draw) -> int:
-    """The outcome that the script has for the draw. One with a single outcome is no draw."""
+    """The script's outcome for the draw. A draw with a single outcome takes none from the script."""
     if len(draw.outcomes) == 1:
         return draw.outcomes[0]
     if not _script.left:
@@ -198,7 +198,7 @@ def _roll_counts(stream: Any, num_dice: Any, num_faces: Any, counts: Any) -> Non
 
 @functools.cache
 def _throw(num_dice: int, num_faces: int) -> tuple[list[list[int]], Draw]:
-    """A throw of dice as one draw: how many show each face, for every outcome, and the draw."""
+    """A throw of dice as one draw: the number of dice that show each face, for every outcome, and the draw."""
     thrown = list(itertools.combinations_with_replacement(range(1, num_faces + 1), num_dice))
     results = [[faces.count(face) for face in range(1, num_faces + 1)] for faces in thrown]
     orders = [math.factorial(num_dice) // math.prod(map(math.factorial, counts)) for counts in results]
@@ -208,8 +208,8 @@ def _throw(num_dice: int, num_faces: int) -> tuple[list[list[int]], Draw]:
 
 @functools.lru_cache(maxsize=1024)
 def _showing(num_dice: int, face: int, num_faces: int) -> Draw:
-    """How many of the dice show the face with this index, if none shows a lower one."""
-    kinds = num_faces - face  # faces that they may show
+    """The number of dice that show the face with this index, given that none shows a lower one."""
+    kinds = num_faces - face  # faces that the dice may show
     if kinds == 1:
         return Draw((num_dice,), (1.0,), str)
     ways = [math.comb(num_dice, shown) * (kinds - 1) ** (num_dice - shown) for shown in range(num_dice + 1)]
@@ -228,7 +228,7 @@ _STAND_INS = {
     _plain(dice.choose_weighted): _choose_weighted,
     _plain(dice.roll_counts): _roll_counts,
 }
-_NOT_LISTED = (_plain(dice.next_u64), _plain(dice.uniform))  # their outcomes are too many to list
+_NOT_LISTED = (_plain(dice.next_u64), _plain(dice.uniform))  # too many outcomes to list
 
 
 class _FractionDrawn(Exception):
@@ -237,7 +237,7 @@ class _FractionDrawn(Exception):
 
 @functools.cache
 def _scripted(game: Game) -> tuple[Any, Any]:
-    """The game's `deal` and `play` as plain Python that draws from the script; None twice if it draws fractions."""
+    """The game's `deal` and `play` as plain Python that draws from the script; (None, None) if it draws fractions."""
     copies: dict[Any, Any] = dict(_STAND_INS)
     try:
         return _copy(game.deal, copies), _copy(game.play, copies)
@@ -246,7 +246,7 @@ def _scripted(game: Game) -> tuple[Any, Any]:
 
 
 def _copy(kernel: Any, copies: dict[Any, Any]) -> Any:
-    """The kernel's Python function, calling copies of all that it calls. `copies` holds those made so far."""
+    """A copy of the kernel's Python function that calls copies of its callees. `copies` maps each function to its copy."""
     function = _plain(kernel)
     if function in _NOT_LISTED:
         raise _FractionDrawn
@@ -258,7 +258,7 @@ def _copy(kernel: Any, copies: dict[Any, Any]) -> Any:
     copies[function] = made
     names = _names_in(function.__code__)
     for cell, old in zip(cells, function.__closure__ or (), strict=True):
-        if old != types.CellType():  # of a name that has no value yet
+        if old != types.CellType():  # an empty cell belongs to a name that has no value yet
             cell.cell_contents = _copied(old.cell_contents, names, copies)
     for name in names & named.keys():
         named[name] = _copied(named[name], names, copies)
@@ -266,7 +266,7 @@ def _copy(kernel: Any, copies: dict[Any, Any]) -> Any:
 
 
 def _copied(value: Any, names: set[str], copies: dict[Any, Any]) -> Any:
-    """A copy of a kernel; of the module of helpers, copies of those that are named; anything else as it is."""
+    """A copy of a kernel, or of the helpers in `names` if the value is the module of helpers; any other value as it is."""
     if value is dice:
         helpers = {name: getattr(dice, name) for name in names if hasattr(dice, name)}
         return types.SimpleNamespace(**{name: _copied(helper, names, copies) for name, helper in helpers.items()})
@@ -274,6 +274,6 @@ def _copied(value: Any, names: set[str], copies: dict[Any, Any]) -> Any:
 
 
 def _names_in(code: types.CodeType) -> set[str]:
-    """The global names that the code may use, functions within it included."""
+    """The global names that the code and the functions within it may use."""
     inner = (_names_in(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
     return set(code.co_names).union(*inner)

@@ -1,8 +1,8 @@
 """Random stream and dice helpers for kernels.
 
 A stream is the `rng` field of a record: a game's state, or a record of `STREAM`. It is a splitmix64 counter
-(Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014), so one number seeds it, a
-copy of a state carries it along, and drawing costs under a nanosecond. All draws change the record in place.
+(Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014). So one number seeds it, a
+copy of a state includes it, and a draw costs under a nanosecond. All draws change the record in place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _S6, _S3, _ONE, _BYTE = np.uint64(6), np.uint64(3), np.uint64(1), np.uint64(255)
 _SEED_START, _SEED_FACTOR = np.uint64(0x8B51F9DD), np.uint64(0x58F38DED)
 _SEED_SHIFT, _WORD = np.uint64(16), np.uint64(0xFFFFFFFF)
 _DICE_PER_DRAW = 8  # 8 dice of up to 8 faces leave at least 34 of the 58 bits: bias under 2**-34
-# What two dice add to the counters of `roll_counts`, by faces of a die and by the pair's number, faces * first + second.
+# [faces, faces * first + second]: what a pair of dice with this number of faces adds to the counters of `roll_counts`.
 _PAIRS = np.zeros((9, 64), np.uint64)
 for _faces in range(2, 9):
     for _pair in range(_faces * _faces):
@@ -59,7 +59,7 @@ def mix(z):
 
 @kernel(allocates=False)
 def next_u64(stream):
-    """The next 64 random bits of `stream`. Modified in place."""
+    """The next 64 random bits. `stream` is modified in place."""
     z = stream["rng"] + _GOLDEN
     stream["rng"] = z
     return mix(z)
@@ -67,7 +67,7 @@ def next_u64(stream):
 
 @kernel(allocates=False)
 def below(stream, n):
-    """A uniform integer in 0 … n−1, for 1 ≤ n < 2**31 (bias under n / 2**32). Modified in place."""
+    """A uniform integer in 0 … n−1, for 1 ≤ n < 2**31 (bias under n / 2**32). `stream` is modified in place."""
     return np.int64(((next_u64(stream) >> _S32) * np.uint64(n)) >> _S32)
 
 
@@ -90,13 +90,13 @@ def below_except(stream, n, taken):
 
 @kernel(allocates=False)
 def uniform(stream):
-    """A uniform float64 in [0, 1). Modified in place."""
+    """A uniform float64 in [0, 1). `stream` is modified in place."""
     return np.float64(next_u64(stream) >> _S11) * (1.0 / 9007199254740992.0)
 
 
 @kernel(allocates=False)
 def roll(stream, num_faces):
-    """One die: 1 … num_faces. Modified in place."""
+    """One die: 1 … num_faces. `stream` is modified in place."""
     return below(stream, num_faces) + 1
 
 
@@ -104,7 +104,7 @@ def roll(stream, num_faces):
 def roll_counts(stream, num_dice, num_faces, counts):
     """Roll at most 255 dice of 2 … 8 faces: sets `counts[face - 1]` for each of its 8 entries. Both modified in place."""
     faces = np.uint64(num_faces)
-    packed = np.uint64(0)  # eight counters of a byte each: adding to them stays in one register
+    packed = np.uint64(0)  # eight counters of one byte each, all in one register
     left = num_dice
     while left > 0:
         # A random fraction, times the number of faces: the whole part is a die, the rest is a fresh fraction. Two at a time.
@@ -164,7 +164,7 @@ def faces_of(counts: Any) -> tuple[int, ...]:
 
 
 def counts_of(faces: Sequence[int]) -> np.ndarray:
-    """How many of the dice show each face, (8,) int64 as `roll_counts` sets them."""
+    """The number of dice that show each face, (8,) int64 as in `roll_counts`."""
     return np.bincount(np.asarray(faces, np.int64), minlength=9)[1:]
 
 
@@ -182,7 +182,7 @@ def _generate(pool, words):
 def new_streams(seed: int | np.random.SeedSequence | None, n: int) -> np.ndarray:
     """n independent streams, as a (n,) array of `STREAM`, from one seed (None: fresh entropy).
 
-    They are `SeedSequence.generate_state(n, np.uint64)`, computed by a kernel, many times as fast.
+    They equal `SeedSequence.generate_state(n, np.uint64)`; a kernel computes them many times as fast.
     """
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     words = np.empty(2 * n, np.uint32)

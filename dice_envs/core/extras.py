@@ -22,7 +22,7 @@ def check_extra(extra: str, what: str, *modules: str) -> None:
 
     Args:
         extra: its name in pyproject.toml.
-        what: what needs them, as the message begins.
+        what: the subject of the message, which needs them.
         modules: their names.
     """
     for module in modules:
@@ -32,7 +32,7 @@ def check_extra(extra: str, what: str, *modules: str) -> None:
 
 @contextlib.contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """In this block modules of an extra are imported: ImportError, as `check_extra` raises it, if one is not installed."""
+    """A block that imports modules of an extra: an ImportError names the extra, as in `check_extra`."""
     try:
         yield
     except ModuleNotFoundError as problem:

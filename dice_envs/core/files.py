@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and what a killed process leaves of them."""
+"""Files written whole or not at all, and the removal of temporary files that killed processes leave behind."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 
 __all__ = ["OLD", "atomic", "named_in_errors", "remove_left_overs", "write_text"]
 
-OLD = 3600.0  # seconds that nobody writes to a file for, unless its process is gone
+OLD = 3600.0  # seconds without a write after which the process that wrote a temporary file must be gone
 
 
 def remove_left_overs(folder: Path, name: str | None = None, older_than: float = 0.0) -> None:
-    """Remove what a kill has left of files that were being written (of the one called `name`, if given).
+    """Remove temporary files that killed processes have left in a folder (if `name` is given, only those for this file).
 
-    Only those that have not been written to for `older_than` seconds; others may be another process's, at work.
+    Files written to in the last `older_than` seconds stay, since a running process may need them.
     """
     written = r".+" if name is None else re.escape(name)
     left_over = re.compile(rf"\.{written}\.[a-z0-9_]{{8}}\.tmp")  # as `atomic` names them
@@ -31,7 +31,7 @@ def remove_left_overs(folder: Path, name: str | None = None, older_than: float =
 
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` when the block ends well. An OSError names `path`."""
+    """A temporary path, renamed to `path` when the block ends without an error. An OSError names `path`."""
     remove_left_overs(path.parent, path.name, older_than=OLD)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)

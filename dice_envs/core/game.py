@@ -39,23 +39,23 @@ __all__ = [
     "state_dtype",
 ]
 
-PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; it means nothing
+PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; ignored
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a game with given options promises; the conformance tests check it for every game."""
+    """Promises of a game with given options; the conformance tests check them for every game."""
 
     num_seats: int
     num_actions: int  # actions are 0 … num_actions − 1
     observation_size: int = 0  # length of one observation, float32 in [0, 1]; `Variant` sums it from the game's blocks
     min_return: float  # least and greatest sum of one seat's rewards over a game
     max_return: float
-    zero_sum: bool  # returns over all seats add up to 0; of two seats, what they are paid in every step
+    zero_sum: bool  # all seats' returns add up to 0; with two seats, so do the rewards of every step
     simultaneous: bool  # seats commit without seeing each other's choice: a parallel environment exists
     max_steps: int  # the most actions in one game, all seats together
     cooperative: bool = False  # all seats are paid the same, so they play as a team
-    winning_return: float | None = None  # of a team or of one seat alone: it has won with this return or more
+    winning_return: float | None = None  # for a team or a single seat: a return of at least this is a win
 
 
 # --- the kernels of a game --------------------------------------------------------------------------------------
@@ -64,13 +64,13 @@ class Facts:
 
 
 class Deal(Protocol):
-    """Start a game: sets every field of the state except `rng`, which the caller has seeded and which it draws from."""
+    """Start a game: set every field of the state except `rng`, the random stream, which the caller has seeded."""
 
     def __call__(self, params: Any, state: Any, /) -> None: ...
 
 
 class Legal(Protocol):
-    """Set `mask[a] = 1` for each legal action `a` of the seat to move: `mask` is (num_actions,) int8 and comes zeroed."""
+    """Set `mask[a] = 1` for each legal action `a` of the seat to move. `mask`, (num_actions,) int8, holds zeros before."""
 
     def __call__(self, params: Any, state: Any, mask: Any, /) -> None: ...
 
@@ -78,14 +78,14 @@ class Legal(Protocol):
 class Play(Protocol):
     """Play a legal action of the seat to move, and every roll that follows, up to the next decision or the end.
 
-    Sets `rewards` to what each seat earns in this step, `seat` to the next to move, and `out` for whom the game ends.
+    Sets `rewards` to each seat's reward for this step, `seat` to the next to move, and `out` of seats whose game ends.
     """
 
     def __call__(self, params: Any, state: Any, action: int, /) -> None: ...
 
 
 class Observe(Protocol):
-    """Write what the seat sees into `out`, (observation_size,) float32 that comes zeroed, as `blocks` lays it out."""
+    """Write what the seat sees into `out`, as `blocks` lays it out. `out`, (observation_size,) float32, holds zeros before."""
 
     def __call__(self, params: Any, state: Any, seat: int, out: Any, /) -> None: ...
 
@@ -106,7 +106,7 @@ class RandomAction(Protocol):
 
 
 class IsLegal(Protocol):
-    """Whether the seat to move may play the action, 0 … num_actions − 1: what `legal` marks, told faster than by a mask."""
+    """Whether the action, 0 … num_actions − 1, is legal for the seat to move: as `legal` says, but without a mask."""
 
     def __call__(self, params: Any, state: Any, action: int, /) -> bool: ...
 
@@ -131,14 +131,14 @@ class Arrange(Protocol):
     """Change a state just dealt to the position that reset options describe. A plain function, not a kernel.
 
     `options` are the game's options. `wanted` holds reset options: at least one of `Game.reset_options`, and no others.
-    ValueError if they are malformed; nothing has changed.
+    Raises ValueError, and changes nothing, if they are malformed.
     """
 
     def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
 
 
 class UnknownOptionError(ValueError, TypeError):
-    """A game has no such option. A TypeError too, which Python raises for unknown keyword arguments.
+    """A game has no option of this name. Also a TypeError, which Python raises for unknown keyword arguments.
 
     Attributes:
         option: its name.
@@ -153,7 +153,7 @@ class UnknownOptionError(ValueError, TypeError):
 class Game:
     """One game: its options, its state and its rules as kernels. See CONTRIBUTING for how to write one.
 
-    Each kernel is explained by its type.
+    The types of the kernels, such as `Deal`, explain their arguments.
     """
 
     name: str  # as in commands and module names: "liars_dice"
@@ -171,19 +171,18 @@ class Game:
     reroll_hidden: RerollHidden
     describe_action: Callable[[Any, int], str]  # (options, action) → words
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
-    full_picture: Callable[[Any], Picture]  # options → a picture that needs as much room as any; images are of its size
-    random_action: RandomAction | None = None  # for games that can draw it faster than from a mask
-    is_legal: IsLegal | None = None  # for games that can tell it faster than from a mask
+    full_picture: Callable[[Any], Picture]  # options → a picture that needs the most room; images have its size
+    random_action: RandomAction | None = None  # optional: faster than a draw from a mask
+    is_legal: IsLegal | None = None  # optional: faster than a look into a mask
     reset_options: tuple[str, ...] = ()  # names that `reset(options=...)` of every environment takes
     arrange: Arrange | None = None  # deals the position that they describe
     gym_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # other defaults for `gym.make`
-    # (options, state, action) → why an action that is not legal now is not, in one line; "" if there is nothing to say.
-    # It tells nothing that the seat to move may not know.
+    # (options, state, action) → one line that says why the action is not legal now, or "". It may use only what the seat to
+    # move knows.
     explain_illegal: Callable[[Any, Any, int], str] | None = None
     seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: they have numbers
-    # Optional; `retract` and `expect` are used by search. To train without luck a game needs `expect` or `play_expected`,
-    # which is as `play` and draws as it does, but pays what `play` would pay in the mean, given at least what the seat to
-    # move knows.
+    # Optional. Search uses `retract` and `expect`. Training on expected rewards needs `expect` or `play_expected`. The latter
+    # plays and draws as `play` does, but pays the expected reward, given at least what the seat to move knows.
     retract: Retract | None = None
     expect: Expect | None = None
     play_expected: Play | None = None
@@ -192,8 +191,8 @@ class Game:
     def of(cls, module: Mapping[str, Any], /, **parts: Any) -> Game:
         """The game that a module defines: `GAME = Game.of(globals(), name="pig", env_name="Pig", title="Pig")`.
 
-        Its dataclass `Options`, its dtype `STATE` and each function with the name of a part, such as `deal` or `_picture`, are
-        the parts of these names. A leading underscore does not matter. `parts` are those given by hand.
+        Parts are found by name: the dataclass `Options`, the dtype `STATE`, and functions such as `deal` or `_picture` (a
+        leading underscore does not matter). `parts` adds others, or replaces those.
         """
         found: dict[str, Any] = {"options": module.get("Options"), "state": module.get("STATE")}
         for part in (field.name for field in dataclasses.fields(cls)):
@@ -247,7 +246,7 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
 
 
 def _check_arguments(game: str, name: str, function: Any, contract: Any) -> None:
-    """Raise TypeError if a kernel, where there is one, takes other arguments than the contract says."""
+    """Raise TypeError if a kernel (None if left out) takes another number of arguments than its contract."""
     if function is None:
         return
     given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
@@ -292,13 +291,12 @@ class Variant:
         return self.game.describe_action(self.options, action)
 
     def explain_illegal(self, state: Any, action: int) -> str:
-        """Why the rules do not allow the seat to move an action that exists but is not legal now; "" where the game does
-        not say."""
+        """Why an action that exists is not legal now, in words; "" if the game does not say."""
         explain = self.game.explain_illegal
         return explain(self.options, state, action) if explain else ""
 
     def seat_name(self, seat: int, viewer: int | None = None) -> str:
-        """How people are told of a seat: "you", the name that the options give it, or "player 1"."""
+        """A seat's name for people: "you", the name that the options give it, or "player 1"."""
         given = self.game.seat_names(self.options) if self.game.seat_names else ()
         return given[seat] if given and seat != viewer else seat_name(seat, viewer)
 
@@ -307,7 +305,7 @@ class Variant:
         return self.game.picture(self.options, state, viewer)
 
     def full_picture(self) -> Picture:
-        """A picture that needs as much room as any of this variant, at least."""
+        """A picture that needs at least as much room as any other of this variant."""
         return self.game.full_picture(self.options)
 
     def changed_options(self) -> dict[str, Any]:
@@ -327,11 +325,11 @@ class Variant:
         return self if options == self.options else Variant(self.game, options)
 
     def same_rules(self, other: Variant) -> bool:
-        """Whether both are one game by the same rules, whatever names they use."""
+        """Whether both are the same game with the same rules; options that change words alone may differ."""
         return self.game is other.game and self.plain.options == other.plain.options
 
     def differences(self, other: Variant) -> tuple[str, str]:
-        """The rules in which two variants of one game differ, as each has them: `mode=physician`, `mode=maesters`.
+        """The rules in which two variants of one game differ, as text for each: `mode=physician`, `mode=maesters`.
 
         Options that change words alone are left out.
         """
@@ -354,7 +352,7 @@ class Variant:
     def __str__(self) -> str:
         """The variant as messages show it: `liars_dice (num_dice=2)`, `shakes (mode=maesters)`.
 
-        Options at their defaults are left out, but for those that have another default for `gym.make`.
+        Options at their defaults are left out, except those with another default for `gym.make`.
         """
         changed = self.changed_options()
         named = [field.name for field in dataclasses.fields(self.options)]
@@ -388,14 +386,14 @@ def _load(name: str) -> Game:
     return game
 
 
-_registered: dict[str, Game] = {}  # games of the user's own
+_registered: dict[str, Game] = {}  # the user's own games
 
 
 def register(game: Game) -> Game:
-    """Let a game of one's own be found by its name, by agents, policies and commands. Returns it.
+    """Let agents, policies and commands find a game of your own by its name. Returns the game.
 
     Raises:
-        TypeError: it is no Game.
+        TypeError: it is not a Game.
         ValueError: another game has its name.
     """
     if not isinstance(game, Game):
@@ -407,14 +405,14 @@ def register(game: Game) -> Game:
 
 
 def configure(game: str | Game | Variant, /, **options: Any) -> Variant:
-    """A game by name (or a Game of your own) with options; a Variant passes through when no option is given."""
+    """A game with options fixed, from its name, a Game of your own, or a Variant, whose other options stay as they are."""
     if isinstance(game, Variant):
         return game.game.configure(**{**game.changed_options(), **options}) if options else game
     return (game if isinstance(game, Game) else load(game)).configure(**options)
 
 
 def single_seat(game: str | Game | Variant, /, **options: Any) -> Variant:
-    """As `configure`, but a game by name or Game stands for the variant that `gymnasium.make` gives (`Game.gym_options`)."""
+    """As `configure`, but a name or a Game has the defaults of `gymnasium.make` (`Game.gym_options`)."""
     if isinstance(game, Variant):
         return configure(game, **options)
     plain = configure(game).game

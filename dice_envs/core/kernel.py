@@ -1,10 +1,10 @@
 """The decorator that compiles kernels and caches the machine code on disk.
 
 `numba.njit(cache=True)` notices a change only in the function's own file, and never reuses cached closures.
-Here the cache key holds a hash (the stamp) of every source file of `dice_envs`, of the package a kernel lives in and
+Here the cache key holds a hash, the stamp, of every source file of `dice_envs`, of the package a kernel lives in and
 of the packages of the kernels that it calls (the rules of a game may be a user's own file), so any edit recompiles.
-A tag in the key, and the names of what a kernel closes over (with their own), tell apart kernels that are built by the
-same function.
+The key also holds a tag and the names of the kernels in the closure, and of theirs: they tell apart kernels that are
+built by the same function.
 
 Only this file relies on numba's internals. If they change, kernels still compile and run, but are not
 cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
@@ -32,7 +32,7 @@ __all__ = ["identity", "is_kernel", "kernel", "makes_arrays", "package_stamp"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _OWN_PACKAGE = Path(__file__).resolve().parent.parent
-_EMPTY_CELL = types.CellType()  # of a name that has no value yet
+_EMPTY_CELL = types.CellType()  # the cell of a name that has no value yet
 # Settings that change the machine code: NUMBA_BOUNDSCHECK, NUMBA_DEBUGINFO, NUMBA_OPT.
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT")
 
@@ -64,10 +64,10 @@ def _digest_of_sources(folder: Path) -> bytes:
 
 
 def package_stamp(*source_files: str | os.PathLike[str]) -> str:
-    """A short hash of every source file that a kernel may call if it and the kernels that it calls are in `source_files`.
+    """A short hash of every source file that a kernel may use if it and the kernels that it calls are in `source_files`.
 
-    That is all of `dice_envs` and all of the top-level packages these files belong to (a lone script counts
-    as itself). The sources of a package are read once per process.
+    These are all files of `dice_envs` and of the top-level packages that `source_files` belong to; a lone script counts as
+    a package. The sources of a package are read once per process.
     """
     digest = hashlib.sha256(_digest_of_sources(_OWN_PACKAGE))
     for root in sorted({_root_of(os.fspath(file)) for file in source_files} - {_OWN_PACKAGE}):
@@ -96,7 +96,7 @@ def _called(function: Callable[..., Any]) -> list[Any]:
 
 
 class _KernelCache(_Cache):
-    """Machine code on disk, one file per kernel, tag, stamp, argument types and settings of numba that change the code.
+    """Machine code on disk: a file for each kernel, tag, stamp, argument types and settings of numba that change the code.
 
     File names contain the whole key, so processes that compile at the same time never mix up their files.
     """
@@ -109,7 +109,7 @@ class _KernelCache(_Cache):
             plain = getattr(called, "py_func", called)
             names.append(identity(called) or f"{plain.__module__}.{plain.__qualname__}")
             sources |= getattr(getattr(called, "_cache", None), "sources", {plain.__code__.co_filename})
-        self.sources = frozenset(sources)  # files of the kernel and of all that it calls
+        self.sources = frozenset(sources)  # the files of the kernel and of the kernels that it calls
         # One hash of the names and the tag keeps the file name short.
         self.prefix = f"{function.__name__}-{hashlib.sha256(':'.join(names).encode()).hexdigest()[:12]}"
         self._stamp = package_stamp(*sources)
@@ -135,7 +135,7 @@ class _KernelCache(_Cache):
             return None
         except Exception:  # a damaged file counts as missing
             return None
-        # A class of __main__ is another class after unpickling: code compiled for it would never be called.
+        # Unpickling makes a class of __main__ anew, and code compiled for the copy would never be called.
         return loaded if loaded.signature.args == tuple(getattr(sig, "args", sig)) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -166,13 +166,13 @@ class _KernelCache(_Cache):
 
 
 def identity(compiled: Any) -> str | None:
-    """What tells a kernel apart from others in the tags of kernels that are built around it; None if it is not cached."""
+    """A kernel's unique name, for the tags of kernels built around it; None if it is not cached."""
     cache = getattr(compiled, "_cache", None)
     return cache.prefix if isinstance(cache, _KernelCache) else None
 
 
 def is_kernel(function: Any) -> bool:
-    """Whether it can be called by kernels: a compiled function, or any where kernels run as plain Python."""
+    """Whether kernels can call a function: it is compiled, or kernels run as plain Python."""
     return callable(function) and (hasattr(function, "py_func") or kernel(_nothing) is _nothing)
 
 
@@ -181,7 +181,7 @@ def _nothing() -> None:
 
 
 def makes_arrays(compiled: Any) -> bool:
-    """Whether a kernel may make arrays. Then those that call it must be compiled with `allocates` too."""
+    """Whether a kernel may make arrays. Kernels that call it must then have `allocates` too."""
     return bool(getattr(compiled, "targetoptions", {}).get("_nrt", True))
 
 
@@ -189,7 +189,7 @@ _warned = False
 
 
 def _warn_uncached(reason: str) -> None:
-    """Warn that kernels are not cached, once per process: usually none is, and a hundred warnings would say the same."""
+    """Warn that kernels are not cached, once per process, since usually this concerns all of them."""
     global _warned
     if not _warned:
         _warned = True
@@ -220,19 +220,19 @@ def kernel(
 
     Args:
         function: the function, when used as a bare decorator.
-        tag: tells this kernel apart from others of the same qualified name, say by the name of the game. Needed for
-            kernels built inside a function, because their machine code depends on their closure.
+        tag: tells this kernel apart from others with the same qualified name, for example by the name of the game. Needed
+            for kernels built inside a function, because their machine code depends on their closure.
         cache: False for kernels whose closure no tag can describe.
         allocates: False for kernels that make no arrays. Skips reference counting of array arguments, a large cost
             when small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
         inline: True to copy the kernel's code into every caller, which saves passing its many parameters in a loop.
             (numba's own option `forceinline`; ignored where it is unknown.)
-        merge: True for a kernel with one caller, of which it is then compiled as a part. (numba's `inline="always"`.)
-            Every kernel that stands for itself is optimised once more in each of its callers, which takes long.
+        merge: True to compile the kernel only as part of its caller, of which there should be one. (numba's
+            `inline="always"`.) Other kernels are optimised once more in each caller, which takes long.
 
     Returns:
-        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. Type checkers see the function's own type, so
-        they report a kernel whose arguments differ from the contract's.
+        A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. Type checkers see the function's own type, and
+        so report a kernel whose arguments differ from the contract's.
     """
     if function is None:
         return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline, merge=merge)

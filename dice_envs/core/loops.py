@@ -19,8 +19,11 @@ __all__ = ["Kernels", "compile_check", "compile_kernels", "compile_random_action
 
 
 class Kernels(NamedTuple):
-    """A game's compiled loops. `index` (m,) int64 lists the games of `states` to work on; row k of every
-    other array belongs to game index[k]. Outputs are written in place."""
+    """A game's compiled loops.
+
+    `index` (m,) int64 lists the games of `states` to work on; row k of every other array belongs to game index[k].
+    Outputs are written in place.
+    """
 
     deal: Callable[..., None]  # (params, states, index)
     legal: Callable[..., None]  # (params, states, index, masks (m, actions) int8)
@@ -37,8 +40,10 @@ class Kernels(NamedTuple):
 
 @functools.cache
 def compile_check(game: Game) -> Callable[..., bool]:
-    """The kernel `(params, state, action, mask) → bool`: whether an integer is a legal action now. `mask` (actions,) int8 is
-    overwritten."""
+    """The kernel `(params, state, action, mask) → bool`: whether an integer is a legal action now.
+
+    `mask` (actions,) int8 is overwritten.
+    """
     legal, is_legal = game.legal, game.is_legal
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}", allocates=False)
 
@@ -62,7 +67,9 @@ def compile_check(game: Game) -> Callable[..., bool]:
 @functools.cache
 def compile_random_action(game: Game) -> Callable[..., int]:
     """The kernel `(params, state, mask) → a uniformly random legal action`, drawn from the state's own stream.
-    `mask` (actions,) int8 is overwritten, unless the game offers `random_action`."""
+
+    `mask` (actions,) int8 is overwritten, unless the game has `random_action`.
+    """
     legal, direct_action = game.legal, game.random_action
     compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}", allocates=False)
 
@@ -83,8 +90,10 @@ def compile_random_action(game: Game) -> Callable[..., int]:
 
 @functools.cache
 def compile_view(game: Game) -> Callable[..., None]:
-    """The kernel `(params, state, seat, observation, mask)`: writes what a seat sees, and what is legal if it is to move.
-    It is compiled into the loop that calls it."""
+    """The kernel `(params, state, seat, observation, mask)`: writes what the seat sees, and its legal actions if it is to move.
+
+    The kernel is compiled into the loop that calls it.
+    """
     legal, observe = game.legal, game.observe
 
     @kernel(tag=f"{game.deal.__module__}.{game.name}", merge=True)

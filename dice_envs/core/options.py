@@ -40,10 +40,10 @@ __all__ = [
 
 
 def words(default: Any = None) -> Any:
-    """An option that changes words and pictures and nothing that is played, say the players' names.
+    """A field of an options dataclass that changes words and pictures only: `names: tuple[str, ...] | None = words()`.
 
-    A field of an options dataclass: `names: tuple[str, ...] | None = words()`. Variants that differ in such options play by
-    the same rules, so a policy or a solution of one is one of the other (`Variant.same_rules`, `Variant.plain`).
+    Variants that differ in such options have the same rules, so a policy or a solution of one holds for the other
+    (`Variant.same_rules`, `Variant.plain`).
     """
     return dataclasses.field(default=default, metadata={"words": True})
 
@@ -56,7 +56,7 @@ LONGEST_NUMBER = 100  # characters; a longer number is read as a word, which no 
 
 
 class _Short(reprlib.Repr):
-    """reprlib's short representations; also represents whole numbers that are too long for Python to print."""
+    """reprlib's short representations, and one for whole numbers that are too long for Python to print."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -103,20 +103,20 @@ def check_range(name: str, value: Any, low: float, high: float, whole: bool = Tr
 
 
 def is_list(value: Any) -> bool:
-    """Whether it is a list, a tuple or an array with entries to count."""
+    """Whether a value is a list, a tuple or an array of at least one dimension."""
     return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def check_list(name: str, value: Any, count: int | None, entries: str) -> None:
-    """Raise ValueError unless `value` is a list of `count` entries (any number if None); `entries` says of what."""
+    """Raise ValueError unless `value` is a list of `count` entries (any number if None); the message calls them `entries`."""
     if not is_list(value) or count not in (None, len(value)):
         raise ValueError(f"{name} must be {'a list of' if count is None else count} {entries}, not {shown(value)}")
 
 
 def check_faces(name: str, value: Any, count: int | None, faces: int | Sequence[int]) -> None:
-    """Raise ValueError unless `value` lists the faces that `count` dice show (any number if None).
+    """Raise ValueError unless `value` lists the faces shown by `count` dice (any number if None).
 
-    `faces` is how many faces every die has, or one number for each.
+    `faces` is the number of faces of every die, or one number for each.
     """
     check_list(name, value, count, "face values")
     for shows, most in zip(value, itertools.repeat(faces) if isinstance(faces, int) else faces):
@@ -178,14 +178,14 @@ def _checked_kinds(options: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def _says_all(kind: Any) -> bool:
-    """Whether the type alone tells which values are allowed."""
+    """Whether the type hint alone says which values are allowed."""
     if typing.get_origin(kind) is tuple:
         return _says_all(typing.get_args(kind)[0])
     return kind in (bool, types.NoneType) or typing.get_origin(kind) in (Literal, Annotated)
 
 
 def _checked(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
-    """The value, a tuple if it is a list; ValueError if it is of none of the kinds."""
+    """The value, with a list as a tuple; ValueError if it fits none of the kinds."""
     choices: list[Any] = [None] if types.NoneType in kinds else []
     for kind in kinds:
         choices += (False, True) if kind is bool else typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
@@ -238,20 +238,20 @@ def _value_of(name: str, text: str) -> Any:
 
 
 MOST_IN_NAME = 24  # characters
-_NOT_IN_NAMES = ",/=@()[]{}"  # signs that lists, game strings and the command line take for their own
+_NOT_IN_NAMES = ",/=@()[]{}"  # signs with a meaning in lists, in game strings and on the command line
 
 
 def check_names(name: str, value: Any, count: int, taken: Collection[str] = ()) -> None:
     """Raise ValueError unless `value` lists `count` different names, each a short text in one line.
 
-    Every such list can be typed (`options_text`, `parse_options`). Names are shown on pages and in terminals, so whoever shows
-    them escapes them: `<`, `&` and quotes are allowed.
+    Such a list can be typed as an option (`options_text`, `parse_options`). `<`, `&` and quotes are allowed, so code that
+    writes names on a page must escape them.
 
     Args:
-        name: of the option.
-        value: what is checked.
-        count: how many names there must be.
-        taken: names that nobody may have, in small letters.
+        name: the option's name.
+        value: the value to check.
+        count: the number of names wanted.
+        taken: names that are not allowed, in lower case.
     """
     check_list(name, value, count, "names")
     for each in value:
@@ -289,11 +289,11 @@ def _option_text(value: Any) -> str:
 
 
 def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
-    """`["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`.
+    """Read options as they are typed: `["num_dice=5,4", "wild=none"]` → `{"num_dice": (5, 4), "wild": None}`.
 
     A value is a whole number, a number (0.25, 1e-3), true, false or none in any case, a list such as 5,4 or [5,4] or
-    (5,4), or a word, which is anything else. Lists cannot be nested. Options named in `texts` keep their values as written,
-    say a path.
+    (5,4), or a word, which is anything else. Lists cannot be nested. Options named in `texts`, such as paths, keep their values
+    as written.
 
     Raises:
         ValueError: a pair is not KEY=VALUE, or its value is malformed.

@@ -1,4 +1,4 @@
-"""What the states of all games share: their first fields, and the kernels that set these."""
+"""The fields that the states of all games share, and the kernels that set them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def clear_rewards(state):
 
 @kernel(allocates=False)
 def end_game(state, num_seats):
-    """The game is over for every seat. Modified in place."""
+    """End the game for every seat. Modified in place."""
     state["seat"] = OVER
     for seat in range(num_seats):
         state["out"][seat] = 1
@@ -57,5 +57,5 @@ def next_seat(seat, num_seats):
 
 @kernel(allocates=False)
 def relative_seat(seat, observer, num_seats):
-    """How many seats after the observer the seat comes in turn order; 0 for the observer itself."""
+    """The seat's distance from the observer in turn order; 0 for the observer itself."""
     return seat - observer if seat >= observer else seat - observer + num_seats

@@ -27,8 +27,8 @@ class Block(NamedTuple):
     """Consecutive entries of an observation with one meaning; a game lists its blocks in order.
 
     Entries lie in [0, 1]. An entry of 0 stands for the number `low`, an entry of 1 for `high`; or, where `half` is
-    given, the entry n / (n + half) stands for n. `labels` holds one sequence with a label for each entry, or several:
-    then every combination labels an entry, and the last sequence varies fastest.
+    given, the entry n / (n + half) stands for n. `labels` holds one sequence with a label for each entry, or several
+    sequences: then each combination labels an entry, and the last sequence varies fastest.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Block(NamedTuple):
     high: float = 1.0
     half: float | None = None
     flags: bool = False  # every entry is 0 or 1, for no or yes
-    history: bool = False  # tells how the position came about, which the other blocks do not; see `Agent.memoryless`
+    history: bool = False  # says how the position came about; see `Agent.memoryless`
 
 
 def offsets(blocks: Sequence[Block]) -> tuple[int, ...]:
-    """Where each block begins, in the order given: `observe` adds its indices to these. Absent blocks have one too."""
+    """The first entry of each block, in the order given, absent blocks included: `observe` adds its indices to these."""
     return tuple(itertools.accumulate((block.size for block in blocks[:-1]), initial=0))
 
 
@@ -61,12 +61,12 @@ class Tone(enum.Enum):
 
 
 class Die(NamedTuple):
-    """One die of a picture that is more than the face it shows."""
+    """One die of a picture, with more than its face."""
 
     face: int | None  # None for a hidden die
     tone: Tone = Tone.PLAIN
-    label: str = ""  # a few characters below it, say d20
-    number: bool = False  # a number stands for the pips, as on dice with many faces
+    label: str = ""  # a few characters below it, such as d20
+    number: bool = False  # show the face as a number, as on dice with many faces
 
 
 class Group(NamedTuple):
@@ -79,7 +79,7 @@ class Group(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A number on its way to another: `value` of `most`, with a mark at `goal`."""
+    """Progress: `value` of `most`, with a mark at `goal`."""
 
     value: float
     goal: float
@@ -87,12 +87,12 @@ class Bar(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of a picture: a caption and dice (a face value each, None for a hidden die), and what else there is to see.
+    """One line of a picture: a caption, dice (face values, None for a hidden die), and more.
 
-    Attributes: `caption` names the line. `dice` are drawn large, after the words `lead` ("3 ×"). `detail` is said about the
-    line, in small letters. `mark` says what its player is to do ("to move"), and marks the line. `faded`: the line no
+    Attributes: `caption` names the line. `dice` are drawn large, after the words `lead` ("3 ×"). `detail` describes the
+    line in small letters. `mark` says what its player has to do ("to move"), and highlights the line. `faded`: the line no
     longer matters. `outcomes` are dots, one for each good (True) or bad result. `groups` are small dice. `bar` shows
-    progress. `facing`: the line's dice stand opposite those of the next line, one by one.
+    progress. `facing`: each die stands opposite a die of the next line.
     """
 
     caption: str
@@ -128,15 +128,15 @@ _writers: dict[str, Callable[[Picture], str]] = {}
 
 
 def write_pictures_by(text: Callable[[Picture], str], svg: Callable[[Picture], str]) -> None:
-    """Name the functions by which pictures show themselves. `dice_envs.pictures.render` does; it is built on pictures."""
+    """Set the functions that write pictures. `dice_envs.pictures.render` calls this, so that this module need not import it."""
     _writers.update(text=text, svg=svg)
 
 
 def as_die(die: int | Die | None) -> Die:
-    """The die, where a row may give its face alone."""
+    """A die of a row or group as a Die; most give the face alone."""
     return die if isinstance(die, Die) else Die(die)
 
 
 def seat_name(seat: int, viewer: int | None, kind: str = "player") -> str:
-    """How a picture names a seat to its viewer: "you", or say "player 1"."""
+    """A seat's name in a picture for `viewer`: "you", or a name such as "player 1"."""
     return "you" if seat == viewer else f"{kind} {seat}"
