@@ -22,8 +22,8 @@ Readings
       every round.
 
 Environments
-    With `num_players=1`, the default of `gymnasium.make`, one turn is played and `goal` says what is rewarded, when
-    the turn ends. With 2 to 6 players it is the table game.
+    With `num_players=1`, the default of `gymnasium.make`, one turn is played, and at its end `goal` decides the reward.
+    With 2 to 6 players it is the table game.
 
 Actions
     k = 0 … num_dice - 1    throw the k lowest dice again and put the others aside; 0 ends the turn
@@ -77,7 +77,7 @@ class Options:
         target: the lowest score that costs no points, 1 to 64.
         goal: what one player is rewarded for: "maximize": the score; "minimize_loss": minus the points below the
             target; "thirty_or_over": 1 for the target or more; "optimal": minus its own points, plus the points
-            that its second stage gives the next player. The table game takes the default only.
+            that its second stage gives the next player. Leave it at the default in the table game.
     """
 
     num_players: Annotated[int, Range(1, MAX_SEATS)] = 2
@@ -110,7 +110,7 @@ class Params(NamedTuple):
 
 
 def _blocks(options: Options) -> tuple[Block, ...]:
-    """The observation; nothing is hidden. Seats are relative to the observer, who is the first; the next is the second."""
+    """The observation's blocks; nothing is hidden. Seats are listed in turn order, the observer first."""
     n, dice = options.num_players, options.num_dice
     faces, seats = range(1, options.num_faces + 1), seat_labels(n)
     each = tuple(f"die {i} shows" for i in range(dice))
@@ -184,7 +184,7 @@ STATE = state_dtype(
         ("thrown", np.int8),  # dice on the table, 1 … num_dice; 0 once the game is over
         ("score", np.int16),  # pips aside
         ("round", np.int16),  # rounds completed
-        ("points", np.int64, (MAX_SEATS,)),  # points got so far
+        ("points", np.int64, (MAX_SEATS,)),  # each seat's points so far
         ("scores", np.int16, (MAX_SEATS,)),  # score of each seat's last turn, or NO_SCORE
         ("given", np.int64, (MAX_SEATS,)),  # points given by that turn's second stage, 0 if there was none
     ]
@@ -304,7 +304,8 @@ def second_stage(params, state, excess):
 
 @kernel(allocates=False)
 def _chase(params, state, face):
-    """Throw all dice, put aside those that show `face`, throw the rest again until none does; returns how many did, int64."""
+    """Throw all dice, put aside those that show `face` and throw the rest again, until none does; returns the number put
+    aside, int64."""
     left = np.int64(params.num_dice)
     hits = np.int64(1)
     while left > 0 and hits > 0:
@@ -366,7 +367,7 @@ def observe(params, state, seat, out):
 
 @kernel(allocates=False)
 def reroll_hidden(params, state, seat):
-    """All dice are open. Only future throws are hidden, and those come from the state's stream, which is fresh."""
+    """Nothing is hidden except future throws, which come from the state's stream."""
 
 
 # --- words, pictures, positions -----------------------------------------------------------------------------------
@@ -414,7 +415,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 
 
 def _full_picture(options: Options) -> Picture:
-    """All dice lie on the table and aside."""
+    """The longest rows: all dice on the table, and all aside, and the largest numbers."""
     state = np.zeros((), STATE)
     most = options.num_dice * options.num_faces
     state["scores"] = state["score"] = most
