@@ -1,6 +1,6 @@
-"""In a checkout the folders `agents` and `experiments` lie beside this package; the wheel has them inside it.
+"""Makes the folders `agents` and `experiments` importable as `dice_envs.agents` and `dice_envs.experiments`.
 
-`join_folders` makes them `dice_envs.agents` and `dice_envs.experiments` in both.
+The wheel has them inside this package. In a checkout they lie beside it, where `join_folders` finds them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FOLDERS = {f"{__package__}.{name}": _PACKAGE.parent / name for name in ("agents
 
 
 class _Beside(importlib.abc.MetaPathFinder):
-    """Finds the two packages beside this one, where they are not inside it."""
+    """Finds the two packages beside this one; the ordinary finders go first, and find them inside it."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         folder = _FOLDERS.get(fullname)

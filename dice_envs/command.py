@@ -1,4 +1,4 @@
-"""The command `dice-envs`: what `python -m experiments` is in a checkout."""
+"""The command `dice-envs`, the same as `python -m experiments` in a checkout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line, or say in one line which extra it needs."""
+    """Run the command line, or exit with one line that names a missing extra."""
     try:
         commands = importlib.import_module("dice_envs.experiments.__main__")
     except ImportError as problem:

@@ -1,1 +1,1 @@
-"""A game's picture as text, SVG and pixels (`render`), where its shapes lie (`drawing`); observations in words (`describe`)."""
+"""A game's picture as text, SVG and pixels (`render`), from its layout (`drawing`); observations in words (`describe`)."""

@@ -1,4 +1,4 @@
-"""What an observation says: each block in words and numbers, and the layout of its entries."""
+"""Observations in words and numbers, block by block, and the layout of their entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Description", "Reading", "describe", "layout"]
 
 
 class Reading(NamedTuple):
-    """What one block of an observation says."""
+    """One block of an observation in numbers and words."""
 
     name: str
     meaning: str
@@ -24,7 +24,7 @@ class Reading(NamedTuple):
 
 
 class Description(tuple[Reading, ...]):
-    """One `Reading` for each block, in order. As a string it has a line for each."""
+    """A `Reading` for each block, in order. As a string, a line for each."""
 
     __slots__ = ()
 
@@ -34,14 +34,14 @@ class Description(tuple[Reading, ...]):
 
 
 def describe(game: str | Game | Variant, observation: Any) -> Description:
-    """What one observation says, block by block.
+    """Describe an observation, block by block.
 
     Args:
         game: the variant that the observation comes from; a name or a Game stands for its defaults.
         observation: (observation_size,) numbers in [0, 1].
 
     Raises:
-        ValueError: this is not an observation of that variant.
+        ValueError: the numbers are not an observation of this variant.
     """
     variant = configure(game)
     size = variant.facts.observation_size

@@ -1,4 +1,4 @@
-"""Where everything in a picture goes: `layout` turns a Picture into shapes, which `render` writes as SVG or image.
+"""Layout of pictures: `layout` turns a Picture into shapes, which `render` writes as SVG or image.
 
 All measures are pixels at the picture's natural size. Letters are counted, not measured, so that a layout needs no font.
 """
@@ -30,15 +30,15 @@ __all__ = [
     "wrapped",
 ]
 
-WIDTH = 640  # of every image; a multiple of 16. Half of it can still be read
+WIDTH = 640  # of every image: a multiple of 16, and readable at half the size
 NARROW_WIDTH = 380  # for telephones
-MARGIN, PAD, SPACE = 16, 10, 8  # around the picture, above and below what is in a row, and between rows
+MARGIN, PAD, SPACE = 16, 10, 8  # around the picture, above and below a row's content, and between rows
 OPPOSITE = 6  # between dice that face each other
-INDENT = 15  # of what is in a row
-CAPTION = 150  # width of the captions' column, where a row shows more than its caption
-LEAST_BESIDE = 520  # of pictures with such a column; in narrower ones captions stand above
+INDENT = 15  # of a row's content
+CAPTION = 150  # width of the column of captions
+LEAST_BESIDE = 520  # width from which captions have a column; in narrower pictures they stand above the content
 DIE, DIE_GAP = 40, 8
-SMALL, SMALL_GAP = 22, 3  # dice in groups, and in rows of more than a line of large ones holds
+SMALL, SMALL_GAP = 22, 3  # dice in groups, and in rows with too many dice for a line of large ones
 CELL = 20  # one face of a strip
 GROUP_GAP = 14
 DOT, DOT_GAP = 16, 5
@@ -47,14 +47,14 @@ TRACK = 34  # height of a bar with the numbers below it
 TITLE_SIZE, CAPTION_SIZE, DETAIL_SIZE, NOTE_SIZE, LABEL_SIZE = 20, 15, 12.5, 14, 11.0  # of letters
 LEAD_SIZE = 22
 LEADING = 1.3  # height of a line of text / the size of its letters
-LETTER = 0.57  # width of most letters / their size, for breaking lines
+LETTER = 0.57  # width of most letters / their size
 NARROW, WIDE = " .,:;'!|()[]iljtfr", "mwMW×"
 BOLD = 1.12  # how much wider bold letters are
 
 PAPER, PANEL, EDGE, INK, SOFT = "#ffffff", "#f6f7f9", "#d5dae1", "#1d2733", "#5f6b7a"
-FAINT, FAINT_EDGE = "#8d97a5", "#b8c0cb"  # of what no longer counts
-ACCENT, ACCENT_PANEL = "#2463c9", "#eef4fd"  # of who is to move
-GOLD, GOLD_EDGE = "#ffe9a8", "#c98a00"  # of what counts
+FAINT, FAINT_EDGE = "#8d97a5", "#b8c0cb"  # of rows and dice that no longer count
+ACCENT, ACCENT_PANEL = "#2463c9", "#eef4fd"  # of the player to move
+GOLD, GOLD_EDGE = "#ffe9a8", "#c98a00"  # of dice that count
 HIDDEN, HIDDEN_EDGE = "#66758a", "#46536a"
 GOOD, BAD = "#2e9e6b", "#d4536a"
 
@@ -126,24 +126,25 @@ class Drawing(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """How wide a picture is, and how wide its captions' column: 0 where captions stand above what is in a row."""
+    """The widths of a picture and of its column of captions, 0 where captions stand above a row's content."""
 
     width: int
     caption: int
 
     @property
     def content(self) -> int:
-        """How wide what is in a row can be."""
+        """The width that a row's content can have."""
         return self.width - 2 * MARGIN - 2 * INDENT - self.caption
 
     @property
     def most_large(self) -> int:
-        """Dice of full size in a line."""
+        """The number of large dice that fit in a line."""
         return (self.content + DIE_GAP) // (DIE + DIE_GAP)
 
 
 class _Item(NamedTuple):
-    """Something of a row's content that is not broken: its size, and what draws it with its upper left corner at a point."""
+    """A piece of a row's content that cannot be broken: its size, and a function that draws it with its upper left corner at
+    (x, y)."""
 
     width: float
     height: float
@@ -152,39 +153,38 @@ class _Item(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Items that are kept in one line where they can be."""
+    """Items that stay in one line if they fit."""
 
     items: tuple[_Item, ...]
     width: float
-    column: float  # how much room it takes, the same for all groups of a row
+    column: float  # width reserved for it, the same for all groups of a row
 
 
 class _Line(NamedTuple):
     height: float
-    items: tuple[tuple[float, _Item], ...]  # where each begins
+    items: tuple[tuple[float, _Item], ...]  # x and item
 
 
 Wrap = Callable[[str, int], tuple[str, ...]]
 
 
 def wrapped(text: str, letters: int) -> tuple[str, ...]:
-    """The text in lines of so many letters."""
+    """The text broken into lines of at most `letters` letters."""
     return tuple(textwrap.wrap(text, letters)) or ("",)
 
 
 def most_lines(text: str, letters: int) -> tuple[str, ...]:
-    """As many lines as a text of this length may take, with these words or others."""
+    """The text, once for each line that any text of the same length may take."""
     return (text,) * (1 if len(text) <= letters else max(len(wrapped(text, letters)), math.ceil(len(text) / (0.8 * letters))))
 
 
 def layout(picture: Picture, wrap: Wrap = wrapped, width: int = WIDTH) -> Drawing:
-    """Lay a picture out, so many pixels wide. With `wrap=most_lines` its height is enough for other words of the same length,
-    too."""
+    """Lay out a picture, `width` pixels wide. With `wrap=most_lines` it is high enough for any words of the same length."""
     page = _Page(width, CAPTION if width >= LEAST_BESIDE else 0)
     shapes: list[Shape] = [Text(MARGIN, MARGIN + TITLE_SIZE, (picture.title,), TITLE_SIZE, INK, bold=True)]
     y: float = MARGIN + TITLE_SIZE * LEADING + SPACE
     rows = list(picture.rows)
-    least = float(DIE) if any(map(_has_content, rows)) else 0.0  # of every row, so that little moves while dice come and go
+    least = float(DIE) if any(map(_has_content, rows)) else 0.0  # height of a row, so that rows keep their places without dice
     while rows:
         taken = 2 if rows[0].facing and len(rows) > 1 else 1
         panel, height = _panel(page, rows[:taken], y, least, wrap)
@@ -203,7 +203,7 @@ def _letters(width: float, size: float) -> int:
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """About how wide a short text is, in whatever font."""
+    """The approximate width of a short text, in any font."""
     letters = sum(0.34 if letter in NARROW else 0.85 if letter in WIDE else LETTER for letter in text)
     return letters * size * (BOLD if bold else 1.0)
 
@@ -212,9 +212,10 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def _panel(page: _Page, rows: list[Row], top: float, least: float, wrap: Wrap) -> tuple[list[Shape], float]:
-    """A row, or two that face each other, and the height of their panel."""
+    """A panel with a row, or with two that face each other, and its height."""
     contents = [_lines(page, _content(page, row)) for row in rows]
-    blocks = [(rows[0], contents[0], True, False)]  # row, lines of it, whether these are its first, and the next ones' opposite
+    # Each block: a row, lines of it, whether they are its first, and whether the next block faces them.
+    blocks = [(rows[0], contents[0], True, False)]
     if len(rows) == 2:
         none = _Line(0.0, ())
         pairs = enumerate(itertools.zip_longest(*contents, fillvalue=none))
@@ -247,7 +248,7 @@ def _panel(page: _Page, rows: list[Row], top: float, least: float, wrap: Wrap) -
 
 
 def _words(page: _Page, row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text], float]:
-    """A row's caption, mark and detail, from y = 0, and their height. `beside` its content they have the captions' column."""
+    """A row's caption, mark and detail, from y = 0, and their height. `beside` the content, they stand in a column."""
     x = MARGIN + INDENT
     width = page.caption - PAD if beside and page.caption else page.width - 2 * x
     caption = wrap(row.caption, _letters(width, CAPTION_SIZE * 1.05))
@@ -277,7 +278,7 @@ def _has_content(row: Row) -> bool:
 
 
 def _content(page: _Page, row: Row) -> Iterator[_Part]:
-    """What a row shows beside its words."""
+    """A row's content: all but its words."""
     if row.outcomes:
         yield _part([_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes])
     if row.dice:
@@ -323,7 +324,7 @@ def _group_items(group: Group, faded: bool) -> Iterator[_Item]:
 
 
 def _lines(page: _Page, parts: Iterable[_Part]) -> list[_Line]:
-    """Break a row's content into lines: a part that does not fit begins a line of its own, and is broken if it must be."""
+    """Break a row's content into lines. A part that does not fit begins a new line; only a part wider than a line is broken."""
     lines: list[list[tuple[float, _Item]]] = [[]]
     begin = 0.0
     for part in parts:
@@ -404,7 +405,7 @@ def _draw_words(text: str, size: float, height: float, colour: str, bold: bool, 
 
 
 def _draw_dot(good: bool, x: float, y: float) -> list[Shape]:
-    """A full circle for a good outcome, a ring for a bad one: they differ without colours, too."""
+    """A full circle for a good outcome, a ring for a bad one: they differ even without colours."""
     middle = DOT / 2
     if good:
         return [Circle(x + middle, y + middle, middle, GOOD)]

@@ -1,4 +1,4 @@
-"""Shows a game's picture: as text for terminals, as an SVG drawing, or as an image."""
+"""A game's picture as text for terminals, as an SVG drawing, or as an image."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ __all__ = [
 ]
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
-RENDER_FPS = 2  # frames a second in a video: a person reads each of them
-MOST_HEIGHT = 1024  # pixels: pictures that need more, such as 200 dice, are drawn smaller
-SMOOTH = 3  # images are drawn so much larger and then reduced, since Pillow does not smooth edges
-MOST_BOXES = 8  # dice in a row of text; more are written as numbers
+RENDER_FPS = 2  # frames per second of a video, slow enough to read each frame
+MOST_HEIGHT = 1024  # pixels; a picture that needs more, such as one of 200 dice, is scaled down
+SMOOTH = 3  # images are drawn this many times larger and then reduced, since Pillow does not smooth edges
+MOST_BOXES = 8  # dice drawn in a row of text; more are written as numbers
 COLUMNS = 100  # of text
 
 
@@ -71,7 +71,7 @@ def ansi(picture: Picture) -> str:
 
 
 def _told(row: Row) -> str:
-    """A row in words, without its dice, unless they are led in, and strips."""
+    """A row in words, without its strips, and without its dice unless the row has a `lead`."""
     parts = [f"{row.lead} {_numbers(map(as_die, row.dice))}"] if row.lead else []
     if row.detail:
         parts.append(row.detail)
@@ -142,10 +142,9 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
     """The picture as a complete `<svg>` element, for pages, notebooks and papers. Needs nothing but this package.
 
     Args:
-        picture: what is drawn; nothing else shows in it.
-        size: height and width in pixels, as `rgb_array` takes them. None: as the picture needs it. It can be scaled to any
-            size by CSS.
-        narrow: laid out for the width of a telephone, with captions above what they name.
+        picture: the picture to draw.
+        size: height and width in pixels, as in `rgb_array`. None: the picture's natural size. CSS can scale the element.
+        narrow: True for the width of a telephone, with captions above the dice.
     """
     drawing = layout(picture, width=NARROW_WIDTH if narrow else WIDTH)
     height, width, scale = _fitted(drawing, size)
@@ -160,7 +159,7 @@ def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, de
     Args:
         shapes: in the order in which they are drawn.
         box: width and height that hold them.
-        title, description: what screen readers say.
+        title, description: text for screen readers.
         size: width and height of the element, in pixels or with a unit ("210mm").
     """
     width, height = size
@@ -183,7 +182,7 @@ def _row_numbers(row: Row) -> str:
 
 
 def _fitted(drawing: Drawing, size: tuple[int, int] | None) -> tuple[int, int, float]:
-    """Height and width in pixels, and by what the drawing is multiplied to fit them."""
+    """Height and width in pixels, and the scale at which the drawing fits into them."""
     height, width = size or (drawing.height, drawing.width)
     return height, width, min(width / drawing.width, height / drawing.height)
 
@@ -251,7 +250,7 @@ def _edge(shape: Rect | Circle) -> str:
 
 
 def picture_height(picture: Picture) -> int:
-    """Pixels that a picture needs at its natural size."""
+    """The height of a picture at its natural size, in pixels."""
     return layout(picture).height
 
 
@@ -265,8 +264,8 @@ def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarr
     """The picture as an image, (height, width, 3) uint8. Needs Pillow: `pip install dice-envs[render]`.
 
     Args:
-        picture: what is drawn.
-        size: height and width in pixels; a picture that needs more room is made smaller. None: as the picture needs it.
+        picture: the picture to draw.
+        size: height and width in pixels; the picture is scaled to fit. None: its natural size.
 
     Raises:
         ImportError: Pillow is not installed.
@@ -283,17 +282,17 @@ def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarr
     return np.asarray(image.reduce(SMOOTH), dtype=np.uint8).copy()
 
 
-_NOT_IN_FONT = str.maketrans({"×": "x", "−": "-", "…": "..."})  # Pillow's own font has few signs
+_NOT_IN_FONT = str.maketrans({"×": "x", "−": "-", "…": "..."})  # Pillow's own font lacks these signs
 
 
 @functools.singledispatch
 def _paint(shape: Shape, draw: Any, scale: float) -> None:
-    """Draw the shape on an image whose pixels are `scale` times as fine as the layout's."""
+    """Draw the shape on an image that has `scale` pixels for each pixel of the layout."""
     raise TypeError(f"not a shape: {shape!r}")
 
 
 def _corners(left: float, top: float, right: float, bottom: float, stroke: float, scale: float) -> tuple[float, ...]:
-    """A box with its line, which lies half outside it in SVG; Pillow's corners belong to the box."""
+    """Pillow's corners, which are inclusive, of a box and its outline. Half the outline lies outside the box, as in SVG."""
     half = stroke / 2
     return (
         round((left - half) * scale),
@@ -362,7 +361,7 @@ def render(variant: Variant, state: Any, viewer: int | None, mode: str | None) -
 
 
 def check_mode(mode: str | None) -> None:
-    """Raise ValueError for a render mode that does not exist, ImportError for `rgb_array` where Pillow is not installed."""
+    """Raise ValueError if a render mode does not exist, ImportError if it is `rgb_array` and Pillow is not installed."""
     if mode is not None and mode not in RENDER_MODES:
         raise ValueError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None, not {shown(mode)}")
     if mode == "rgb_array":
@@ -370,7 +369,7 @@ def check_mode(mode: str | None) -> None:
 
 
 def check_pillow() -> None:
-    """Raise ImportError, naming the extra, where Pillow is not installed."""
+    """Raise ImportError, naming the extra, if Pillow is not installed."""
     check_extra("render", "render_mode 'rgb_array'", "PIL")
 
 
