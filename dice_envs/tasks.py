@@ -1,7 +1,7 @@
 """Named tasks: a game with options, and the one quantity by which agents are compared on it.
 
-`TASKS` is what `python -m experiments leaderboard` measures. What random and optimal play reach is not written down here: it is
-computed where it is needed, by `dice_envs.measure`.
+`python -m experiments leaderboard` measures agents on `TASKS`. The values of random and optimal play are not written here:
+`dice_envs.measure` computes them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ SHARE_OF_WINS = "share of wins"  # the headline of tasks that are played against
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A game with its options, and what counts.
+    """A game with its options, and the quantity that counts.
 
     Attributes:
-        name: as commands take it.
-        game: its name.
-        options: of the game.
+        name: the task's name in commands.
+        game: the game's name.
+        options: the game's options.
         headline: the name of the quantity that counts: the first that `dice_envs.measure` gives or, with a field, the share of
             games won.
-        asks: what the task asks for, in a line.
+        asks: the task in a line.
         field: specs of the agents at the other seats, where nothing exact is known; else empty.
     """
 
@@ -48,7 +48,7 @@ def _named(*tasks: Task) -> dict[str, Task]:
     return {task.name: task for task in tasks}
 
 
-_LOSE = "lose as little as can be to a best response"
+_LOSE = "lose as little as possible to a best response"
 
 TASKS: Mapping[str, Task] = _named(
     Task(
@@ -84,7 +84,7 @@ TASKS: Mapping[str, Task] = _named(
         "liars_dice",
         {"num_players": 4},
         SHARE_OF_WINS,
-        "four players, five dice each: win at a table with three numbers agents that bluff never, half the time and always",
+        "four players, five dice each: win against three numbers agents that bluff never, half the time and always",
         ("numbers:bluff=0", "numbers:bluff=0.5", "numbers:bluff=1"),
     ),
     Task("fatestones", "fatestones", {"dice": "fair"}, "exploitability", f"fair dice, three in hand: {_LOSE}"),
@@ -93,21 +93,21 @@ TASKS: Mapping[str, Task] = _named(
         "thirties",
         {"num_players": 1, "goal": "maximize"},
         "value",
-        "one turn: as many pips as can be",
+        "one turn: as many pips as possible",
     ),
     Task(
         "thirties_minimize_loss",
         "thirties",
         {"num_players": 1, "goal": "minimize_loss"},
         "value",
-        "one turn: as few points below 30 as can be",
+        "one turn: as few points below 30 as possible",
     ),
     Task(
         "thirties_thirty_or_over",
         "thirties",
         {"num_players": 1, "goal": "thirty_or_over"},
         "value",
-        "one turn: reach 30 as often as can be",
+        "one turn: reach 30 as often as possible",
     ),
     Task(
         "thirties_optimal",
@@ -121,14 +121,14 @@ TASKS: Mapping[str, Task] = _named(
         "shakes",
         {"mode": "physician", "num_players": 3},
         "patients saved",
-        "a physician with three treatments: save as many of 12 patients as can be",
+        "a physician with three treatments: save as many of 12 patients as possible",
     ),
     Task(
         "shakes_6",
         "shakes",
         {"mode": "physician", "num_players": 6},
         "patients saved",
-        "a physician with six treatments: save as many of 18 patients as can be",
+        "a physician with six treatments: save as many of 18 patients as possible",
     ),
     Task(
         "score_dice_3d6",
