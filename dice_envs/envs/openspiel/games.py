@@ -1,0 +1,220 @@
+"""Games and states as OpenSpiel sees them, and its observers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from dice_envs.core.chance import MAX_DRAWS, MAX_OUTCOMES, can_be_enumerated
+from dice_envs.core.game import OVER, Variant
+from dice_envs.core.options import check_choice, check_range, shown
+from dice_envs.envs.openspiel.parameters import PREFIX, Settings, default_parameters, parameters_of
+from dice_envs.envs.openspiel.positions import DEAL, Position, Positions
+from dice_envs.pictures.render import ansi
+
+__all__ = ["CHANCE_MODES", "MAX_INT", "DiceGame", "DiceState", "game_type"]
+
+CHANCE_MODES = ("explicit", "sampled")
+MAX_INT = 2**31 - 1  # OpenSpiel counts in C++'s int
+_MAX_TENSOR = 2**20  # entries; games with larger information states offer them as strings only
+
+
+class DiceGame(pyspiel.Game):
+    """A game as OpenSpiel sees it. Made by `openspiel_game` or `pyspiel.load_game`.
+
+    Attributes:
+        variant: the game with its options.
+        chance: "explicit" or "sampled".
+        perfect_recall: whether an information state holds all past observations, or the current one alone.
+        positions: the positions, and how they follow each other.
+    """
+
+    def __init__(self, variant: Variant, chance: str | None = None, perfect_recall: bool = True, rng_seed: int = -1) -> None:
+        explicit = can_be_enumerated(variant.game)
+        check_choice("chance", chance, (None, *CHANCE_MODES))
+        check_choice("perfect_recall", perfect_recall, (True, False))
+        check_range("rng_seed", rng_seed, -1, MAX_INT)
+        if chance == "explicit" and not explicit:
+            raise ValueError(
+                f"chance must be 'sampled' for {variant.game.name}, whose chance cannot be enumerated, not {chance!r}"
+            )
+        self.variant = variant
+        self.chance = chance or CHANCE_MODES[not explicit]
+        self.perfect_recall = perfect_recall
+        self.positions = Positions(variant, self.chance == "explicit", rng_seed)
+        facts = variant.facts
+        most_draws, most_outcomes = (MAX_DRAWS, MAX_OUTCOMES) if self.chance == "explicit" else (1, 1)
+        # An upper bound: steps without a draw have no chance node, and cannot be told from the others beforehand.
+        nodes = (facts.max_steps + 1) * most_draws
+        self._most_chance_nodes = min(nodes, MAX_INT - facts.max_steps)
+        kind = game_type(variant, self.chance, self.tensor_shape(True) is not None)
+        info = pyspiel.GameInfo(
+            num_distinct_actions=facts.num_actions,
+            max_chance_outcomes=most_outcomes,
+            num_players=facts.num_seats,
+            min_utility=facts.min_return,
+            max_utility=facts.max_return,
+            utility_sum=0.0 if facts.zero_sum else None,
+            max_game_length=facts.max_steps,
+        )
+        super().__init__(kind, info, parameters_of(variant, Settings(chance or "", perfect_recall, rng_seed)))
+
+    def new_initial_state(self) -> DiceState:
+        return DiceState(self)
+
+    def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> _Observer | None:
+        """Return an observer of all that a player sees; None for other kinds of observation.
+
+        Raises:
+            ValueError: `params` are not supported.
+        """
+        if params:
+            raise ValueError(f"observers take no parameters, not {shown(params)}")
+        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
+        if not kind.public_info or kind.private_info != pyspiel.PrivateInfoType.SINGLE_PLAYER:
+            return None
+        return _Observer(self, kind.perfect_recall and self.perfect_recall)
+
+    def max_chance_nodes_in_history(self) -> int:
+        return self._most_chance_nodes
+
+    def tensor_shape(self, perfect_recall: bool) -> tuple[int, int] | None:
+        """Return the shape of an information state: a row for each observation and the own action that led to it.
+
+        None where it would have more than _MAX_TENSOR entries. Without perfect recall there is one row, without an action.
+        """
+        facts = self.variant.facts
+        if not (perfect_recall and self.perfect_recall):
+            return 1, facts.observation_size
+        shape = facts.max_steps + 1, facts.observation_size + facts.num_actions
+        return shape if shape[0] * shape[1] <= _MAX_TENSOR else None
+
+
+def game_type(variant: Variant, chance: str, has_tensor: bool, seats: tuple[int, int] | None = None) -> pyspiel.GameType:
+    """Describe a game to OpenSpiel. `seats`: the least and the most players; the variant's by default."""
+    facts, game = variant.facts, variant.game
+    least, most = seats or (facts.num_seats, facts.num_seats)
+    kind = pyspiel.GameType
+    return kind(
+        short_name=PREFIX + game.name,
+        long_name=f"{game.title} (dice-envs)",
+        dynamics=kind.Dynamics.SEQUENTIAL,
+        chance_mode=kind.ChanceMode.EXPLICIT_STOCHASTIC if chance == "explicit" else kind.ChanceMode.SAMPLED_STOCHASTIC,
+        information=kind.Information.IMPERFECT_INFORMATION,
+        utility=kind.Utility.ZERO_SUM if facts.zero_sum else kind.Utility.GENERAL_SUM,
+        reward_model=kind.RewardModel.TERMINAL,
+        max_num_players=most,
+        min_num_players=least,
+        provides_information_state_string=True,
+        provides_information_state_tensor=has_tensor,
+        provides_observation_string=True,
+        provides_observation_tensor=True,
+        parameter_specification=default_parameters(game),
+    )
+
+
+class DiceState(pyspiel.State):
+    """A state of a `DiceGame`.
+
+    Attributes:
+        position: the current position.
+    """
+
+    def __init__(self, game: DiceGame, position: Position | None = None) -> None:
+        super().__init__(game)
+        self.position = game.positions.start if position is None else position
+
+    def current_player(self) -> int:
+        if self.position.action is not None:
+            return pyspiel.PlayerId.CHANCE
+        return pyspiel.PlayerId.TERMINAL if self.position.seat == OVER else self.position.seat
+
+    def is_terminal(self) -> bool:
+        return self.position.action is None and self.position.seat == OVER
+
+    def _legal_actions(self, player: int) -> list[int]:
+        return self.position.legal
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        """Return the outcomes of the open draw with their probabilities; where chance is sampled, the one outcome 0."""
+        draw = self.position.draw
+        return [(0, 1.0)] if draw is None else list(zip(draw.outcomes, draw.probabilities, strict=True))
+
+    def _apply_action(self, action: int) -> None:
+        self.position = self.get_game().positions.after(self.position, action)
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        if player != pyspiel.PlayerId.CHANCE:
+            return self.get_game().variant.describe_action(action)
+        draw = self.position.draw
+        return "draw" if draw is None else draw.words(action)
+
+    def returns(self) -> list[float]:
+        """Return each seat's total reward once the game is over; 0 until then."""
+        facts = self.get_game().variant.facts
+        if not self.is_terminal():
+            return [0.0] * facts.num_seats
+        # Rewards are float32: a share such as a third is rounded, so sums may exceed a bound or differ from zero.
+        earned = np.clip(self.position.returns, facts.min_return, facts.max_return)
+        inside = (earned > facts.min_return) & (earned < facts.max_return)
+        if facts.zero_sum and inside.any():
+            earned[inside] -= earned.sum() / inside.sum()
+        return earned.tolist()
+
+    def __str__(self) -> str:
+        position = self.position
+        if position.action == DEAL:
+            text = "before the deal"
+        else:
+            variant = self.get_game().variant
+            text = ansi(variant.picture(position.record[0]))
+            if position.action is not None:
+                text += f"\n{variant.describe_action(position.action)}, then chance"
+        return text + "".join(f" {outcome}" for outcome in position.outcomes)
+
+
+class _Observer:
+    """What one player sees, in the form of OpenSpiel's observers.
+
+    Attributes:
+        tensor: the entries of `dict` one after the other, float32; None where it would be too large.
+        dict: "player", one-hot, and "seen": the observation; with perfect recall a row for each observation so far, followed
+            by the own action that led to it, one-hot.
+    """
+
+    def __init__(self, game: DiceGame, perfect_recall: bool) -> None:
+        self._perfect_recall = perfect_recall
+        self._size = game.variant.facts.observation_size
+        shape = game.tensor_shape(perfect_recall)
+        self.tensor: np.ndarray | None = None
+        self.dict: dict[str, np.ndarray] = {}
+        if shape is not None:
+            players = game.variant.facts.num_seats
+            self.tensor = np.zeros(players + shape[0] * shape[1], np.float32)
+            self.dict = {"player": self.tensor[:players], "seen": self.tensor[players:].reshape(shape)}
+
+    def set_from(self, state: DiceState, player: int) -> None:
+        if self.tensor is None:
+            return
+        self.tensor[:] = 0
+        self.dict["player"][player] = 1
+        seen = self.dict["seen"]
+        if not self._perfect_recall:
+            seen[0] = state.position.observations[player]
+            return
+        for row, step in enumerate(state.position.logs[player].split("|")[1:]):
+            if row > 0:
+                seen[row, : self._size] = seen[row - 1, : self._size]
+            for word in step.split():
+                if word[0] == ">":
+                    seen[row, self._size + int(word[1:])] = 1
+                else:
+                    at, value = word.split("=")
+                    seen[row, int(at)] = float(value)
+
+    def string_from(self, state: DiceState, player: int) -> str:
+        if self._perfect_recall:
+            return state.position.logs[player]
+        return state.position.views[player]

@@ -1,0 +1,144 @@
+"""Positions of a game, and how they follow each other: every draw enumerated, or sampled by the game's kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+
+from dice_envs.core.chance import Draw, Drawn
+from dice_envs.core.game import OVER, Variant
+
+__all__ = ["DEAL", "Position", "Positions"]
+
+DEAL = -1  # in place of an action: the deal
+_MAX_KEPT = 2**15  # positions kept, for algorithms that walk the same tree again and again
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Position:
+    """A position: a decision, an open draw, or the end. Never changed, so copies of a state share it."""
+
+    record: np.ndarray  # (1,) of the game's state, where a draw is open that before `action`; zeros before the deal
+    returns: tuple[float, ...]  # rewards so far
+    logs: tuple[str, ...]  # each seat's information state with perfect recall
+    observations: np.ndarray  # (seats, observation_size) float32; zeros before the deal
+    legal: list[int]  # actions of the seat to move; empty where a draw is open
+    action: int | None = DEAL  # the action whose draw is open, or DEAL; None at a decision and at the end
+    outcomes: tuple[int, ...] = ()  # of the draws after `action` so far
+    draw: Draw | None = None  # the open draw; None where chance is sampled
+    next: dict[int, Position] = dataclasses.field(default_factory=dict)  # positions reached from here, kept
+
+    def __deepcopy__(self, memo: Any) -> Position:
+        return self
+
+    def __reduce__(self) -> Any:
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        draw = self.draw and self.draw._replace(words=str)  # `words` may be a local function, which cannot be pickled
+        return functools.partial(Position, **{**values, "next": {}, "draw": draw}), ()
+
+    @property
+    def seat(self) -> int:
+        """The seat to move, or OVER."""
+        return int(self.record["seat"][0])
+
+    @functools.cached_property
+    def views(self) -> tuple[str, ...]:
+        """Each seat's current observation as a string."""
+        return tuple(f"p{seat}|{_changes(np.zeros_like(seen), seen)}" for seat, seen in enumerate(self.observations))
+
+
+def _changes(before: np.ndarray, after: np.ndarray) -> str:
+    """Entries that differ between two observations; nine digits distinguish all float32 values."""
+    return " ".join(f"{at}={after[at]:.9g}" for at in np.flatnonzero(before != after))
+
+
+class Positions:
+    """The positions of a variant.
+
+    Args:
+        variant: the game with its options.
+        explicit: enumerate every draw, rather than sample.
+        rng_seed: seeds the sampling; −1 for fresh entropy.
+
+    Attributes:
+        start: the position before the deal.
+    """
+
+    def __init__(self, variant: Variant, explicit: bool, rng_seed: int) -> None:
+        self.variant = variant
+        self._drawn = Drawn(variant) if explicit else None
+        self._rng = np.random.default_rng(None if rng_seed < 0 else rng_seed)
+        self._kept = 0
+        seats = variant.facts.num_seats
+        self._seats = np.arange(seats)
+        self._rows = np.zeros(seats, np.int64)
+        blank = np.zeros(1, variant.game.state)
+        unseen = np.zeros((seats, variant.facts.observation_size), np.float32)
+        first_draw = self._drawn.deal(blank.copy()[0]) if self._drawn else None
+        logs = tuple(f"p{seat}" for seat in range(seats))
+        self.start = Position(blank, (0.0,) * seats, logs, unseen, [], draw=first_draw)
+
+    def at(self, record: Any) -> Position:
+        """Return the position of a state record in which no draw is open, without its history."""
+        records = np.array([record], self.variant.game.state)
+        observations, legal = self._observe(records)
+        position = Position(records, (0.0,) * len(self._seats), (), observations, legal, None)
+        return dataclasses.replace(position, logs=position.views)
+
+    def after(self, position: Position, action: int) -> Position:
+        """Return the position after an action, or after an outcome of the open draw."""
+        found = position.next.get(action)
+        if found is None:
+            found = self._sampled(position, action) if self._drawn is None else self._enumerated(self._drawn, position, action)
+            # The outcome of a sampled draw differs each time.
+            if self._kept < _MAX_KEPT and (self._drawn or position.action is None):
+                position.next[action] = found
+                self._kept += 1
+        return found
+
+    def _enumerated(self, drawn: Drawn, position: Position, action: int) -> Position:
+        made, outcomes = (action, ()) if position.action is None else (position.action, (*position.outcomes, action))
+        record = position.record.copy()
+        draw = drawn.deal(record[0], outcomes) if made == DEAL else drawn.play(record[0], made, outcomes)
+        if draw is None:
+            return self._arrived(position, made, record)
+        return dataclasses.replace(position, legal=[], action=made, outcomes=outcomes, draw=draw, next={})
+
+    def _sampled(self, position: Position, action: int) -> Position:
+        record = position.record.copy()
+        kernels, params, first = self.variant.kernels, self.variant.params, self._rows[:1]
+        if position.action is None:
+            kernels.play(params, record, first, np.array([action]))
+            if record["rng"][0] != position.record["rng"][0]:  # the action drew, so a chance node comes first
+                return dataclasses.replace(position, legal=[], action=action, next={})
+            return self._arrived(position, action, record)
+        record["rng"] = self._rng.integers(2**64, dtype=np.uint64)
+        if position.action == DEAL:
+            kernels.deal(params, record, first)
+        else:
+            kernels.play(params, record, first, np.array([position.action]))
+        return self._arrived(position, position.action, record)
+
+    def _arrived(self, position: Position, action: int, record: np.ndarray) -> Position:
+        """Return the position after an action and all its draws."""
+        observations, legal = self._observe(record)
+        mover = OVER if action == DEAL else position.seat
+        logs = tuple(
+            f"{log}|{f'>{action} ' if seat == mover else ''}{_changes(before, after)}"
+            for seat, (log, before, after) in enumerate(zip(position.logs, position.observations, observations, strict=True))
+        )
+        earned = [0.0] * len(logs) if action == DEAL else record["rewards"][0, : len(logs)].tolist()
+        returns = tuple(sum(pair) for pair in zip(position.returns, earned, strict=True))
+        return Position(record, returns, logs, observations, legal, None)
+
+    def _observe(self, record: np.ndarray) -> tuple[np.ndarray, list[int]]:
+        """Return every seat's observation, (seats, observation_size) float32, and the legal actions."""
+        variant, facts = self.variant, self.variant.facts
+        observations = np.empty((facts.num_seats, facts.observation_size), np.float32)
+        variant.kernels.observe(variant.params, record, self._rows, self._seats, observations)
+        mask = np.empty((1, facts.num_actions), np.int8)
+        variant.kernels.legal(variant.params, record, self._rows[:1], mask)
+        return observations, np.flatnonzero(mask[0]).tolist()

@@ -1,0 +1,179 @@
+"""Agents as policies and back: OpenSpiel's measures and solutions agree with ours."""
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as policies
+from open_spiel.python.algorithms import cfr, expected_game_score, exploitability, external_sampling_mccfr
+
+from dice_envs.agent import Turn, Uniform
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, estimate_positions, openspiel_game
+from dice_envs.exact import measure
+from dice_envs.experiments.arena import tournament
+from tests.envs.openspiel.cases import EITHER, GAMES, ONE_ROUND, QUANTITY, TWO_ROUNDS, gap_of, play_until_decision
+
+# --- agreement with our measures and solutions --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["quantity", *(pytest.param(each, marks=pytest.mark.slow) for each in ("either", "pools"))])
+def test_exploitability_of_random_play_is_what_measure_finds(which):
+    name, options = GAMES[which]
+    game = openspiel_game(name, **options)
+    assert pyspiel.exploitability(game, pyspiel.UniformRandomPolicy(game)) == pytest.approx(gap_of(name, "random", options))
+
+
+@pytest.mark.library("open_spiel", "exploitability, as measure finds it", game=lambda test: GAMES[test["which"]][0])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("which", "agent"),
+    [
+        ("quantity", "numbers:bluff=0.25"),
+        ("quantity", "nash"),
+        ("either", "numbers"),
+        ("either", "nash"),
+        ("two rounds", "random"),
+        ("two rounds", "numbers:bluff=0.5"),
+        ("two rounds", "nash"),
+        ("stones", "random"),
+        ("stones", "nash"),
+        ("stones", "best_response"),
+        ("pools", "highest"),
+    ],
+)
+@pytest.mark.parametrize("perfect_recall", [True, False])
+def test_exploitability_of_agents_is_what_measure_finds(which, agent, perfect_recall):
+    name, options = GAMES[which]
+    game = openspiel_game(name, perfect_recall=perfect_recall, **options)
+    theirs = exploitability.exploitability(game, AgentPolicy(game, agent))
+    assert theirs == pytest.approx(gap_of(name, agent, options), abs=1e-9)
+
+
+@pytest.mark.library("open_spiel", "CFR finds what measure confirms", game=lambda test: GAMES[test["which"]][0])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("which", "solution", "iterations"),
+    [
+        ("one round", "nash", 30),
+        ("either", "nash", 30),
+        ("two rounds", "nash", 8),
+        ("stones", "nash", 8),
+        ("pools", "random", 8),  # any random choice is an equilibrium
+    ],
+)
+def test_cfr_finds_solutions_that_measure_confirms(which, solution, iterations):
+    """The average policy as one of our agents: `measure` finds the exploitability that OpenSpiel does, and it is small."""
+    name, options = GAMES[which]
+    # An agent sees nothing of past rounds but what is in its observation, so information sets must not either.
+    game = openspiel_game(name, perfect_recall=which in ("one round", "either", "pools"), **options)
+    solver = pyspiel.CFRPlusSolver(game)
+    for _ in range(iterations):
+        solver.evaluate_and_update_policy()
+    average = solver.average_policy()
+    theirs = pyspiel.exploitability(game, average)
+    assert gap_of(name, PolicyAgent(game, average), options) == pytest.approx(theirs, abs=1e-9)
+    assert theirs < 0.05
+    ours = expected_game_score.policy_value(game.new_initial_state(), [AgentPolicy(game, solution)] * 2)
+    assert sum(ours) == pytest.approx(0, abs=1e-9)
+    # Each side may be off the value by no more than a best response wins from it: the sum of both seats'.
+    assert pyspiel.expected_returns(game.new_initial_state(), average, -1, True)[0] == pytest.approx(
+        ours[0], abs=2 * theirs + 1e-9
+    )
+
+
+def test_openspiels_own_game_and_ours_have_the_same_exploitability():
+    """Random play under OpenSpiel's rules, in its own `liars_dice` and in ours."""
+    theirs = pyspiel.load_game("liars_dice(players=2,numdice=1,dice_sides=3)")
+    ours = openspiel_game(EITHER[0], **EITHER[1])
+    expected = pyspiel.exploitability(theirs, pyspiel.UniformRandomPolicy(theirs))
+    assert pyspiel.exploitability(ours, pyspiel.UniformRandomPolicy(ours)) == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_python_algorithms_run_with_either_kind_of_chance():
+    name, options = ONE_ROUND
+    game = openspiel_game(name, **options)
+    solver = cfr.CFRSolver(game)
+    for _ in range(5):
+        solver.evaluate_and_update_policy()
+    theirs = exploitability.exploitability(game, solver.average_policy())
+    assert gap_of(name, PolicyAgent(game, solver.average_policy()), options) == pytest.approx(theirs, abs=1e-9)
+    assert theirs < gap_of(name, "random", options)
+    sampled = openspiel_game("liars_dice", num_players=3, num_dice=1, num_faces=3, chance="sampled", rng_seed=1)
+    traverser = external_sampling_mccfr.ExternalSamplingSolver(sampled)
+    for _ in range(20):
+        traverser.iteration()
+    assert traverser.average_policy().action_probabilities(play_until_decision(sampled))
+
+
+# --- agents and policies ------------------------------------------------------------------------------------------
+
+
+def test_agents_and_policies_are_the_same_players():
+    name, options = QUANTITY
+    game = openspiel_game(name, **options)
+    bluffer = AgentPolicy(game, "numbers:bluff=0.25")
+    back = PolicyAgent(game, bluffer)
+    assert gap_of(name, back, options) == pytest.approx(gap_of(name, "numbers:bluff=0.25", options), abs=1e-9)
+    played = tournament(game.variant, ["back", "random"], 50, 1, agents=[back, Uniform()])
+    assert played.win_rate[0][1] > 0.5
+    state = play_until_decision(game)
+    assert sum(bluffer.action_probabilities(state).values()) == pytest.approx(1)
+    assert list(bluffer.action_probabilities(state)) == state.legal_actions()
+    seen = AgentPolicy(game, lambda observations, masks: masks / masks.sum(axis=1, keepdims=True))
+    assert seen.action_probabilities(state) == policies.UniformRandomPolicy(game).action_probabilities(state)
+
+
+def test_a_policy_plays_games_of_any_size_without_recall():
+    game = openspiel_game("liars_dice", perfect_recall=False)
+    agent = PolicyAgent(game, policies.UniformRandomPolicy(game))
+    batch = Batch(game.variant, 8, seed=1)
+    turn = Turn(game.variant, batch.states, np.arange(8), new_streams(2, 8))
+    np.testing.assert_allclose(agent.probabilities(turn), Uniform().probabilities(turn))
+
+
+def test_positions_are_estimated():
+    """Beside the number that a walk counts."""
+    game = openspiel_game("liars_dice", num_dice=1, num_faces=3)
+    counted, waiting = 0, [game.new_initial_state()]
+    while waiting:
+        state = waiting.pop()
+        counted += 1
+        waiting += [] if state.is_terminal() else [state.child(action) for action in state.legal_actions()]
+    assert estimate_positions(game) == pytest.approx(counted, rel=0.2)
+
+
+@pytest.mark.parametrize("name", ["fatestones", "liars_dice", "shakes"])
+def test_a_tree_too_large_to_walk_is_refused_with_its_size(name):
+    game = openspiel_game(name)
+    with pytest.raises(ValueError, match=rf"^{name}.* has about \de\+\d+ positions, .* 10,000,000 are allowed"):
+        PolicyAgent(game, policies.UniformRandomPolicy(openspiel_game("liars_dice", num_dice=1, num_faces=3)))
+
+
+def test_what_a_policy_cannot_play_is_said():
+    name, options = QUANTITY
+    game = openspiel_game(name, **options)
+    agent = PolicyAgent(game, policies.UniformRandomPolicy(game))
+    with pytest.raises(ValueError, match=r"the policy plays liars_dice \(num_dice=1 num_faces=3\), not liars_dice"):
+        measure("liars_dice", agent, num_dice=1)
+    with pytest.raises(ValueError, match="chance must be 'explicit'"):
+        PolicyAgent(openspiel_game(name, chance="sampled", **options), policies.UniformRandomPolicy(game))
+    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
+        AgentPolicy(game, "nobody")
+
+
+class Rememberer(policies.Policy):
+    """Plays its first legal action where it has seen an even number of things, else its last."""
+
+    def action_probabilities(self, state, player_id=None):
+        legal = state.legal_actions()
+        even = len(state.information_state_string()) % 2 == 0
+        return {action: float(action == legal[0 if even else -1]) for action in legal}
+
+
+@pytest.mark.slow
+def test_a_policy_that_needs_its_memory_is_no_agent():
+    game = openspiel_game(TWO_ROUNDS[0], **TWO_ROUNDS[1])
+    with pytest.raises(ValueError, match="differs between positions that look the same to player ."):
+        PolicyAgent(game, Rememberer(game, [0, 1]))
