@@ -144,7 +144,7 @@ class ActionValues(NamedTuple):
 
     Attributes:
         values: (num_actions,) float64, NaN for illegal actions. `note` says what they are.
-        unit: of the values. If it begins with %, the values are shares: 0.5 of "% of games won" is shown as 50 %.
+        unit: of the values. If it begins with %, they are shares (`are_shares`): 0.5 of "% of games won" is shown as 50 %.
         note: what the values assume, for people.
         mix: (num_actions,) float64, the solution's probability of each action; None if there is no solution.
         errors: (num_actions,) float64, half-widths of the 95 % intervals of `values`; None if these are exact.
@@ -163,6 +163,16 @@ class ActionValues(NamedTuple):
     def wins(self) -> np.ndarray:
         """`values`, if these are chances to win."""
         return self.values
+
+    @property
+    def are_shares(self) -> bool:
+        """Whether the values are shares, which people read in percent."""
+        return self.unit.startswith("%")
+
+    @property
+    def counted(self) -> str | None:
+        """The unit of a sum of shares, "games won" for "% of games won": a sum may be more than 100 %. None for other units."""
+        return self.unit.removeprefix("% of ") if self.unit.startswith("% of ") else None
 
 
 class GameActionValues(Protocol):

@@ -1,4 +1,4 @@
-"""Advice for whoever is to move, and a review of a game: what is known of each choice, in one form for all front ends."""
+"""Advice for the player to move, and reviews of finished games: values of the choices, in one form for all front ends."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from dice_envs.table.sitting import Sitting
 
 __all__ = ["Advice", "Judged", "Review", "Row", "figure", "give_hint", "give_odds", "review"]
 
-MOST_REVIEWED = 20 * MOST_MOVES  # moves that all random games of a review may take together
-NO_COST = 5e-10  # below this, choices are equally good but for rounding
+MOST_REVIEWED = 20 * MOST_MOVES  # limit on the moves of all random games of a review together
+NO_COST = 5e-10  # a smaller difference is rounding
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What is known of one choice.
+    """One choice and its value.
 
     Attributes:
         action, words: the choice.
         worth: its value, in the advice's unit.
         text: the value as people read it, with its unit and, if it is estimated, its 95 % interval.
-        share: how often the solution takes it, 0 to 1; None where there is no solution.
+        share: the solution's probability of this choice; None where there is no solution.
     """
 
     action: int
@@ -40,12 +40,12 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """What is known of every legal choice of the seat to move.
+    """Values of all legal choices of the seat to move.
 
     Attributes:
-        title: what the figures are.
+        title: the meaning of the values.
         rows: the best first.
-        note: what the figures assume.
+        note: what the values assume.
     """
 
     title: str
@@ -53,18 +53,17 @@ class Advice:
     note: str
 
 
-def figure(value: float, unit: str, error: float | None = None) -> str:
-    """A value with its unit: `61.3 % of games won`, `+0.124 return ± 0.020`."""
-    share = unit.startswith("%")
-    scaled = 100 * value if share else value
-    text = f"{scaled:.1f} {unit}" if share else f"{scaled:+.3f} {unit}"
+def figure(value: float, values: ActionValues, error: float | None = None) -> str:
+    """Return a value as people read it, with the unit of `values`: `61.3 % of games won`, `+0.124 return ± 0.020`."""
+    share, unit = values.are_shares, values.unit
+    text = f"{100 * value:.1f} {unit}" if share else f"{value:+.3f} {unit}"
     if error is None or math.isnan(error):
         return text
     return f"{text} ± {100 * error:.1f}" if share else f"{text} ± {error:.3f}"
 
 
 def _values(variant: Variant, state: Any, seed: int, most_moves: int = MOST_MOVES) -> ActionValues:
-    """The exact values, or those of random play where none are known or they take too long; the note says why."""
+    """Return exact values, or those of random play where exact ones are unknown or too slow; the note then says why."""
     try:
         return action_values(variant, state, in_passing=True)
     except ValueError as problem:
@@ -80,20 +79,20 @@ def _advice(variant: Variant, values: ActionValues, title: str) -> Advice:
         error = None if values.errors is None else float(values.errors[action])
         worth = float(values.values[action])
         share = None if values.mix is None else float(values.mix[action])
-        rows.append(Row(action, variant.describe_action(action), worth, figure(worth, values.unit, error), share))
+        rows.append(Row(action, variant.describe_action(action), worth, figure(worth, values, error), share))
     return Advice(title, tuple(rows), values.note)
 
 
 def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
-    """What each choice is worth: with optimal play afterwards, or with random play where no optimal play is known.
+    """Return the value of each choice with optimal play afterwards, or with random play where no optimal play is known.
 
-    It depends on what the seat to move may know alone. Liar's Dice may have to be solved first, which can take a minute; what
-    would take longer is not solved for a hint (see `dice_envs.exact.action_values`).
+    Only what the seat to move may know is used. Liar's Dice may have to be solved first, which can take a minute. A variant
+    that would take longer is not solved for a hint (see `dice_envs.exact.action_values`).
 
     Args:
         variant: the game.
         state: one record, in which a seat is to move.
-        seed: fixes what is sampled.
+        seed: fixes the sample.
 
     Raises:
         ValueError: the game is over.
@@ -103,7 +102,10 @@ def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
 
 
 def give_odds(variant: Variant, state: Any, seed: int = 0) -> Advice:
-    """The odds of each choice, from what the seat to move may know: the game's own, or those of random play. As `give_hint`."""
+    """Return the odds of each choice from what the seat to move may know: the game's own, or those of random play.
+
+    Arguments and errors are those of `give_hint`.
+    """
     return _advice(variant, odds(variant, state, seed), "the odds")
 
 
@@ -116,8 +118,8 @@ class Judged:
 
     Attributes:
         number, seat, action, words: the move, as in `Entry`.
-        cost: how much less than the best it was worth, 0 or more; 0 too where a sample cannot tell the two apart.
-        best: the best action, which is `action` if it cost nothing.
+        cost: value of the best action less that of the move, 0 or more; 0 where a sample cannot tell the two apart.
+        best: the best action; `action` itself if the cost is 0.
         text: all this in one line.
     """
 
@@ -132,13 +134,13 @@ class Judged:
 
 @dataclasses.dataclass(frozen=True)
 class Review:
-    """What the moves of a game have cost.
+    """Costs of the moves of a game.
 
     Attributes:
-        moves: every move of the seats in question at which there was a choice.
-        totals: seat → what its moves have cost together.
+        moves: every move of the reviewed seats at which there was a choice.
+        totals: seat → cost of all its moves.
         texts: seat → the same as people read it.
-        note: what the figures assume.
+        note: what the values assume.
     """
 
     moves: tuple[Judged, ...]
@@ -148,12 +150,12 @@ class Review:
 
 
 def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
-    """What every move of a person cost against the best one, by the values that `give_hint` shows.
+    """Compare every move of a person with the best one, by the values that `give_hint` shows.
 
     Args:
-        sitting: a game that is over: before that, the review would show what seats know.
-        agents: agents' moves too.
-        done: called with progress, as (moves looked at, moves in all).
+        sitting: a game that is over; a review shows what was hidden.
+        agents: whether to review the agents' moves too.
+        done: progress callback, called with (moves reviewed, moves in all).
 
     Raises:
         ValueError: the game is not over.
@@ -162,7 +164,9 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
         raise ValueError("a game is reviewed when it is over")
     variant = sitting.variant
     seats = [seat for seat in range(len(sitting.seats)) if agents or seat in sitting.people]
-    moves, note, unit = [], "", ""
+    moves: list[Judged] = []
+    note = ""
+    found: ActionValues | None = None
     most_moves = min(MOST_MOVES, MOST_REVIEWED // len(sitting))
     for entry in sitting.history():
         done(entry.number, len(sitting))
@@ -171,9 +175,9 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
             continue
         found = _values(variant, state, entry.number, most_moves)
         moves.append(_judged(variant, found, entry.number, entry.seat, entry.action, entry.words))
-        note, unit = note or found.note, found.unit
+        note = note or found.note
     totals = {seat: sum(move.cost for move in moves if move.seat == seat) for seat in seats}
-    texts = {seat: f"{_sum(total, unit)} in all" if total else "nothing lost" for seat, total in totals.items()}
+    texts = {seat: f"{_sum(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
     return Review(tuple(moves), totals, texts, note)
 
 
@@ -189,14 +193,14 @@ def _judged(variant: Variant, found: ActionValues, number: int, seat: int, actio
     blur = NO_COST if found.errors is None else math.hypot(found.errors[best], found.errors[action])
     if cost <= blur:
         return Judged(number, seat, action, words, 0.0, action, f"move {number}: {words}; nothing was better")
-    better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found.unit)}"
-    return Judged(number, seat, action, words, cost, best, f"move {number}: {words} cost {_cost(cost, found.unit)}; {better}")
+    better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found)}"
+    return Judged(number, seat, action, words, cost, best, f"move {number}: {words} cost {_cost(cost, found)}; {better}")
 
 
-def _cost(cost: float, unit: str) -> str:
-    return figure(cost, unit).removeprefix("+")
+def _cost(cost: float, values: ActionValues) -> str:
+    return figure(cost, values).removeprefix("+")
 
 
-def _sum(cost: float, unit: str) -> str:
-    """Of several moves. Shares of a game add up to games: a sum may be more than 100 %."""
-    return f"{cost:.2f} {unit.removeprefix('% of ')}" if unit.startswith("% of ") else _cost(cost, unit)
+def _sum(cost: float, values: ActionValues) -> str:
+    """Return the cost of several moves as people read it."""
+    return f"{cost:.2f} {values.counted}" if values.counted else _cost(cost, values)

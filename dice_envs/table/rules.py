@@ -1,4 +1,4 @@
-"""What docstrings tell people: a game's rules, from the head of its file, and the meaning of options and settings."""
+"""Docstrings as text for people: a game's rules, from the head of its file, and the meaning of options and settings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Section(NamedTuple):
     """Part of the rules.
 
     Attributes:
-        heading: say "Play"; "" for the first line.
-        paragraphs: each in one line. Those that begin with "- " are items of a list; those with two blanks in a row are lines
-            of a table, laid out already.
+        heading: say "Play"; "" for the first line of the docstring.
+        paragraphs: each in one line. "- " begins an item of a list. A paragraph with two blanks in a row is a line of a table,
+            to be shown as it is.
     """
 
     heading: str
@@ -27,7 +27,7 @@ class Section(NamedTuple):
 
 
 def sections(game: Game) -> tuple[Section, ...]:
-    """The rules of a game from the docstring of its module. Empty if it has none."""
+    """Return the rules of a game from the docstring of its module; none if it has no docstring."""
     text = inspect.cleandoc(sys.modules[game.deal.__module__].__doc__ or "")
     found: list[Section] = []
     for part in re.split(r"\n\s*\n(?=\S)", text):
@@ -38,7 +38,7 @@ def sections(game: Game) -> tuple[Section, ...]:
 
 
 def _paragraphs(lines: list[str]) -> list[str]:
-    """Lines joined to paragraphs: one ends at an empty line, before an item of a list, and at a line of a table."""
+    """Join lines to paragraphs. One ends at an empty line, before an item of a list and at a line of a table."""
     paragraphs: list[str] = []
     joins = False
     for line in lines:
@@ -52,12 +52,12 @@ def _paragraphs(lines: list[str]) -> list[str]:
 
 
 def is_table(paragraph: str) -> bool:
-    """Whether a paragraph is a line of a table: it has two blanks in a row."""
+    """Return whether a paragraph is a line of a table: it has two blanks in a row."""
     return re.search(r"\S {2,}\S", paragraph) is not None
 
 
 def rules_text(game: Game, width: int = 100) -> str:
-    """The rules as plain text, in lines of at most so many characters where they are no tables."""
+    """Return the rules as plain text. Lines have at most `width` characters, except in tables."""
     parts = [game.title.upper()]
     for heading, paragraphs in sections(game):
         if heading:
@@ -73,7 +73,7 @@ def rules_text(game: Game, width: int = 100) -> str:
 
 
 def attributes(docstring: str) -> dict[str, str]:
-    """What a docstring says under `Attributes:`, each meaning in one line, by name."""
+    """Return name → meaning, in one line, of the entries under `Attributes:` in a docstring."""
     _, _, listed = inspect.cleandoc(docstring).partition("Attributes:\n")
     entries = re.split(r"\n(?=\S)", textwrap.dedent(listed).strip())
     return {name: " ".join(meaning.split()) for name, _, meaning in (entry.partition(":") for entry in entries) if name}

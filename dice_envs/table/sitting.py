@@ -1,6 +1,6 @@
-"""One game at a table, played by people and agents: who moves, what each seat may know, undo, save, load and replay.
+"""One game at a table, played by people and agents: turns, each seat's view, undo, save, load and replay.
 
-It knows nothing of terminals or web pages; both are front ends to it.
+The terminal and the web page are front ends; nothing here depends on them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHOSEN = "has chosen"  # the words of a move that the viewer may not know yet
 FORMAT = 1  # of saved games
 FIELDS = ("format", "game", "options", "seed", "seats", "actions", "digest")
 MOST_BYTES = 2**24  # of a file with a saved game
-_ONLY = np.zeros(1, np.int64)  # the number of the only game of a batch
+_ONLY = np.zeros(1, np.int64)  # index of the only game of a batch
 
 
 class Entry(NamedTuple):
@@ -38,10 +38,10 @@ class Entry(NamedTuple):
 
     Attributes:
         number: 1 for the first move of the game.
-        seat: who moved.
-        action: what was played; None where the viewer may not know it yet.
+        seat: the seat that moved.
+        action: None where the viewer may not know it yet.
         words: the action in words; CHOSEN where it is None.
-        notes: what the picture said after the move and not before, but for what the words say already.
+        notes: notes that this move added to the picture, without those that repeat `words`.
     """
 
     number: int
@@ -55,11 +55,11 @@ class Position(NamedTuple):
     """The game after some of its moves.
 
     Attributes:
-        moves: how many have been played.
+        moves: number of moves played.
         mover: the seat to move, or OVER.
-        state: the state record, with all that is hidden: nothing to hand to a player.
-        picture: what the viewer sees of it.
-        returns: (seats,) float64, what each seat has earned so far.
+        state: the state record, hidden parts included: do not show it to players.
+        picture: the viewer's view.
+        returns: (seats,) float64, each seat's rewards so far.
     """
 
     moves: int
@@ -72,26 +72,25 @@ class Position(NamedTuple):
 class Sitting:
     """One game, from the deal to the end.
 
-    All that is random follows from the seed: the dice from the game's own stream, an agent's choice from the seed and the
-    number of its move. So what follows an undo and the same moves again is the same, and a saved game goes on exactly as it
-    would have.
+    The seed fixes all that is random: dice come from the game's own stream, an agent's choice from the seed and the number of
+    its move. The same moves after an undo therefore lead to the same game, and a saved game continues as if never left.
 
-    What `history` and `picture` tell a viewer depends only on what that seat may know: a viewer's picture shows nothing else,
-    and in a simultaneous game a choice is told when all have chosen. `viewer` is a seat, or None for who may see everything.
+    `history` and `picture` show a viewer only what that seat may know. In a simultaneous game a choice is shown once all have
+    chosen. `viewer` is a seat, or None to see everything.
 
     Args:
         variant: the game with its options.
         seed: 0 or more.
-        seats: who sits at each: PERSON, an agent's spec, or an Agent.
-        make: makes the agents of the specs; by default those that `agents` lists.
+        seats: the player at each seat: PERSON, an agent's spec, or an Agent.
+        make: makes an agent from a spec; by default any agent that a spec can name.
 
     Raises:
-        ValueError: as many seats as the game has are not named, the seed is none, or an agent is unknown or does not play
-            the variant.
+        ValueError: `seats` does not have one entry for each seat, the seed is invalid, or an agent is unknown or does not
+            play the variant.
 
     Attributes:
         variant, seed: as given.
-        seats: what sits at each seat, in words: PERSON, a spec, or an agent's name.
+        seats: the player at each seat in words: PERSON, a spec, or an agent's name.
         people: the seats of people.
     """
 
@@ -119,24 +118,24 @@ class Sitting:
                 check_plays(agent, variant)
                 self._agents[seat] = agent
         self._named = all(isinstance(who, str) for who in seats)
-        # What follows is by the number of moves played: index k stands for the game after k moves.
+        # Entry k of these lists is the game after k moves.
         self._states = [Batch(variant, 1, seed=self.seed).states]
         self._returns = [np.zeros(count)]
         self._memories: list[dict[int, np.ndarray]] = [
             {seat: memory for seat, agent in self._agents.items() if (memory := fresh_memory(agent, 1)) is not None}
         ]
-        self._notes: dict[int | None, list[tuple[str, ...]]] = {}  # of each viewer's pictures, as far as they are needed
+        self._notes: dict[int | None, list[tuple[str, ...]]] = {}  # viewer → notes of its pictures, read when needed
         self._actions: list[int] = []
 
     def __len__(self) -> int:
-        """How many moves have been played."""
+        """Number of moves played."""
         return len(self._actions)
 
     # --- where the game stands ------------------------------------------------------------------------------------
 
     @property
     def state(self) -> Any:
-        """A copy of the state record, with all that is hidden: nothing to hand to a player."""
+        """Copy of the state record, hidden parts included: do not show it to players."""
         return self._states[-1][0].copy()
 
     @property
@@ -151,21 +150,21 @@ class Sitting:
 
     @property
     def returns(self) -> np.ndarray:
-        """What each seat has earned so far, (seats,) float64."""
+        """Each seat's rewards so far, (seats,) float64."""
         return self._returns[-1].copy()
 
     def legal(self) -> list[int]:
-        """The legal actions of the seat to move; none once the game is over."""
+        """Return the legal actions of the seat to move; none once the game is over."""
         masks = np.empty((1, self.variant.facts.num_actions), np.int8)
         self.variant.kernels.legal(self.variant.params, self._states[-1], _ONLY, masks)
         return [int(action) for action in np.flatnonzero(masks[0])]
 
     def picture(self, viewer: int | None = None) -> Picture:
-        """What the viewer sees now."""
+        """Return the viewer's picture of the present position."""
         return self.position(len(self), viewer).picture
 
     def position(self, moves: int, viewer: int | None = None) -> Position:
-        """The game after its first `moves` moves. ValueError if there are not so many, or for a viewer who is no seat."""
+        """Return the game after its first `moves` moves. ValueError if fewer have been played, or if `viewer` is not a seat."""
         check_range("moves", moves, 0, len(self))
         self._check_viewer(viewer)
         states = self._states[moves]
@@ -178,12 +177,12 @@ class Sitting:
         )
 
     def replay(self, viewer: int | None = None) -> Iterator[Position]:
-        """Every position from the deal to now."""
+        """Yield every position from the deal to the present one."""
         for moves in range(len(self) + 1):
             yield self.position(moves, viewer)
 
     def history(self, viewer: int | None = None) -> list[Entry]:
-        """Every move so far, as far as the viewer may know it."""
+        """Return all moves so far, as far as the viewer may know them."""
         self._check_viewer(viewer)
         unseen = len(self) - self._undisclosed()
         notes = self._notes_of(viewer)
@@ -204,13 +203,13 @@ class Sitting:
         return int(self._states[move]["seat"][0])
 
     def _undisclosed(self) -> int:
-        """How many of the last moves are choices that only those who made them may know."""
+        """Return the number of last moves that only the seats that made them may know."""
         if not self.variant.facts.simultaneous:
             return 0
         first, chosen = 0, set[int]()
         for k in range(len(self)):
             seat = self._seat_of(k)
-            if seat in chosen:  # who chooses again has seen the others' choices
+            if seat in chosen:  # a second choice means that the first ones have been shown
                 first, chosen = k, set()
             chosen.add(seat)
         return 0 if self.over or self.mover in chosen else len(self) - first
@@ -224,36 +223,39 @@ class Sitting:
     # --- playing --------------------------------------------------------------------------------------------------
 
     def play(self, action: int) -> None:
-        """The action of the person to move.
+        """Play an action for the person to move.
 
         Raises:
-            ValueError: it is not legal, or no person is to move; nothing has changed.
+            ValueError: the action is not legal, or no person is to move; nothing has changed.
         """
         if self.over:
             raise ValueError("the game is over")
         if self.mover not in self.people:
-            raise ValueError(f"player {self.mover} is to move, which is {self.seats[self.mover]} and no person")
+            raise ValueError(f"player {self.mover} is to move, played by {self.seats[self.mover]}, not by a person")
         if isinstance(action, bool) or not isinstance(action, (int, np.integer)):
             raise ValueError(f"an action must be a whole number, not {shown(action)}")
         self._advance(int(action), self._memories[-1])
 
     def step(self) -> int:
-        """Let the agent to move play. Returns its action.
+        """Let the agent to move play; return its action.
 
         Raises:
-            ValueError: no agent is to move.
-            AgentError: what the agent answers is not legal. In either case nothing has changed.
+            ValueError: no agent is to move; nothing has changed.
+            AgentError: the agent's answer is not legal; nothing has changed.
         """
         if self.over:
             raise ValueError("the game is over")
         if self.mover in self.people:
-            raise ValueError(f"player {self.mover} is to move, which is a person and no agent")
+            raise ValueError(f"player {self.mover} is to move, played by a person, not by an agent")
         action, memories = self._asked()
         self._advance(action, memories)
         return action
 
     def undo(self, seat: int | None = None) -> None:
-        """Go back to where a person last chose: any, or the one at `seat`. It is to move again.
+        """Take back the last choice of a person and all moves after it; that seat is to move again.
+
+        Args:
+            seat: the person's; None: any person's.
 
         Raises:
             ValueError: there is no such choice, or no person at `seat`; nothing has changed.
@@ -269,7 +271,7 @@ class Sitting:
         raise ValueError("there is nothing to undo")
 
     def _asked(self) -> tuple[int, dict[int, np.ndarray]]:
-        """What the agent to move plays, and what all remember then."""
+        """Return the action of the agent to move, and the memories of all agents after it."""
         seat = self.mover
         remembered = self._memories[-1].get(seat)
         memory = None if remembered is None else remembered.copy()
@@ -280,7 +282,7 @@ class Sitting:
 
     def _advance(self, action: int, memories: dict[int, np.ndarray]) -> None:
         variant, states = self.variant, self._states[-1].copy()
-        exists = 0 <= action < variant.facts.num_actions  # others may be too large for a kernel
+        exists = 0 <= action < variant.facts.num_actions  # another number may be too large for a kernel
         if not exists or variant.kernels.checked_play(variant.params, states, _ONLY, np.array([action])) >= 0:
             raise ValueError(explain_illegal(variant, states[0], action))
         self._states.append(states)
@@ -289,7 +291,7 @@ class Sitting:
         self._actions.append(action)
 
     def _cut(self, moves: int) -> None:
-        """Forget all but the first moves."""
+        """Keep only the first moves."""
         for kept in (self._states, self._returns, self._memories, *self._notes.values()):
             del kept[moves + 1 :]  # type: ignore[attr-defined]
         del self._actions[moves:]
@@ -297,10 +299,10 @@ class Sitting:
     # --- files ----------------------------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """The game as plain values that JSON can hold, for `load`. They tell all that is hidden, since they hold the seed.
+        """Return the game as values that JSON can hold, for `load`. The seed in it reveals all that is hidden.
 
         Raises:
-            ValueError: an agent was given as an object: only specs can be saved.
+            ValueError: an agent was given as an object; only specs can be saved.
         """
         if not self._named:
             raise ValueError("seats: an agent that is not named by a spec cannot be saved")
@@ -315,11 +317,11 @@ class Sitting:
         }
 
     def save_to(self, path: Path) -> None:
-        """Write the saved game as JSON, whole or not at all. OSError if that fails, ValueError as `save`."""
+        """Write the saved game as JSON, atomically. OSError if that fails, ValueError as in `save`."""
         write_text(path, json.dumps(self.save(), indent=1) + "\n")
 
     def _digest(self) -> str:
-        """A hash of every position: what other rules or dice would have made of the same moves has another one."""
+        """Return a hash of every position: it changes if the same moves lead elsewhere, under other rules or dice."""
         digest = hashlib.sha256()
         for states in self._states:
             for name in states.dtype.names or ():
@@ -328,18 +330,18 @@ class Sitting:
 
     @classmethod
     def load(cls, data: Any, make: Callable[[Variant, str], Agent] | None = None) -> Sitting:
-        """The game that `save` has given, after all its moves have been played again by the game's rules.
+        """Return a saved game, after playing all its moves again by the game's rules.
 
-        Agents that remember are asked again at each of their moves. The specs of agents may name files and modules, so load
-        what you trust, or give a `make` that makes only what you allow.
+        Agents with a memory are asked again at each of their moves. Specs may name files and modules: load only files that you
+        trust, or pass a `make` that makes only the agents that you allow.
 
         Args:
-            data: what `save` has returned.
-            make: as for `Sitting`.
+            data: the result of `save`.
+            make: as in `Sitting`.
 
         Raises:
-            ValueError: a field is missing, unknown or wrong, which the message names; an action is not legal, which it
-                numbers; or the moves lead elsewhere than where the game was saved.
+            ValueError: a field is missing, unknown or wrong, an action is not legal (the message names the field or the move),
+                or the moves do not end in the position that was saved.
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"a saved game is an object with the fields {', '.join(FIELDS)}, not {shown(data)}")
@@ -376,9 +378,9 @@ class Sitting:
 
     @classmethod
     def load_from(cls, path: Path, make: Callable[[Variant, str], Agent] | None = None) -> Sitting:
-        """The game in a file that `save_to` has written. OSError if it cannot be read; ValueError as `load`, with its name."""
+        """Return the game in a file that `save_to` has written. OSError if it cannot be read; ValueError as in `load`."""
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)  # no more, whatever the file is
+            content = file.read(MOST_BYTES + 1)  # the file may be endless
         data = parse_saved(content, str(path))
         return _naming(str(path), lambda: cls.load(data, make))
 
@@ -394,10 +396,10 @@ class Sitting:
 
 
 def parse_saved(content: bytes, what: str = "this", most: int = MOST_BYTES) -> Any:
-    """What the content of a file holds, for `Sitting.load`.
+    """Parse the content of a file, for `Sitting.load`.
 
     Raises:
-        ValueError: it is no JSON, or longer than `most` bytes; the message calls it `what`.
+        ValueError: the content is not JSON, or longer than `most` bytes; the message calls it `what`.
     """
     if len(content) > most:
         raise ValueError(f"{what} is no saved game: these have at most {most:,} bytes")
@@ -408,7 +410,7 @@ def parse_saved(content: bytes, what: str = "this", most: int = MOST_BYTES) -> A
 
 
 def _naming(what: str, action: Callable[[], Any]) -> Any:
-    """The result; a ValueError names what it is about."""
+    """Return the result of `action`; a ValueError gets the prefix `what`."""
     try:
         return action()
     except ValueError as problem:
@@ -416,5 +418,5 @@ def _naming(what: str, action: Callable[[], Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The value of an option as JSON has it."""
+    """Return the value of an option in JSON's types: tuples become lists."""
     return [_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value

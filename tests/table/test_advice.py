@@ -5,16 +5,18 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.core.game import names
-from dice_envs.exact import action_values
+from dice_envs.exact import ActionValues, action_values
 from dice_envs.table.advice import figure, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Sitting
 
 
 def test_figures_have_their_unit():
-    assert figure(0.613, "% of games won") == "61.3 % of games won"
-    assert figure(0.613, "% of games won", 0.02) == "61.3 % of games won ± 2.0"
-    assert figure(-0.5, "return", 0.1) == "-0.500 return ± 0.100"
-    assert figure(-0.5, "return", float("nan")) == "-0.500 return"
+    shares, returns = (ActionValues(np.array([0.613]), unit, "") for unit in ("% of games won", "return"))
+    assert figure(0.613, shares) == "61.3 % of games won"
+    assert figure(0.613, shares, 0.02) == "61.3 % of games won ± 2.0"
+    assert figure(-0.5, returns, 0.1) == "-0.500 return ± 0.100"
+    assert figure(-0.5, returns, float("nan")) == "-0.500 return"
+    assert (shares.counted, returns.counted) == ("games won", None)
 
 
 @pytest.mark.parametrize("game", names())

@@ -224,7 +224,7 @@ def test_what_is_not_the_movers_to_do_is_refused_and_changes_nothing():
                           (True, "whole number"), ("1", "whole number")):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             sitting.play(action)
-    with pytest.raises(ValueError, match="player 0 is to move, which is a person"):
+    with pytest.raises(ValueError, match="player 0 is to move, played by a person"):
         sitting.step()
     with pytest.raises(ValueError, match="nothing to undo"):
         sitting.undo()
@@ -236,7 +236,7 @@ def test_what_is_not_the_movers_to_do_is_refused_and_changes_nothing():
         sitting.picture(2)
     assert told(sitting) == before
     sitting.play(0)
-    with pytest.raises(ValueError, match="player 1 is to move, which is random and no person"):
+    with pytest.raises(ValueError, match="player 1 is to move, played by random, not by a person"):
         sitting.play(0)
     while not sitting.over:
         sitting.step()
