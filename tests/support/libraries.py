@@ -16,10 +16,10 @@ from pathlib import Path
 from dice_envs.core.game import load, names
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "libraries.md"
-HEADING = """# Other people's code
+HEADING = """# Tested libraries
 
-What was run with each game, as the jobs of CI took it down. ✓ passed, ✗ failed, blank not run. `.ci/run` makes this table anew
-and fails where it differs. Versions are those of the run that wrote it; the oldest ones are those that pyproject.toml allows.
+Code of other libraries that CI runs with each game. ✓ passed, ✗ failed, blank not run. Every run of `.ci/run` makes this table anew and
+fails if it differs. Versions are those of the run that wrote the page; pyproject.toml has the lowest versions.
 
 """
 _found: list[list[str]] = []
