@@ -18,8 +18,8 @@ from dice_envs.core.game import load, names
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "libraries.md"
 HEADING = """# Tested libraries
 
-Code of other libraries that CI runs with each game. ✓ passed, ✗ failed, blank not run. Every run of `.ci/run` makes this table anew and
-fails if it differs. Versions are those of the run that wrote the page; pyproject.toml has the lowest versions.
+Code of other libraries that CI runs with each game. ✓ passed, ✗ failed, blank not run. Every run of `.ci/run` makes this
+table anew and fails if it differs. Versions are those of the run that wrote the page; pyproject.toml has the lowest versions.
 
 """
 _found: list[list[str]] = []
