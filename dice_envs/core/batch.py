@@ -185,7 +185,7 @@ def warn_forfeit() -> None:
         _warned = True
         warnings.warn(
             "an illegal action has ended a game with the least possible return, as illegal_action='lose' says; "
-            "info['action_mask'] tells what is legal, info['illegal_action'] what was wrong (this is said once)",
+            "info['action_mask'] marks the legal actions, info['illegal_action'] says what was wrong (warned of once)",
             stacklevel=2,
         )
 

@@ -1,4 +1,4 @@
-"""Rewards without the luck of the dice, for training."""
+"""Expected rewards in place of drawn ones, for training with less noise."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ __all__ = ["with_expected_rewards"]
 
 @functools.cache
 def with_expected_rewards(game: Game) -> Game:
-    """The game with another `play`: what a step pays is the mean over the roll that decides it, not what the roll brings.
+    """The game with another `play`, which pays the expected reward over the roll that decides a step.
 
-    What follows is still drawn, with the same odds. So the mean of a seat's return is the same with any way of playing, but
-    much of its luck is gone, and a learner needs fewer games. The game has `play_expected` for that, or it is made of `expect`.
+    The next position is still drawn, with the same probabilities. So every policy has the same expected return, with less
+    variance, and a learner needs fewer games. `play` is the game's `play_expected`, or is made from its `expect`.
 
     Raises:
-        ValueError: the game does not say what a roll brings in the mean.
+        ValueError: the game has neither.
     """
     if game.play_expected is not None:
         return dataclasses.replace(game, play=game.play_expected)
     expect = game.expect
     if expect is None:
-        raise ValueError(
-            f"expected_rewards must be false: {game.name} has no kernel `expect` or `play_expected` to say what a roll is worth"
-        )
+        raise ValueError(f"expected_rewards must be false: {game.name} has no kernel `expect` or `play_expected`")
 
     @kernel(tag=f"{game.deal.__module__}.{game.name}", allocates=False)
     def play(params, state, action):

@@ -356,8 +356,9 @@ class Variant:
         """
         changed = self.changed_options()
         named = [field.name for field in dataclasses.fields(self.options)]
-        told = {name: getattr(self.options, name) for name in named if name in changed or name in self.game.gym_options}
-        return f"{self.game.name} ({options_text(told) or 'default options'})"
+        listed = [name for name in named if name in changed or name in self.game.gym_options]
+        text = options_text({name: getattr(self.options, name) for name in listed})
+        return f"{self.game.name} ({text or 'default options'})"
 
 
 def names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Code of the user's own, named on the command line: `FILE.py:NAME` or `PACKAGE.MODULE:NAME`."""
+"""The user's own code, named on the command line: `FILE.py:NAME` or `PACKAGE.MODULE:NAME`."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _OWN = re.compile(rf"(?P<where>{_FILE}|{_MODULE}):(?P<name>[^\W\d]\w*)(?::(?P<re
 
 
 def split_own(text: str) -> tuple[str, str, str] | None:
-    """Where, name and what follows the next colon, of a text in one of these forms; None for any other."""
+    """Split a text in one of the FORMS into file or module, name, and the rest after the next colon; None for other texts."""
     found = _OWN.fullmatch(text)
     return None if found is None else (found["where"], found["name"], found["rest"] or "")
 
 
 def load_own(where: str, name: str, what: str) -> Any:
-    """What a file or module of the user's own calls `name`. The file is run, once in a process.
+    """Load an object from a file or module of the user's own. A file runs once per process.
 
     Args:
         where: path of a file that ends in .py, or dotted name of a module.
         name: of a class, function or object there.
-        what: for the error: say "agent".
+        what: the kind of object for the message, such as "agent".
 
     Raises:
-        ValueError: it cannot be had, whatever the user's code raises; the message names `what`, the text and the reason.
+        ValueError: it cannot be loaded, whatever the user's code raises; the message names `what`, the text and the reason.
     """
     try:
         module = _module_of_file(Path(where).resolve()) if where.endswith(".py") else importlib.import_module(where)
@@ -46,12 +46,12 @@ def load_own(where: str, name: str, what: str) -> Any:
         reason = f"{where} has no {name}" if problem.name == name else str(problem)
     except Exception as problem:
         reason = str(problem) or type(problem).__name__
-    raise ValueError(f"{what} {shown(f'{where}:{name}')} cannot be had: {reason}")
+    raise ValueError(f"{what} {shown(f'{where}:{name}')} cannot be loaded: {reason}")
 
 
 @functools.cache
 def _module_of_file(path: Path) -> ModuleType:
-    """The file as a module, under a name that no other file has: kernels are cached by it, and dataclasses look it up."""
+    """The file as a module with a unique name, by which kernels are cached and dataclasses find their module."""
     name = f"own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():

@@ -73,10 +73,10 @@ def _words(block: Block, numbers: np.ndarray) -> str:
     if not block.labels:
         return "yes" * bool(numbers[0]) or "no" if block.flags else " ".join(map(_number, numbers))
     labels = [" ".join(map(str, combination)) for combination in itertools.product(*block.labels)]
-    told = [
+    texts = [
         label if block.flags else f"{label}: {_number(number)}" for label, number in zip(labels, numbers, strict=True) if number
     ]
-    return ", ".join(told) or "none"
+    return ", ".join(texts) or "none"
 
 
 def _number(number: float) -> str:

@@ -266,8 +266,8 @@ def _words(page: _Page, row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text],
             below.append((row.mark, ACCENT))
     if row.detail:
         below.append((row.detail, FAINT if row.faded else SOFT))
-    for said, colour in below:
-        lines = wrap(said, _letters(width, DETAIL_SIZE))
+    for text, colour in below:
+        lines = wrap(text, _letters(width, DETAIL_SIZE))
         texts.append(Text(x, height + DETAIL_SIZE, lines, DETAIL_SIZE, colour))
         height += DETAIL_SIZE * LEADING * len(lines)
     return texts, height

@@ -60,17 +60,17 @@ def ansi(picture: Picture) -> str:
     bar = "═" * (len(picture.title) + 4)
     lines = [f"╔{bar}╗", f"║  {picture.title}  ║", f"╚{bar}╝"]
     for row in picture.rows:
-        lines += textwrap.wrap(_told(row), COLUMNS, subsequent_indent="  ", break_long_words=False)
+        lines += textwrap.wrap(_row_text(row), COLUMNS, subsequent_indent="  ", break_long_words=False)
         dice = [] if row.lead else [as_die(die) for die in row.dice]
         if len(dice) > MOST_BOXES:
             lines += _numbered(dice)
         elif dice:
             lines += _boxes(dice)
-        lines += [_strip_told(group) for group in row.groups if group.strip]
+        lines += [_strip_text(group) for group in row.groups if group.strip]
     return "\n".join([*lines, *picture.notes]) + "\n"
 
 
-def _told(row: Row) -> str:
+def _row_text(row: Row) -> str:
     """A row in words, without its strips, and without its dice unless the row has a `lead`."""
     parts = [f"{row.lead} {_numbers(map(as_die, row.dice))}"] if row.lead else []
     if row.detail:
@@ -79,17 +79,17 @@ def _told(row: Row) -> str:
         parts.append("".join("●" if good else "○" for good in row.outcomes))
     if row.bar and not row.detail:
         parts.append(f"{row.bar.value:g} of {row.bar.goal:g}")
-    groups = [_group_told(group) for group in row.groups if not group.strip]
+    groups = [_group_text(group) for group in row.groups if not group.strip]
     if groups:
         parts.append(", ".join(groups))
     return row.caption + (f": {'; '.join(parts)}" if parts else "") + (f" <- {row.mark}" if row.mark else "")
 
 
-def _group_told(group: Group) -> str:
+def _group_text(group: Group) -> str:
     return f"{group.label} {_numbers(map(as_die, group.dice))}".strip()
 
 
-def _strip_told(group: Group) -> str:
+def _strip_text(group: Group) -> str:
     return f"{'*' if group.tone is Tone.BRIGHT else ' '} {group.label}  {_numbers(map(as_die, group.dice))}"
 
 
@@ -148,7 +148,7 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
     """
     drawing = layout(picture, width=NARROW_WIDTH if narrow else WIDTH)
     height, width, scale = _fitted(drawing, size)
-    words = [" ".join(filter(None, [_told(row), _row_numbers(row)])) for row in picture.rows]
+    words = [" ".join(filter(None, [_row_text(row), _row_numbers(row)])) for row in picture.rows]
     box, pixels = (width / scale, height / scale), (str(width), str(height))
     return shapes_svg(drawing.shapes, box, picture.title, ". ".join([*words, *picture.notes]), pixels)
 
@@ -177,7 +177,7 @@ def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, de
 
 
 def _row_numbers(row: Row) -> str:
-    strips = [_group_told(group) for group in row.groups if group.strip]
+    strips = [_group_text(group) for group in row.groups if group.strip]
     return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
 
 

@@ -110,7 +110,7 @@ def test_in_a_module(players, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("Missing", r"agent '.*my_players\.py:Missing' cannot be had: .*my_players\.py has no Missing"),
+        ("Missing", r"agent '.*my_players\.py:Missing' cannot be loaded: .*my_players\.py has no Missing"),
         ("Nth:x=1", "Nth has no parameter 'x'; it has: n, word"),
         ("Nobody", "is no agent: it has no method act"),
         ("Nobody:1", "Nobody takes no parameters, not '1'"),
@@ -123,11 +123,11 @@ def test_what_cannot_be_had_is_said(players, spec, message):
 
 
 def test_a_file_that_is_not_there_or_fails(tmp_path):
-    with pytest.raises(ValueError, match="cannot be had: there is no such file"):
+    with pytest.raises(ValueError, match="cannot be loaded: there is no such file"):
         dice_envs.make_agent(f"{tmp_path}/nothing.py:Bold")
     (tmp_path / "fails.py").write_text("raise RuntimeError('on purpose')\n")
     for _ in range(2):
-        with pytest.raises(ValueError, match="cannot be had: on purpose"):
+        with pytest.raises(ValueError, match="cannot be loaded: on purpose"):
             dice_envs.make_agent(f"{tmp_path}/fails.py:Bold")
 
 

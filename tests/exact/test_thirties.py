@@ -637,7 +637,7 @@ def test_a_goal_or_a_strategy_from_a_file(tmp_path):
     assert "short of it by" in held.output
     for goal, words in (
         (f"{file}:nothing", "has no nothing"),
-        (f"{tmp_path}/no.py:x", "cannot be had"),
+        (f"{tmp_path}/no.py:x", "cannot be loaded"),
         ("wild", "goal must be"),
     ):
         refused = runner.invoke(app, ["solve", "thirties", "--goal", goal])
