@@ -4,7 +4,7 @@ Play
     Dice have six faces of 1 to 6 pips; a die is written as its faces in rising order, 123456 being the usual one.
     Both players draw dice from one bag without replacement; all dice are open. Both choose one of their dice in
     secret, reveal and roll them: the higher roll wins the game. On a tie both dice are put away and they choose
-    again. When the dice run out the draw is a scratch.
+    again. When the dice run out the round is a scratch.
 
 Source
     The README of the FateStones project: "Elements" for dice and rules, "Episode" for the log of a game, and
@@ -43,9 +43,9 @@ MAX_HAND = 5
 NUM_FACES = 6
 MAX_BAG = int(np.iinfo(np.int16).max)  # dice in a bag: during a draw, hands hold positions in the bag as int16
 MAX_DRAWS = 100  # this many scratches end a game in a draw
-GONE = -1  # in place of a die that has been put away
+GONE = -1  # stands for a die that has been put away
 NONE = -1  # value of `committed` when seat 0 has yet to commit
-FAIR_PIPS = 21  # what the faces of a die that averages 3.5 add up to
+FAIR_PIPS = 21  # sum of the faces of a die that averages 3.5
 
 FACES = np.array(list(itertools.combinations_with_replacement(range(1, 7), NUM_FACES)), np.int8)  # (462, 6), every die
 COUNTS = np.array([[list(die).count(value) for value in range(1, 7)] for die in FACES], np.int8)  # (462, 6)
@@ -98,7 +98,7 @@ class Options:
 
 
 def _is_code(code: Any) -> bool:
-    """Whether it is the code of a die, as a whole number or as its six digits."""
+    """Whether a value is the code of a die, as a whole number or as text of six digits."""
     if isinstance(code, str):
         return len(code) == NUM_FACES and code.isascii() and code.isdigit() and int(code) in DIE_OF_CODE
     return isinstance(code, (int, np.integer)) and code in DIE_OF_CODE
@@ -115,11 +115,11 @@ class Params(NamedTuple):
 
 
 def _blocks(options: Options) -> tuple[Block, ...]:
-    """The observation."""
+    """The observation's blocks."""
     labels = (tuple(f"die {i} face" for i in range(options.hand_size)), range(1, NUM_FACES + 1))
     size = options.hand_size * NUM_FACES
     return (
-        Block("own_dice", size, "own dice in order: faces that show 1 … 6 / 6; 0 for a die that is gone", labels, high=6),
+        Block("own_dice", size, "for each own die, its faces that show 1 to 6, / 6; 0 for a die that is gone", labels, high=6),
         Block("other_dice", size, "the opponent's dice in the same form", labels, high=6),
     )
 
@@ -150,8 +150,8 @@ STATE = state_dtype(
         ("draws", np.int16),  # draws from the bag so far
         ("shown_hands", np.int16, (2, MAX_HAND)),  # the hands at the last roll
         ("shown_left", np.int8),  # dice in each of them; 0 before the first roll
-        ("choices", np.int8, (2,)),  # the dice chosen for that roll, as actions
-        ("results", np.int8, (2,)),  # the faces they rolled, 1 … 6
+        ("choices", np.int8, (2,)),  # each seat's action for that roll
+        ("results", np.int8, (2,)),  # the faces rolled, 1 … 6
     ]
 )
 
@@ -272,8 +272,8 @@ def duel(one, two):
 
 @kernel(allocates=False)
 def expect(params, state, action, rewards):
-    """Play the action, taking the expectation over the roll: writes each seat's expected reward into `rewards` (seats,)
-    and returns the probability of a tie. The state becomes the one after a tie. Both modified in place."""
+    """Play the action, taking the expectation over the roll. `state` becomes the one after a tie, `rewards` (seats,) each
+    seat's expected reward; both are modified in place. Returns the probability of a tie."""
     rewards[0] = 0.0
     rewards[1] = 0.0
     if state["committed"] == NONE:
@@ -340,9 +340,9 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         strips = [
             Group(str(i), tuple(die), strip=True, tone=Tone.BRIGHT if i == chosen else Tone.PLAIN) for i, die in enumerate(dice)
         ]
-        said = "chosen" if not over and seat == 0 and state["committed"] != NONE else ""
+        detail = "chosen" if not over and seat == 0 and state["committed"] != NONE else ""
         mark = "to choose" if seat == state["seat"] else ""
-        rows.append(Row(seat_name(seat, viewer), detail=said, mark=mark, groups=tuple(strips)))
+        rows.append(Row(seat_name(seat, viewer), detail=detail, mark=mark, groups=tuple(strips)))
     if state["shown_left"]:
         faces = [int(face) for face in state["results"]]
         thrown = [int(state["shown_hands"][seat, state["choices"][seat]]) for seat in range(2)]
@@ -365,7 +365,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 
 
 def _roll_shown(label: str, die: int, face: int, best: int) -> Group:
-    """All faces of a die, with the one that it shows made bright; a die that has lost is faded."""
+    """All faces of a die, the rolled one bright; a die that has lost is faded."""
     faces = FACES[die].tolist()
     dice: list[int | Die] = list(faces)
     dice[faces.index(face)] = Die(face, Tone.BRIGHT)

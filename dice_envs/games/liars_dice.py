@@ -1,22 +1,23 @@
 """Liar's Dice: bid on what lies under all the cups, or call the last bidder a liar.
 
 Play
-    N players hold dice that only they see. The starter bids (quantity q, face f): "at least q dice show f".
-    Each next player raises or calls. On a call all dice are shown: if the bid holds, the caller loses a die,
-    otherwise the bidder does. The loser starts the next round; if the loser is out, the next player in seat
-    order who still has dice. The last player with dice wins. When no higher bid is possible, calling is the only
-    legal action.
+    Each of N players holds dice that nobody else sees. The starter bids (quantity q, face f): "at least q dice
+    show f". In seat order, each next player raises or calls. On a call all dice are shown: if the bid holds, the
+    caller loses a die, otherwise the bidder does. The loser starts the next round; if the loser is out, the next
+    player in seat order who still has dice does. The last player with dice wins. When no higher bid is possible,
+    calling is the only legal action.
 
 Sources
     D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018) for the game and the rule `raise_rule="quantity"`;
     OpenSpiel's `liars_dice` for `rules="openspiel"`.
 
 Readings
-    - The article's sentence on who loses a call has two of its three cases backwards, fewer dice than were bid
-      and more; the two calls in the game that it tells, and its program, agree with the reading above.
-    - The article does not bound a bid; here no quantity above the dice still in play may be bid, since it
-      could never hold. Its "after 6 the next bid can be 6 or 1" is applied to the highest face of any die.
-    - A player without dice is out of the game at once: its episode ends there, with its -1/(n-1).
+    - The article's sentence on who loses a call is wrong in two of its three cases: fewer dice than were bid, and
+      more. Both calls of its example game, and its program, follow the rule above.
+    - The article sets no limit to a bid. Here the quantity is at most the number of dice still in play, since a
+      higher bid could never hold. Its "after 6 the next bid can be 6 or 1" holds here for the highest face,
+      whatever `num_faces` is.
+    - A player without dice is out at once: its episode ends there, with the reward -1/(n-1).
 
 Actions
     0 … B-1     bid (q, f) is (q-1) * num_faces + (f-1), where B = all dice at the start * num_faces
@@ -53,18 +54,18 @@ MAX_BIDS = MAX_SEATS * MAX_DICE * MAX_FACES
 NO_BID = -1  # value of `bid` before a round's first bid, and of `shown_bid` before the first call
 NOBODY = -1  # value of `caller` and `loser` before the first call
 NO_WILD = -1  # value of `Params.wild` when no face is wild
-_RECIPROCALS = np.array([0] + [-(-65536 // divisor) for divisor in range(1, MAX_FACES + 1)])
-# For the binomial chance of a bid, without divisions or powers; the first two by how many faces of a die count, less one.
+_RECIPROCALS = np.array([0] + [-(-65536 // divisor) for divisor in range(1, MAX_FACES + 1)])  # 65536 / divisor, rounded up
+# Tables that spare the binomial chance of a bid divisions and powers. Indices: faces that count minus 1, then num_faces.
 _HITS = np.minimum(np.arange(1, 3)[:, None] / np.maximum(np.arange(MAX_FACES + 1), 1), 1.0)
 _ODDS = np.divide(_HITS, 1.0 - _HITS, out=np.zeros_like(_HITS), where=_HITS < 1.0)  # 0 where every die counts
-_NO_HIT = (1.0 - _HITS)[:, :, None] ** np.arange(MAX_SEATS * MAX_DICE + 1)  # that none of so many dice counts
+_NO_HIT = (1.0 - _HITS)[:, :, None] ** np.arange(MAX_SEATS * MAX_DICE + 1)  # third index k: none of k dice counts
 _INVERSES = 1.0 / np.maximum(np.arange(MAX_SEATS * MAX_DICE + 1), 1)
 MANY_BIDS = 8  # n past bids are shown as n / (n + 8), so 8 bids give 0.5
 
 
 # --- options ----------------------------------------------------------------------------------------------------
 
-Dice = Annotated[int, Range(1, MAX_DICE)]  # of one player
+Dice = Annotated[int, Range(1, MAX_DICE)]  # number of one player's dice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,15 +77,16 @@ class Options:
         num_dice: dice each player starts with, 1 to 6, or one number for each seat.
         num_faces: faces of every die, 2 to 8.
         raise_rule: "quantity": the quantity must rise and the face may not fall, but face 1 may follow the highest
-            face (the article). "either": a higher quantity with any face, or the same with a higher face.
-        wild: "ones" or "highest": dice of that face count for every face, but a bid on it counts only them; or None.
+            face (the article). "either": a higher quantity with any face, or the same quantity with a higher face.
+        wild: "ones" or "highest": dice that show this face count for every face, but a bid on this face counts
+            only them. None: no face is wild.
         rounds: "elimination": the whole game; "single": the first call ends the game.
         starter: who bids first in the first round: "random" or "first" (seat 0).
         reward: "win": at the end +1 for the winner and -1/(n-1) for the others (one round: -1 for the loser of the
             call and +1/(n-1) for the others); "dice": -1 for each die lost, when it is lost.
-        past_rounds: False leaves what past rounds' calls have shown out of the observation, so that choices can depend
-            on the present round only.
-        rules: "openspiel" is short for two players, "either", wild "highest", "single" and starter "first".
+        past_rounds: False leaves the block `past_bids` out of the observation, so that it depends on the present round only.
+        rules: "openspiel" stands for num_players=2, raise_rule="either", wild="highest", rounds="single" and
+            starter="first".
     """
 
     num_players: Annotated[int, Range(2, MAX_SEATS)] = 2
@@ -102,11 +104,10 @@ class Options:
         check_types(self)
         if self.rules == "openspiel":
             preset = {"num_players": 2, "raise_rule": "either", "wild": "highest", "rounds": "single", "starter": "first"}
-            for field in dataclasses.fields(self):
-                value = getattr(self, field.name)
-                if field.name in preset and value not in (field.default, preset[field.name]):
-                    raise ValueError(f'{field.name} must be {preset[field.name]!r} with rules="openspiel", not {shown(value)}')
             for name, value in preset.items():
+                given = getattr(self, name)
+                if given not in (getattr(type(self), name), value):  # neither the default nor the preset's
+                    raise ValueError(f'{name} must be {value!r} with rules="openspiel", not {shown(given)}')
                 object.__setattr__(self, name, value)
         if isinstance(self.num_dice, tuple) and len(self.num_dice) != self.num_players:
             raise ValueError(
@@ -123,11 +124,11 @@ class Params(NamedTuple):
     """What the kernels receive."""
 
     num_players: int
-    dice: tuple[int, ...]  # at the start, for each of MAX_SEATS seats, 0 for seats that are not there
+    dice: tuple[int, ...]  # of each seat at the start, padded with 0 to MAX_SEATS
     most_dice: int  # the largest of them
     num_faces: int
     num_actions: int
-    call: int  # the action that calls
+    call: int  # the action that calls, and so the number of bids
     quantity_rule: bool
     wild: int  # index of the wild face, or NO_WILD
     single: bool
@@ -138,13 +139,13 @@ class Params(NamedTuple):
 
 
 def _blocks(options: Options) -> tuple[Block, ...]:
-    """The observation. Seats are relative to the observer, who is the first; the next in turn is the second."""
+    """The observation's blocks. Seats are listed in turn order, the observer first."""
     n, dice, most = options.num_players, sum(options.dice_per_seat), max(options.dice_per_seat)
     seats, faces = seat_labels(n), range(1, options.num_faces + 1)
     bids = (seats, range(1, dice + 1), "x", faces)
     past = (
-        "past rounds' bids of each seat, from dice shown at calls: the share that named a face the bidder held most of, "
-        f"(named + 1) / (bids + 2), and how many there were, bids / (bids + {MANY_BIDS})"
+        "each seat's bids in past rounds: the share on a face that the bidder held most of, (such bids + 1) / (bids + 2), "
+        f"and the number of bids as bids / (bids + {MANY_BIDS})"
     )
     return (
         Block("own_dice", len(faces), "own dice that show each face / the largest num_dice", (("face",), faces), high=most),
@@ -155,7 +156,7 @@ def _blocks(options: Options) -> tuple[Block, ...]:
         Block("to_move", n, "1 for the seat to move", (seats,), flags=True),
         Block("bid_face", len(faces), "face of the last bid, one-hot", (("face",), faces), flags=True),
         Block("bid_quantity", 1, "quantity of the last bid / all dice at the start", high=dice),
-        Block("bid_chance", 1, "probability that the last bid holds, given the own dice and fair others; 1 with no bid"),
+        Block("bid_chance", 1, "probability that the last bid holds, given the observer's own dice; 1 without a bid"),
         Block("past_bids", 2 * n if options.past_rounds else 0, past, (seats, ("honest", "seen")), history=True),
     )
 
@@ -189,7 +190,8 @@ def _facts(options: Options) -> Facts:
     n, faces, dice = options.num_players, options.num_faces, options.dice_per_seat
     num_bids = sum(dice) * faces
     single = options.rounds == "single"
-    # By k: the most actions in a round with k dice, as many bids as possible and the call. Each round takes one die.
+    # Entry k: the most actions in a round with k dice, which are all bids that can follow each other, and the call.
+    # Each round takes one die away.
     longest_round = [k * (1 if options.raise_rule == "quantity" else faces) + 1 for k in range(sum(dice) + 1)]
     if options.reward == "dice":
         low, high = (-1.0 if single else -float(max(dice))), 0.0
@@ -214,15 +216,15 @@ STATE = state_dtype(
         ("dice", np.int8, (MAX_SEATS,)),  # dice left
         ("in_round", np.int8, (MAX_SEATS,)),  # 1 for the seats that hold dice in this round
         ("in_play", np.int16),  # dice in this round, all seats together
-        ("starter", np.int8),  # who made, or makes, this round's first bid; the others follow in seat order
-        ("num_bids", np.int16),  # how many bids this round has seen
+        ("starter", np.int8),  # the seat of this round's first bid; the others follow in seat order
+        ("num_bids", np.int16),  # bids made in this round
         ("bid", np.int16),  # the last of them, or NO_BID
-        ("bids_shown", np.int16, (MAX_SEATS,)),  # bids of past rounds; each round's call has shown the dice they were about
-        ("bids_honest", np.int16, (MAX_SEATS,)),  # those that named a face the bidder held most of
+        ("bids_shown", np.int16, (MAX_SEATS,)),  # each seat's bids in past rounds, whose calls have shown the dice
+        ("bids_honest", np.int16, (MAX_SEATS,)),  # of these, bids on a face that the bidder held most of
         ("shown", np.int8, (MAX_SEATS, MAX_FACES)),  # the counts shown at the last call
         ("shown_bid", np.int16),  # the bid then called, or NO_BID
-        ("caller", np.int8),  # who called it
-        ("loser", np.int8),  # who lost the die
+        ("caller", np.int8),  # the seat that called it, or NOBODY
+        ("loser", np.int8),  # the seat that lost the die, or NOBODY
         # Last, so that the hot fields share cache lines.
         ("bids", np.int16, (MAX_BIDS,)),  # this round's bids, in order; entries from num_bids are undefined
     ]
@@ -289,7 +291,7 @@ def face_of(params, bid):
 
 @kernel(allocates=False)
 def count_raises(params, state):
-    """How many bids are legal. `legal` marks them in a mask; `nth_raise` finds one without a mask."""
+    """The number of legal bids. `nth_raise` gives each of them."""
     faces = params.num_faces
     dice = np.int64(state["in_play"])
     bid = np.int64(state["bid"])
@@ -300,7 +302,7 @@ def count_raises(params, state):
 
 @kernel(allocates=False)
 def count_lowest(params, state):
-    """How many faces can be raised to: as many of the first legal bids name one each, with the least quantity for it."""
+    """The number n of faces that can be bid. The first n legal bids are the lowest on each of these faces."""
     raises = count_raises(params, state)
     bid = np.int64(state["bid"])
     if not params.quantity_rule or bid == NO_BID:
@@ -310,7 +312,7 @@ def count_lowest(params, state):
 
 @kernel(allocates=False)
 def lowest_raise(params, state, face):
-    """The lowest legal bid on the face index after a first bid, as an action; NO_BID if there is none."""
+    """The lowest legal raise to a face index, as an action; NO_BID if there is none. There must be a bid to raise."""
     bid = np.int64(state["bid"])
     last = face_of(params, bid)
     quantity = quantity_of(params, bid)
@@ -325,14 +327,14 @@ def lowest_raise(params, state, face):
 
 @kernel(allocates=False)
 def _width(params, bid):
-    """How many faces may follow the bid's face when the quantity rises."""
+    """The number of faces that may follow a bid under the quantity rule."""
     higher = params.num_faces - face_of(params, bid)
     return higher if higher > 1 else np.int64(2)
 
 
 @kernel(allocates=False)
 def nth_raise(params, state, k):
-    """The k-th legal bid, as an action, in rising order."""
+    """The k-th legal bid in rising order, from 0, as an action."""
     bid = np.int64(state["bid"])
     if not params.quantity_rule or bid == NO_BID:
         return bid + 1 + k
@@ -359,11 +361,11 @@ def legal(params, state, mask):
         mask[bid + 1 : end] = 1
         return
     face = face_of(params, bid)
-    for quantity in range((quantity_of(params, bid) + 1) * faces, end, faces):  # after all bids of this quantity
-        for higher in range(quantity + face, quantity + faces):
-            mask[higher] = 1
+    for ones in range((quantity_of(params, bid) + 1) * faces, end, faces):  # the bid on face 1 with each higher quantity
+        for raised in range(ones + face, ones + faces):
+            mask[raised] = 1
         if face == faces - 1:
-            mask[quantity] = 1
+            mask[ones] = 1
 
 
 @kernel(allocates=False)
@@ -418,7 +420,7 @@ def chance_at_least(params, quantity, own, unseen, face):
 
 @kernel(allocates=False)
 def chance_bid_holds(params, state, seat):
-    """The probability that the last bid holds, given the seat's own dice and fair dice of the others; 1 with no bid."""
+    """The probability that the last bid holds, given the seat's own dice; 1 without a bid."""
     bid = state["bid"]
     if bid == NO_BID:
         return 1.0
@@ -430,7 +432,7 @@ def chance_bid_holds(params, state, seat):
 
 @kernel(allocates=False, inline=True)
 def play(params, state, action):
-    """Bid or call, and all that follows up to the next decision. Modified in place."""
+    """Bid or call, and go on to the next decision. Modified in place."""
     clear_rewards(state)
     if action == params.call:
         _call(params, state)
@@ -515,15 +517,15 @@ def _call(params, state):
 @kernel(allocates=False)
 def _remember_bids(params, state):
     """Add the round's bids to the record of each bidder."""
-    who = state["starter"]
+    bidder = state["starter"]
     for i in range(state["num_bids"]):
-        held = state["counts"][who]
+        held = state["counts"][bidder]
         most = held[0]
         for face in range(1, MAX_FACES):
             most = max(most, held[face])
-        state["bids_shown"][who] += 1
-        state["bids_honest"][who] += held[face_of(params, state["bids"][i])] == most
-        who = _next_with_dice(params, state["in_round"], who)
+        state["bids_shown"][bidder] += 1
+        state["bids_honest"][bidder] += held[face_of(params, state["bids"][i])] == most
+        bidder = _next_with_dice(params, state["in_round"], bidder)
 
 
 @kernel(allocates=False, inline=True)
@@ -545,10 +547,10 @@ def observe(params, state, seat, out):
             shown = np.float32(state["bids_shown"][other])
             out[past_at + 2 * relative] = (state["bids_honest"][other] + np.float32(1)) / (shown + np.float32(2))
             out[past_at + 2 * relative + 1] = shown / (shown + np.float32(MANY_BIDS))
-    who = np.int64(state["starter"])
+    bidder = np.int64(state["starter"])
     for i in range(state["num_bids"]):
-        out[bids_at + relative_seat(who, seat, n) * bids + state["bids"][i]] = 1
-        who = np.int64(_next_with_dice(params, state["in_round"], who))
+        out[bids_at + relative_seat(bidder, seat, n) * bids + state["bids"][i]] = 1
+        bidder = np.int64(_next_with_dice(params, state["in_round"], bidder))
     bid = state["bid"]
     if bid != NO_BID:
         out[face_at + face_of(params, bid)] = 1
@@ -650,13 +652,16 @@ def _faces_that_count(options: Options, bid: int) -> set[int]:
 
 
 def _hand_shown(options: Options, counts: Any, bid: int) -> tuple[Die, ...]:
-    """Dice after a call, those that count for the bid made bright."""
+    """Dice after a call; those that count for the bid are bright."""
     bright = _faces_that_count(options, bid)
     return tuple(Die(face, Tone.BRIGHT if face - 1 in bright else Tone.FADED) for face in faces_of(counts))
 
 
 def _full_picture(options: Options) -> Picture:
-    """Every seat has all its dice and has bid as often as a seat can: its share of the bids when only few seats are left."""
+    """Every seat with all its dice and as many bids as one seat can make in a round.
+
+    Seats can bid more often when few of them are left, so the most bids are the largest share for any number of seats.
+    """
     n, dice = options.num_players, options.dice_per_seat
     each = 1 if options.raise_rule == "quantity" else options.num_faces
     in_play = np.cumsum(sorted(dice, reverse=True))
@@ -666,7 +671,7 @@ def _full_picture(options: Options) -> Picture:
     state["in_round"][:n] = 1
     state["counts"][:n, options.num_faces - 1] = dice
     state["shown"][:] = state["counts"]
-    state["num_bids"] = n * most_bids  # at most MAX_BIDS: a seat has at most MAX_DICE dice, so its share is that of one seat
+    state["num_bids"] = n * most_bids  # at most MAX_BIDS, since a seat's share is at most MAX_DICE * MAX_FACES
     state["bids"] = last_bid
     state["bid"] = state["shown_bid"] = last_bid
     return _picture(options, state, None)

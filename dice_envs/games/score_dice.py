@@ -14,8 +14,7 @@ Source
 Readings
     - A die is identified by its place in the pool, largest dice first. Both players see which dice are still held. Of
       two dice with equal faces the one in the earlier place counts as the higher.
-    - The paper drops spare dice in the sorted game only. Here the lowest are always dropped, whichever way the rest is
-      chosen, and laid aside face up.
+    - The paper drops spare dice in the sorted game only. Here the lowest are always dropped, and laid aside face up.
     - `ties="reroll"`: after the last column the tied dice are rolled again, and played as above, among themselves.
       When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after
       MAX_ROLLS rolls score nothing, so that every game ends. Even for 24d2 sorted the probability of that is below
@@ -60,10 +59,10 @@ class Options:
     """Options of score dice; ValueError names the option, the value and what is allowed.
 
     Attributes:
-        pool_a: sizes of A's dice, 1 to 24 dice of 2 to 100 sides; one number for a single die. Kept largest first.
+        pool_a: sizes of A's dice, 1 to 24 dice of 2 to 100 sides, sorted largest first; one number for a single die.
         pool_b: sizes of B's dice, in the same form.
-        ties: what equal dice do: "none": nobody scores; "a": A scores; "reroll": they are rolled again at the end.
-        open_hands: each player sees the other's dice.
+        ties: what follows when a pair ties: "none": nobody scores; "a": A scores; "reroll": it is rolled again at the end.
+        open_hands: True lets each player see the other's dice.
         reward: "win": at the end +1 for the player with more points and -1 for the other, or 0 for equal points;
             "score": at once 1 for each pair won and -1 for each pair lost.
     """
@@ -93,7 +92,7 @@ class Options:
 
 
 def _checked_pool(name: str, value: Any) -> tuple[int, ...]:
-    """The pool as a tuple, largest dice first; ValueError if it is not a pool."""
+    """The pool as a tuple, largest dice first; ValueError if it is malformed."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = (value,)
     if not is_list(value) or not 1 <= len(value) <= MAX_DICE:
@@ -109,7 +108,7 @@ class Params(NamedTuple):
     num_actions: int  # the size of the larger pool
     columns: int  # the size of the smaller
     most_sides: int  # the largest size of any die
-    sizes: tuple[tuple[int, ...], ...]  # of each seat's dice, 0 for dice that are not there
+    sizes: tuple[tuple[int, ...], ...]  # of each seat's dice, padded with 0 to MAX_DICE
     tie_points: int  # what a tie scores for A
     reroll: bool
     open_hands: bool
@@ -118,7 +117,7 @@ class Params(NamedTuple):
 
 
 def _blocks(options: Options) -> tuple[Block, ...]:
-    """The observation. Faces and sizes are divided by the largest die size. Entries that do not apply to a die are 0."""
+    """The observation's blocks. Entries that do not apply to a die are 0."""
     places, columns, most = max(map(len, options.pools)), options.num_columns, max(map(max, options.pools))
     labels = (tuple(f"die {place}" for place in range(places)),)
     pairs = (tuple(f"column {column}" for column in range(columns)), ("own", "other"))
@@ -137,7 +136,7 @@ def _blocks(options: Options) -> tuple[Block, ...]:
         Block("own_tied", places, "1 for own dice whose pair tied in this roll", labels, flags=True),
         Block("other_tied", places, "1 for the other's dice whose pair tied in this roll", labels, flags=True),
         Block("columns", 2 * columns, "faces shown in each column of this roll / the largest size", pairs, high=most),
-        Block("score", 1, "(own points less the other's + n) / 2n, n columns in the first roll", low=-columns, high=columns),
+        Block("score", 1, "(own points - the other's + n) / 2n, with n columns in the first roll", low=-columns, high=columns),
         Block("is_a", 1, "1 for A", flags=True),
     )
 
@@ -174,9 +173,9 @@ def _facts(options: Options) -> Facts:
 
 STATE = state_dtype(
     [
-        ("faces", np.int8, (2, MAX_DICE)),  # what each seat's dice show; hidden while they are held
+        ("faces", np.int8, (2, MAX_DICE)),  # faces of each seat's dice; hidden while they are held
         ("status", np.int8, (2, MAX_DICE)),  # OUT, HELD, PLAYED or DROPPED
-        ("shown", np.int8, (2, MAX_DICE)),  # the places of the dice shown in each column of this roll
+        ("shown", np.int8, (2, MAX_DICE)),  # place of each seat's die in each column of this roll
         ("column", np.int8),  # columns of this roll already played; later entries of `shown` are undefined
         ("columns", np.int8),  # columns of this roll
         ("pick", np.int8),  # hidden: A's choice while B has not chosen, else NO_PICK
@@ -235,7 +234,7 @@ def _drop_spares(params, state):
 
 @kernel(allocates=False)
 def pair_points(params, face_a, face_b):
-    """What a pair scores for A: 1, 0 or -1. A tie that is to be rolled again scores 0."""
+    """A's points for a pair: 1, 0 or -1. A tie that is to be rolled again scores 0."""
     if face_a == face_b:
         return params.tie_points
     return 1 if face_a > face_b else -1
@@ -429,12 +428,12 @@ def _whose(seat: int, viewer: int | None) -> str:
 
 
 def _has_numbers(options: Options) -> bool:
-    """Whether numbers stand for pips: where any die has more faces than can be drawn as pips, all have them."""
+    """Whether faces are drawn as numbers: on all dice, if one has too many faces for pips."""
     return max(map(max, options.pools)) > 8
 
 
 def _hand_row(options: Options, state: Any, seat: int, viewer: int | None) -> Row:
-    """What a seat holds, as the viewer sees it, and what it has dropped."""
+    """A seat's dice in hand, as the viewer sees them, and its dropped dice."""
     pool, faces = options.pools[seat], state["faces"][seat]
     seen = state["seat"] == OVER or viewer in (None, seat) or options.open_hands
     held = [die for die in range(len(pool)) if state["status"][seat, die] == HELD]
@@ -463,7 +462,7 @@ def _hand_row(options: Options, state: Any, seat: int, viewer: int | None) -> Ro
 
 
 def _columns_row(options: Options, state: Any, seat: int, viewer: int | None) -> Row:
-    """What a seat has shown in each column of this roll; the dice that score are bright."""
+    """A seat's dice in the columns of this roll; those that score are bright."""
     params = _params(options)
     dice = []
     for column in range(state["column"]):
@@ -475,7 +474,7 @@ def _columns_row(options: Options, state: Any, seat: int, viewer: int | None) ->
 
 
 def _full_picture(options: Options) -> Picture:
-    """All dice are in hand, but for one that is dropped where a pool has spares, and as many have been shown as can be."""
+    """All dice in hand, except one dropped where a pool has spares, and every column shown."""
     state = np.zeros((), STATE)
     for seat, pool in enumerate(options.pools):
         state["faces"][seat, : len(pool)] = pool

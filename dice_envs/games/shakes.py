@@ -2,35 +2,36 @@
 
 Play
     N players each hold a treatment. Its efficacy, a number of pips, is dealt at random from a known list:
-    2 players: 3, 1; 3: 4, 1, 1; 4: 4, 2, 1, 1; 5: 4, 2, 2, 1, 1; 6: 4, 2, 2, 2, 1, 1. For each patient every maester
-    who argues throws one die and one more for each patient it has treated, takes away as many of the lowest as it has
-    saved, and keeps the lowest left. The highest kept die wins; tied maesters throw again. The winner treats the
-    patient, who recovers if one more die is at most the efficacy.
-    Cooperative: 12 patients (2 or 3 players) or 18; the team wins if 5 (or 7) recover.
+    2 players: 3, 1; 3: 4, 1, 1; 4: 4, 2, 1, 1; 5: 4, 2, 2, 1, 1; 6: 4, 2, 2, 2, 1, 1. Maesters argue over each patient:
+    a maester throws one die, and one more for each patient it has treated; removes one die, the lowest first, for each
+    patient it has saved; and keeps the lowest left. The highest kept die wins; tied maesters throw again. The winner
+    treats the patient, who recovers if one more die shows at most the efficacy.
+    Cooperative: 2 or 3 players have 12 patients, and the team wins if 5 recover; more players have 18 and need 7.
     Competitive: every efficacy is the same; the first to save 3 patients wins.
 
 The two environments
-    mode="physician" (what `gym.make("dice_envs/Shakes-v0")` gives): one player picks the treatment of each patient.
-    mode="maesters" (what the PettingZoo modules give): at its turn each maester argues or yields.
+    mode="physician", the default of `gymnasium.make`: one player picks the treatment of each patient.
+    mode="maesters", the default elsewhere: at its turn each maester argues or yields.
 
 Source
     Allen Downey, "The Shakes: a Bayesian dice game for 2-6 players", rules (2020) and notebook, in the repository
     AllenDowney/TheShakes on GitHub; Creative Commons BY-NC-SA 4.0. The disease is after "the Shivers" of G. R. R. Martin.
 
 Readings
-    - The rules' maesters always argue, so their players decide nothing. Here a maester may yield too: then a table can
-      follow any policy, and who always argues is the agent `dogmatic`.
+    - In the rules maesters always argue, so their players decide nothing. Here a maester may also yield, so that the
+      players together can follow any policy. The agent `dogmatic` always argues.
     - The rules write the efficacies on the score sheet, since maesters are dogmatic and do not care. Here they are
       hidden: otherwise nothing is left to learn. `reroll_hidden` draws them from the exact posterior. The option
       `open_efficacies` shows them to everybody, as the rules do. The die thrown for a patient is hidden in any case:
       everybody sees only whether the patient recovered.
-    - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, and the
-      option `efficacy` sets another.
-    - The rules let maesters argue in any order. Here they speak one after another with open dice, the first patient's
-      opener is drawn, and the next patient's is the next seat. If all others have yielded, the last must argue.
-    - A competitive game has no last patient in the rules, so nothing bounds its length. Here it ends without a winner
-      after `num_patients`, so it has at most num_patients * num_players actions. With the default of 200, six players
-      and efficacy 2, fewer than one game in 10**14 gets there. To truncate games, use PettingZoo's `max_cycles`.
+    - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, unless the
+      option `efficacy` says otherwise.
+    - The rules let maesters argue in any order. Here they speak in seat order with open dice. The seat that opens the
+      first argument is drawn at random; each next patient's is the next seat. If all others have yielded, the last seat
+      must argue.
+    - The rules do not bound a competitive game. Here it ends without a winner after `num_patients`, so it has at most
+      num_patients * num_players actions. With the default of 200, six players and efficacy 2, fewer than one game in
+      10**14 gets there. To truncate games, use PettingZoo's `max_cycles`.
 
 Actions
     physician   0 … N-1: the treatment the patient gets
@@ -76,8 +77,8 @@ TREATMENTS = (  # those of the rules
     "smoke",
     "wall of fire",
 )
-NO_NAMES = ("nobody", "the team", "you")  # pictures say them of others
-MAX_PATIENTS = 200  # a maester throws one die more than its patients, and `roll_counts` at most 255
+NO_NAMES = ("nobody", "the team", "you")  # not allowed as names: pictures use these words
+MAX_PATIENTS = 200  # a maester throws one die more than it has treated patients; `roll_counts` throws at most 255
 COMPETITIVE_GOAL = 3
 MANY_PATIENTS = 6  # a competitive game shows n patients treated as n / (n + 6), so 6 patients give 0.5
 YIELD, ARGUE = 0, 1  # the maesters' actions
@@ -106,23 +107,24 @@ class Options:
     """Options of The Shakes; ValueError names the option, the value and what is allowed.
 
     Attributes:
-        num_players: maesters, and so treatments, 2 to 6.
-        mode: "maesters": a game of num_players seats who argue or yield; "physician": one seat that picks treatments.
+        num_players: maesters, each with a treatment, 2 to 6.
+        mode: "maesters": num_players seats that argue or yield; "physician": one seat that picks treatments.
         variation: "cooperative" or "competitive" (maesters only).
         reward: "saved": 1 for each patient saved (cooperative: to every seat; competitive: to the maester who saved
             it); "win": at the end, cooperative 1 to every seat if the team has won, competitive 1 to the winner and
             -1/(n-1) to the others. None: "saved" if cooperative, "win" if competitive.
         ties: "again": tied maesters throw again (the rules); "random": a tie is broken at random (the notebook).
-        efficacy: pips at which patients recover in the competitive variation, 1 to 5.
-        num_patients: how many patients come, 1 to 200; None: 12 with 2 or 3 players and 18 with more, or 200 in the
-            competitive variation, where the game then ends without a winner.
-        goal: how many saved patients win, 1 to `num_patients`; None: 5 with 2 or 3 players and 7 with more, competitive 3.
-        open_efficacies: true: everybody sees the efficacies, as on the rules' score sheet; false: nobody does (cooperative
-            variation; in the competitive one all are equal and known).
-        treatments: names of the treatments in order of seats, all different: those of the rules (hot mustard, dragon peppers,
-            wine with snake venom, hot bath, vegetables, raw fish, meat, blood, smoke, wall of fire) or your own, of at most
-            24 characters. "rules": the first of these ten. None: they have numbers. Nothing but words depends on it.
-        maesters: names of the players in order of seats, likewise; None: they have numbers.
+        efficacy: every treatment's efficacy in the competitive variation, 1 to 5.
+        num_patients: patients that come, 1 to 200. None: 12 with 2 or 3 players and 18 with more; in the competitive
+            variation 200, after which the game ends without a winner.
+        goal: saved patients that win, 1 to `num_patients`. None: 5 with 2 or 3 players and 7 with more; 3 in the
+            competitive variation.
+        open_efficacies: true: everybody sees the efficacies, as on the rules' score sheet; false: nobody does. For the
+            cooperative variation only: in the competitive one all are equal and known.
+        treatments: names of the treatments in seat order, all different, of at most 24 characters each; or "rules": the
+            first of the rules' ten (hot mustard, dragon peppers, wine with snake venom, hot bath, vegetables, raw fish,
+            meat, blood, smoke, wall of fire). None: they have numbers. Names change words and pictures only.
+        maesters: names of the players, in the same form. None: they have numbers.
     """
 
     num_players: Annotated[int, Range(min(EFFICACIES), max(EFFICACIES))] = 3
@@ -145,11 +147,11 @@ class Options:
             )
         if not self.competitive and self.efficacy != type(self).efficacy:
             raise ValueError(
-                f'efficacy is an option of variation="competitive" alone; otherwise leave it, not {self.efficacy!r}'
+                f'efficacy must be left at {type(self).efficacy} with variation="cooperative", not {self.efficacy!r}'
             )
         if self.competitive and self.open_efficacies:
             raise ValueError(
-                'open_efficacies is an option of variation="cooperative" alone; in the competitive one all are equal and known'
+                'open_efficacies must be false with variation="competitive", where all efficacies are equal and known'
             )
         check_range("goal", self.to_win, 1, self.patients)
         for option in ("treatments", "maesters"):
@@ -176,28 +178,28 @@ class Options:
 
     @property
     def patients(self) -> int:
-        """How many patients come at most."""
+        """The most patients that can come."""
         if self.num_patients is not None:
             return self.num_patients
         return MAX_PATIENTS if self.competitive else (12 if self.num_players <= 3 else 18)
 
     @property
     def to_win(self) -> int:
-        """How many saved patients win: the team's, or one maester's in the competitive variation."""
+        """Saved patients that win: the team's, or in the competitive variation one maester's."""
         if self.goal is not None:
             return self.goal
         return COMPETITIVE_GOAL if self.competitive else (5 if self.num_players <= 3 else 7)
 
     @property
     def treatment_names(self) -> tuple[str, ...]:
-        """How words and pictures call the treatments, in order of seats."""
+        """The treatments' names in words and pictures, in seat order."""
         if self.treatments is None:
             return tuple(f"treatment {seat}" for seat in range(self.num_players))
         return TREATMENTS[: self.num_players] if isinstance(self.treatments, str) else self.treatments
 
     @property
     def pays(self) -> str:
-        """What is rewarded: "saved" or "win"."""
+        """The reward that applies: "saved" or "win"."""
         return self.reward or ("win" if self.competitive else "saved")
 
 
@@ -206,36 +208,36 @@ class Params(NamedTuple):
 
     num_players: int
     num_actions: int
-    efficacies: tuple[int, ...]  # before they are shuffled, for each of MAX_SEATS treatments, 0 for those that do not exist
+    efficacies: tuple[int, ...]  # of all treatments before they are shuffled, padded with 0 to MAX_SEATS
     num_patients: int
     goal: int
     physician: bool
     competitive: bool
-    known: bool  # the efficacies
-    show_efficacies: bool  # in the observation
+    known: bool  # everybody knows the efficacies
+    show_efficacies: bool  # the observation has them
     random_ties: bool
     pay_saved: bool
     at: tuple[int, ...]  # where each of `_blocks` begins
 
 
 def _blocks(options: Options) -> tuple[Block, ...]:
-    """The observation. A maester sees seats relative to its own; a physician sees treatments in order, and no argument."""
+    """The observation's blocks. A maester sees seats in turn order, its own first; a physician sees all treatments in order."""
     n, patients, physician = options.num_players, options.patients, options.mode == "physician"
-    who = options.treatment_names if physician else seat_labels(n)
+    labels = options.treatment_names if physician else seat_labels(n)
     arguing = 0 if physician else n
-    treated = Block("treated", n, "patients treated / num_patients", (who,), high=patients)
-    saved = Block("saved", n, "patients saved / num_patients", (who,), high=patients)
+    treated = Block("treated", n, "patients treated / num_patients", (labels,), high=patients)
+    saved = Block("saved", n, "patients saved / num_patients", (labels,), high=patients)
     if options.competitive:
         treated = treated._replace(meaning=f"n patients treated as n / (n + {MANY_PATIENTS})", half=MANY_PATIENTS)
         saved = saved._replace(meaning="patients saved / goal", high=options.to_win)
     return (
         treated,
         saved,
-        Block("kept", arguing, "die kept in this argument / 6; 0 for who yielded or has not spoken", (who,), high=FACES),
-        Block("spoken", arguing, "1 for the seats that have spoken", (who,), flags=True),
-        Block("to_move", arguing, "1 for the seat to move", (who,), flags=True),
+        Block("kept", arguing, "die kept in this argument / 6; 0 for seats that kept none", (labels,), high=FACES),
+        Block("spoken", arguing, "1 for the seats that have spoken", (labels,), flags=True),
+        Block("to_move", arguing, "1 for the seat to move", (labels,), flags=True),
         Block("left", 1, "patients left / num_patients", high=patients),
-        Block("efficacy", n if options.open_efficacies else 0, f"efficacy / {FACES}", (who,), high=FACES),
+        Block("efficacy", n if options.open_efficacies else 0, f"efficacy / {FACES}", (labels,), high=FACES),
     )
 
 
@@ -282,14 +284,14 @@ STATE = state_dtype(
     [
         ("efficacy", np.int8, (MAX_SEATS,)),  # hidden unless `known`: pips at which each treatment saves
         ("treated", np.int16, (MAX_SEATS,)),  # patients that had each treatment
-        ("saved", np.int16, (MAX_SEATS,)),  # those of them that recovered
+        ("saved", np.int16, (MAX_SEATS,)),  # those of these patients that recovered
         ("patients", np.int16),  # patients treated, all together
         ("dice", np.int16, (MAX_SEATS, 8)),  # each maester's last throw: how many dice show each face (two spare entries)
         ("strength", np.int8, (MAX_SEATS,)),  # die kept in this argument, or SILENT
-        ("argued", np.int8, (MAX_SEATS,)),  # 1 for those who threw dice for this patient
-        ("opener", np.int8),  # who speaks first on this patient
-        ("spoken", np.int8),  # how many have spoken on this patient
-        ("last_seat", np.int8),  # whose treatment the last patient got, or NOBODY
+        ("argued", np.int8, (MAX_SEATS,)),  # 1 for maesters that threw dice for this patient
+        ("opener", np.int8),  # the seat that speaks first on this patient
+        ("spoken", np.int8),  # number of seats that have spoken on this patient
+        ("last_seat", np.int8),  # the seat whose treatment the last patient got, or NOBODY
         ("last_strength", np.int8),  # the die that won that argument; SILENT for a physician's choice
         ("last_recovered", np.int8),  # 1 if that patient recovered; the die itself would reveal more about the efficacy
     ]
@@ -336,10 +338,10 @@ def argue(state, seat):
     """The maester throws its dice and keeps one: sets its `dice` and `strength`. Modified in place."""
     counts = state["dice"][seat]
     roll_counts(state, np.int64(state["treated"][seat]) + 1, FACES, counts)
-    higher = np.int64(state["saved"][seat])  # dice still to take away, the lowest first
+    to_remove = np.int64(state["saved"][seat])
     kept = 0
-    while kept < FACES - 1 and counts[kept] <= higher:
-        higher -= counts[kept]
+    while kept < FACES - 1 and counts[kept] <= to_remove:
+        to_remove -= counts[kept]
         kept += 1
     state["strength"][seat] = kept + 1
     state["argued"][seat] = 1
@@ -419,7 +421,7 @@ def random_action(params, state):
     if params.physician:
         return below(state, params.num_players)
     must = must_argue(params, state)
-    drawn = below(state, 1 if must else 2)  # drawn in any case, as from a mask
+    drawn = below(state, 1 if must else 2)  # always one draw, as from a mask
     return np.int64(ARGUE) if must else drawn
 
 
@@ -435,7 +437,7 @@ def chance_of(state, way, num_players):
 
 @kernel(allocates=False)
 def chance_to_recover(params, state, treatment):
-    """The chance that a patient with this treatment recovers, for one who knows all results so far, and what else is open."""
+    """The chance that a patient with this treatment recovers, given all that everybody knows."""
     if params.known:
         return state["efficacy"][treatment] / FACES
     n = params.num_players
@@ -450,13 +452,13 @@ def chance_to_recover(params, state, treatment):
 
 @kernel(allocates=False, inline=True)
 def play(params, state, action):
-    """Treat a patient (physician), or argue or yield, and all that follows. Modified in place."""
+    """Treat a patient (physician), or argue or yield, and go on to the next decision. Modified in place."""
     _play(params, state, action, False)
 
 
 @kernel(allocates=False)
 def play_expected(params, state, action):
-    """As `play`, but a patient pays what it would pay in the mean, given all results so far. Modified in place."""
+    """As `play`, but a patient pays its expected reward, given all results so far. Modified in place."""
     _play(params, state, action, True)
 
 
@@ -484,7 +486,7 @@ def _treat(params, state, treatment, pay_mean):
     """Treat the patient, set the rewards, and end the game if it is decided or this was the last patient."""
     chance = chance_to_recover(params, state, treatment) if pay_mean else 0.0
     recovers = roll(state, FACES) <= state["efficacy"][treatment]
-    share = chance if pay_mean else np.float64(recovers)  # of what a recovery pays
+    share = chance if pay_mean else np.float64(recovers)  # of the reward for a recovery
     state["last_seat"] = treatment
     state["last_strength"] = state["strength"][treatment]
     state["last_recovered"] = recovers
@@ -585,19 +587,20 @@ def _maester(options: Options, seat: int, viewer: int | None = None) -> str:
 
 
 def _detail(options: Options, state: Any, seat: int, viewer: int | None, saved: int, treated: int) -> str:
-    """What a picture says of a maester or a treatment, beside its name."""
-    said = [f"saved {saved} of {treated}"]
+    """A picture's words beside the name of a maester or a treatment."""
+    parts: list[str] = []
     if options.mode == "physician":
-        said = [*([f"held by {options.maesters[seat]}"] if options.maesters else []), *said]
+        parts += [f"held by {options.maesters[seat]}"] if options.maesters else []
     elif options.treatments is not None:
-        said = [options.treatment_names[seat], *said]
+        parts.append(options.treatment_names[seat])
+    parts.append(f"saved {saved} of {treated}")
     if viewer is None or options.known:
-        said.append(f"efficacy {state['efficacy'][seat]}")
-    return ", ".join(said)
+        parts.append(f"efficacy {state['efficacy'][seat]}")
+    return ", ".join(parts)
 
 
 def _explain_illegal(options: Options, state: Any, action: int) -> str:
-    return "all others have yielded, so the last maester must argue"  # the one thing that is ever forbidden
+    return "all others have yielded, so the last maester must argue"  # no other action is ever illegal
 
 
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
@@ -607,11 +610,11 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     for seat in range(options.num_players):
         who = options.treatment_names[seat] if physician else _maester(options, seat, viewer)
         saved, treated = int(state["saved"][seat]), int(state["treated"][seat])
-        said = _detail(options, state, seat, viewer, saved, treated)
+        detail = _detail(options, state, seat, viewer, saved, treated)
         mark = "to speak" if not physician and seat == state["seat"] else ""
         outcomes = (True,) * saved + (False,) * (treated - saved)
         argument = (_argument_shown(state, seat),) if state["argued"][seat] else ()
-        rows.append(Row(who, detail=said, mark=mark, outcomes=outcomes, groups=argument))
+        rows.append(Row(who, detail=detail, mark=mark, outcomes=outcomes, groups=argument))
     notes = []
     if state["last_seat"] != NOBODY:
         last = int(state["last_seat"])
@@ -625,8 +628,8 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         notes.append(f"patients so far: {state['patients']}; the first to save {options.to_win} wins")
     else:
         saved = int(state["saved"].sum())
-        told = f"saved {saved}, {options.to_win} to win"
-        rows.append(Row("the team", detail=told, bar=Bar(saved, options.to_win, options.patients)))
+        detail = f"saved {saved}, {options.to_win} to win"
+        rows.append(Row("the team", detail=detail, bar=Bar(saved, options.to_win, options.patients)))
         notes.append(f"patients left: {options.patients - int(state['patients'])}")
     if over:
         notes.append(f"the game is over: {_outcome(options, state, viewer)}")
@@ -634,7 +637,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 
 
 def _outcome(options: Options, state: Any, viewer: int | None) -> str:
-    """Who has won."""
+    """The result in words."""
     if not options.competitive:
         return f"the team {'wins' if state['saved'].sum() >= options.to_win else 'loses'}"
     best = int(state["saved"].argmax())
@@ -656,10 +659,10 @@ def _argument_shown(state: Any, seat: int) -> Group:
 
 
 def _full_picture(options: Options) -> Picture:
-    """One maester has had all patients and one more, and throws a die for each; the others one.
+    """One maester with a die for each patient and one more, the others with one die each.
 
-    A maester throws one die more than it has had patients, so in lines of k dice no other way to share out p patients takes
-    more lines: these are p // k and one for each maester. The last patient's words have the longest names.
+    A maester with t patients throws t + 1 dice. In lines of k dice, p patients shared out in any way take at most p // k
+    lines and one for each maester, and this position takes as many. The note on the last patient has the longest names.
     """
     state = np.zeros((), STATE)
     state["seat"] = OVER

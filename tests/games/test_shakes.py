@@ -44,7 +44,7 @@ def nothing(amount):
         ({"reward": "gold"}, "reward must be one of None, 'saved', 'win', not 'gold'"),
         ({"ties": "never"}, "ties must be one of 'again', 'random', not 'never'"),
         ({"variation": "competitive", "efficacy": 6}, "efficacy must be a whole number from 1 to 5, not 6"),
-        ({"efficacy": 3}, 'efficacy is an option of variation="competitive" alone'),
+        ({"efficacy": 3}, 'efficacy must be left at 2 with variation="cooperative"'),
         ({"num_patients": 0}, "num_patients must be a whole number from 1 to 200, not 0"),
         ({"goal": 13}, "goal must be a whole number from 1 to 12, not 13"),
         ({"num_patients": 3}, "goal must be a whole number from 1 to 3, not 5"),

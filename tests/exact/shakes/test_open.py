@@ -80,7 +80,7 @@ def test_what_a_patient_pays_in_the_mean_follows_the_efficacy():
 
 
 def test_it_is_an_option_of_the_cooperative_variation():
-    with pytest.raises(ValueError, match='open_efficacies is an option of variation="cooperative" alone'):
+    with pytest.raises(ValueError, match='open_efficacies must be false with variation="competitive"'):
         configure("shakes", variation="competitive", **OPEN)
     with pytest.raises(ValueError, match="open_efficacies must be true or false, not 1"):
         configure("shakes", open_efficacies=1)
