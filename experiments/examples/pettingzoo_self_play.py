@@ -1,31 +1,29 @@
-"""Self-play with action masks on a PettingZoo AEC environment, by SB3-contrib's MaskablePPO as it is.
+"""Self-play with action masks on a PettingZoo AEC environment, with SB3-contrib's MaskablePPO unchanged.
 
     make example NAME=pettingzoo_self_play ARGS="--seed 1"
 
-Liar's Dice with one die each under OpenSpiel's rules, 200,000 decisions of the learner, 65 seconds of one core: the
-exploitability falls from 0.78 to 0.2137 with seed 1 and 0.2157 with seed 2, exactly, and the policy wins 83.2 and
-83.4 ± 1.6 % of 2,000 games against random play. `train --preset equilibrium` gets to 0.03 in minutes.
+The game is Liar's Dice with one die each under OpenSpiel's rules. 200,000 decisions of the learner took 65 seconds on one core.
+Exploitability falls from 0.78 to 0.2137 (seed 1) and 0.2157 (seed 2), exactly; the policy wins 83.2 and 83.4 ± 1.6 % of 2,000
+games against random play. `train --preset equilibrium` gets to 0.03 in minutes.
 
-PettingZoo's own tutorial of this ("SB3: Action Masked PPO for Connect Four") wraps the environment so that SB3 moves for all
-seats in turn. In older versions Gymnasium 1 refuses the wrapper, which is no `gymnasium.Env`. Newer ones run, and were reported
-not to learn, for two reasons:
+PettingZoo's own tutorial ("SB3: Action Masked PPO for Connect Four") wraps the environment so that SB3 moves for all seats in
+turn. Its older versions do not run: Gymnasium 1 refuses the wrapper, which is no `gymnasium.Env`. Newer ones run, but were
+reported not to learn, for two reasons:
 
-- A step returns what the mover has earned by this move. The winner moves last, so the loser's -1 is never seen: every game of
+- Its step returns what the mover has earned by this move. The winner moves last, so the loser's -1 is never seen: every game of
   Connect Four pays +1, and there is nothing to learn. Here a reward is all that the learner's seat has earned up to its next
-  decision, which is what `env.last()` tells.
-- A step returns what the next seat sees, so PPO takes the opponent's good positions for good ones of its own. Here the next
+  decision, as `env.last()` returns it.
+- Its step returns the next seat's observation, so PPO takes the opponent's good positions for its own. Here the next
   observation is that of the learner's next decision.
 
-That wrapper on this game, 20,480 steps with seed 0: the mean return goes up to about 0.95, since the seats help whoever moves
-last, and the exploitability goes up from 0.78 to 0.91. It steps one environment; here the moves at many tables are computed
+That wrapper on this game, 20,480 steps with seed 0: the mean return rises to about 0.95, since the seats help whoever moves
+last, and exploitability rises from 0.78 to 0.91. It also steps a single environment; here the moves at many tables are computed
 in one call.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
-import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -38,13 +36,13 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import dice_envs
 from dice_envs import liars_dice_v0
-from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import wilson_half_width
+from dice_envs.experiments.examples import CommandLine
 
-GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # of Liar's Dice: small enough to be measured exactly in a second
+GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # Liar's Dice, small enough to be measured exactly in a second
 NUM_TABLES = 128
 NUM_STEPS = 32  # of every table between two updates
-ENTROPY = 0.1  # much, because without a regulariser self-play goes round in circles
+ENTROPY = 0.1  # high: without a regulariser self-play runs in circles
 AVERAGE_RATE = 0.05  # how far the averaged policy moves towards the learner after each update
 GAMES = 2000  # against random play, at the end
 
@@ -52,22 +50,21 @@ Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]  # observations and acti
 
 
 def table_env() -> AECEnv[Any, Any, Any]:
-    """One table. Any other AEC environment whose observations hold an `action_mask` serves as well."""
+    """One table. Any AEC environment whose observations hold an `action_mask` works."""
     return liars_dice_v0.raw_env(**GAME)
 
 
 def draw(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """An action for each row."""
+    """Draw an action from each row of probabilities (or of weights)."""
     cumulative = probabilities.cumsum(axis=1, dtype=np.float64)
     return (cumulative <= rng.random((len(cumulative), 1)) * cumulative[:, -1:]).sum(axis=1)
 
 
 class SelfPlay(VecEnv):
-    """Tables with one seat for the learner, drawn for each game; `opponent` has all others.
+    """Many tables as one single-agent environment: the learner has one seat, drawn for each game, `opponent` all others.
 
-    To the learner this is a single-agent environment: it sees only positions at which it decides itself, and a reward is
-    what its own seat has earned since its last decision. So PPO's next value is its own too, and a loss that comes with
-    another seat's move is a loss.
+    The learner sees only positions at which it is to move. A reward is what its seat has earned since its last decision. So
+    PPO's next value belongs to the same seat, and a loss by another seat's move is seen.
     """
 
     def __init__(self, num_tables: int, seed: int) -> None:
@@ -91,7 +88,7 @@ class SelfPlay(VecEnv):
         return self.observations.copy()
 
     def _deal(self, i: int, seed: int | None = None) -> None:
-        self.tables[i].reset(seed)  # without a seed the table's random numbers go on
+        self.tables[i].reset(seed)  # without a seed the table's random stream continues
         agents = self.tables[i].possible_agents
         self.seats[i] = agents[self.rng.integers(len(agents))]
 
@@ -101,20 +98,20 @@ class SelfPlay(VecEnv):
             table.step(action)
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Play on at each table until the learner is to move, in the next game where its game has ended."""
+        """Play on at each table until the learner is to move, in this game or in the next one."""
         rewards, dones = np.zeros(self.num_envs, np.float32), np.zeros(self.num_envs, bool)
         infos: list[dict[str, Any]] = [{} for _ in self.tables]
         waiting = list(range(self.num_envs))
         while waiting:
             waiting = [i for i in waiting if not self._learner_moves(i, rewards, dones, infos)]
-            if waiting:  # for another seat; the moves of all these tables are computed together
+            if waiting:  # another seat is to move: its moves at all these tables are computed together
                 actions = draw(self.opponent(self.observations[waiting], self.masks[waiting]), self.rng)
                 for i, action in zip(waiting, actions.tolist(), strict=True):
                     self.tables[i].step(action)
         return self.observations.copy(), rewards, dones, infos
 
     def _learner_moves(self, i: int, rewards: np.ndarray, dones: np.ndarray, infos: list[dict[str, Any]]) -> bool:
-        """Note what the seat to move sees. Whether it is the learner's."""
+        """Store the observation of the seat to move; return whether that seat is the learner's."""
         table = self.tables[i]
         while True:
             seen, reward, termination, truncation, _ = table.last()  # the reward is all since this seat's last move
@@ -125,7 +122,7 @@ class SelfPlay(VecEnv):
                 self.observations[i], self.masks[i] = seen["observation"], seen["action_mask"]
                 return own
             if own:
-                if not dones[i]:  # otherwise the next game has ended before the learner's turn: no decision, nothing to learn
+                if not dones[i]:  # otherwise a game ended before the learner's first turn: no decision, nothing to learn
                     dones[i] = True
                     infos[i] = {"terminal_observation": seen["observation"], "TimeLimit.truncated": truncation}
                 self._deal(i)
@@ -133,10 +130,10 @@ class SelfPlay(VecEnv):
                 table.step(None)  # an agent whose game has ended steps with None
 
     def action_masks(self) -> np.ndarray:
-        """What MaskablePPO asks for: (tables, actions) bool."""
+        """The masks that MaskablePPO asks for, (tables, actions) bool."""
         return self.masks.astype(bool)
 
-    # MaskablePPO asks whether there is `action_masks` and calls it by name, for one row of each table.
+    # MaskablePPO looks for `action_masks` and calls it by name; it expects one row for each table.
     def has_attr(self, attr_name: str) -> bool:
         return hasattr(self, attr_name)
 
@@ -170,8 +167,8 @@ def policy_of(network: Any) -> Policy:
 
 
 class Averaging(BaseCallback):
-    """A running mean of the learner's weights. The learner itself keeps changing its mind, as its opponent does; the mean is
-    closer to an equilibrium, and the policy to keep."""
+    """Keeps a running mean of the learner's weights. In self-play the learner keeps changing as its opponent does; the mean is
+    closer to an equilibrium, so it is the policy to keep."""
 
     def __init__(self, average: Any, updates: int) -> None:
         super().__init__()
@@ -192,12 +189,12 @@ class Averaging(BaseCallback):
 
 
 def exploitability(network: Any) -> float:
-    """What best responses win on average over both seats, exactly: 0 for optimal play."""
+    """Return the exact mean winnings of a best response over both seats: 0 for optimal play."""
     return dice_envs.measure("liars_dice", policy_of(network), **GAME).measures[0].value
 
 
 def play(network: Any, games: int, seed: int) -> int:
-    """Games against random play, begun by each half of the time: how many the network wins."""
+    """Play against random play, with the network first in every other game; return how many games it wins."""
     env, policy, rng = table_env(), policy_of(network), np.random.default_rng(seed)
     wins = 0
     for game in range(games):
@@ -217,19 +214,10 @@ def play(network: Any, games: int, seed: int) -> int:
 
 def main() -> None:
     """Read the options, train, measure."""
-    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=200_000, help="decisions of the learner, in all")
-    parser.add_argument("--seed", type=int, default=secrets.randbits(31), help="fixes all that is random; fresh if left out")
-    parser.add_argument("--threads", type=int, default=1, help="PyTorch's")
-    options = parser.parse_args()
-    try:
-        check_range("--steps", options.steps, 1, 10**10)
-        check_range("--seed", options.seed, 0, 2**32 - 1)
-        check_range("--threads", options.threads, 1, 256)
-    except ValueError as problem:
-        parser.error(str(problem))
+    line = CommandLine(__doc__, steps=200_000)
+    line.number("--threads", 1, 1, 256, "PyTorch's")
+    options = line.read()
     torch.set_num_threads(options.threads)
-    print(f"seed {options.seed}", flush=True)
 
     env = SelfPlay(NUM_TABLES, options.seed)
     model = MaskablePPO(
@@ -245,7 +233,7 @@ def main() -> None:
         seed=options.seed,
         device="cpu",
     )
-    env.opponent = policy_of(model.policy)  # always the network as it is: it changes between rollouts only
+    env.opponent = policy_of(model.policy)  # always the current network, which changes between rollouts only
     average = copy.deepcopy(model.policy)
     before = exploitability(average)
     model.learn(options.steps, callback=Averaging(average, -(-options.steps // (NUM_TABLES * NUM_STEPS))))

@@ -3,21 +3,19 @@
     make example NAME=rllib_vector
     make example NAME=rllib_vector ARGS="--env-runners 16 --address HOST:6379"
 
-The game is Liar's Dice with one die, against random play. Before, with seed 1: wins 51.82 %, 4.7 % of a best response's edge;
-exploitability 0.7684. After 300,000 steps: wins 86.72 %, 94.1 % of the edge; exploitability 0.6534, because nothing here
-teaches the network to be hard to exploit. All figures are exact. It took 7.4 minutes on one core that was busy with other work
-too, 3.1 minutes of processor time; RLlib spends most of it in Python, on one step of one game at a time.
+The game is Liar's Dice with one die, against random play. Before training (seed 1) the policy wins 51.82 %, 4.7 % of a best
+response's edge; exploitability is 0.7684. After 300,000 steps it wins 86.72 %, 94.1 % of the edge; exploitability is 0.6534,
+because nothing here trains for it. All figures are exact. The run took 3.1 minutes of processor time (7.4 minutes on a busy
+core), most of it in RLlib's Python code, which handles one step of one game at a time.
 
-Steps a second, learning included, 12 iterations each in turns, on two cores busy with other work: 1,524 with no environment
-runner, 977 with one and 1,026 with two. Runners send their games to the learner as Python objects, so they need cores of
-their own to pay. Each machine of a cluster needs this package and the same versions; `ray start` makes it a node.
+Steps a second, learning included, on two busy cores (12 iterations each, alternating): 1,524 without environment runners, 977
+with one and 1,026 with two. Runners send their games to the learner as Python objects, so they pay only with cores of their
+own. Each machine of a cluster needs this package and the same versions; `ray start` makes it a node.
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
-import secrets
 import time
 from collections.abc import Callable
 from typing import Any
@@ -34,25 +32,25 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 import dice_envs
-from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.experiments.examples import CommandLine
 
 RULES = {"rules": "openspiel", "num_dice": 1}
 OPPONENT = "random"
-NUM_ENVS = 64  # of each runner; more gain little, because RLlib handles every game's step in Python
+NUM_ENVS = 64  # for each runner; more gain little, because RLlib handles every game's step in Python
 NETWORK = DefaultModelConfig(fcnet_hiddens=[64, 64], fcnet_activation="tanh", vf_share_layers=False)
 
 
 class MaskedPPO(DefaultPPOTorchRLModule):
-    """RLlib's network for PPO, on observations {"observation", "action_mask"}: actions that are not legal get no probability.
+    """RLlib's network for PPO on observations {"observation", "action_mask"}: illegal actions get no probability.
 
-    The mask is part of the observation, because RLlib stores that for the learner: in the loss, the policy must be the one
-    that has acted.
+    The mask is part of the observation because RLlib stores observations for the learner: the loss needs the policy that acted,
+    with its mask.
     """
 
     def __init__(self, *, observation_space: gymnasium.spaces.Dict, **kwargs: Any) -> None:
-        super().__init__(observation_space=observation_space["observation"], **kwargs)  # what the layers see
-        self.observation_space = observation_space  # what a batch holds
+        super().__init__(observation_space=observation_space["observation"], **kwargs)  # the layers' input
+        self.observation_space = observation_space  # a batch's observations
 
     def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         return masked(super()._forward(without_mask(batch), **kwargs), batch)
@@ -65,15 +63,15 @@ class MaskedPPO(DefaultPPOTorchRLModule):
 
 
 def without_mask(batch: dict[str, Any]) -> dict[str, Any]:
-    """The batch as the layers take it. The batch itself stays as it is: the learner uses it several times."""
+    """A copy of the batch for the layers. The batch itself stays unchanged: the learner uses it several times."""
     return {**batch, Columns.OBS: batch[Columns.OBS]["observation"]}
 
 
 def masked(outputs: dict[str, Any], batch: dict[str, Any]) -> dict[str, Any]:
-    """The outputs with the logits of illegal actions as low as can be.
+    """The outputs with the least finite logit for illegal actions.
 
-    They are not minus infinity: when a game is over, nothing is legal, and RLlib passes that last observation through the
-    network too, to ask what it is worth. Its loss is left out, but NaN times 0 would still be NaN.
+    Not minus infinity: RLlib also evaluates the last observation of a game, where no action is legal. Its loss is masked out,
+    but NaN times 0 would still be NaN.
     """
     illegal = batch[Columns.OBS]["action_mask"] == 0
     logits = outputs[Columns.ACTION_DIST_INPUTS]
@@ -81,7 +79,7 @@ def masked(outputs: dict[str, Any], batch: dict[str, Any]) -> dict[str, Any]:
 
 
 class MaskFromInfo(SingleAgentObservationPreprocessor):
-    """A connector from environment to module, which puts the mask from `info` into the observation."""
+    """Env-to-module connector that puts the mask from `info` into the observation."""
 
     def recompute_output_observation_space(self, observations: Any, actions: Any) -> gymnasium.spaces.Dict:
         mask = gymnasium.spaces.Box(0, 1, (int(actions.n),), np.int8)
@@ -95,17 +93,17 @@ def keep_seeds_apart(*, env_runner: Any, env: gymnasium.vector.VectorEnv, **_: A
     """Give every game of every runner a seed of its own.
 
     RLlib seeds runner k with seed + k, and a vector environment seeds its game i with that + i. So game 1 of the first runner
-    would be dealt the same dice as game 0 of the second one, and so on: nearly all games would come twice.
+    would get the same dice as game 0 of the second one, and so on: nearly all games would be duplicates.
     """
     env_runner._seed = (env_runner.config.seed + env_runner.worker_index) * env.num_envs
 
 
 def ppo(seed: int, steps: int, entropy: float) -> PPOConfig:
-    """What both RLlib examples have in common."""
+    """The settings that both RLlib examples share."""
     return (
         PPOConfig()
         .training(
-            gamma=1.0,  # a game ends by itself after a few moves, and only its end is rewarded
+            gamma=1.0,  # a game ends after a few moves, and only its end is rewarded
             lambda_=0.95,
             lr=[[0, 1e-3], [steps, 1e-5]],  # falls linearly
             train_batch_size_per_learner=4096,
@@ -123,12 +121,12 @@ def configured(seed: int, steps: int, env_runners: int = 0) -> PPOConfig:
     """PPO on our vector environment."""
     return (
         ppo(seed, steps, entropy=0.01)
-        # The part before the colon is what Gymnasium imports first, in every runner's process.
+        # Gymnasium imports the part before the colon first, in every runner's process.
         .environment("dice_envs:dice_envs/LiarsDice-v0", env_config={**RULES, "opponents": OPPONENT})
         .env_runners(
             num_env_runners=env_runners,
-            # One vector environment of ours, not many single ones. RLlib expects of it what is our default too: the step
-            # after an end deals the next game (AutoresetMode.NEXT_STEP).
+            # Our vector environment instead of many single ones. Its default autoreset mode is the one that RLlib expects:
+            # the step after an end deals the next game (AutoresetMode.NEXT_STEP).
             gym_env_vectorize_mode="vector_entry_point",
             env_to_module_connector=lambda env, *_: MaskFromInfo(),
         )
@@ -149,7 +147,7 @@ def policy_of(module: Any) -> Callable[[np.ndarray, np.ndarray], torch.Tensor]:
 
 
 def report(when: str, module: Any) -> None:
-    """Print how good the policy is. Nothing is sampled."""
+    """Print how good the policy is: exact figures, no games are played."""
     variant, policy = dice_envs.configure("liars_dice", **RULES), policy_of(module)
     wins, most = winning_probability(variant, policy, OPPONENT), dice_envs.measure(variant, OPPONENT).measures[1].value
     measured = dice_envs.measure(variant, policy)
@@ -161,15 +159,15 @@ def report(when: str, module: Any) -> None:
 
 
 def train(algorithm: Any, steps: int) -> None:
-    """Train until so many environment steps have been taken, and print how fast that was."""
+    """Train for `steps` environment steps or a few more, and print the speed."""
 
-    def taken_after_another() -> int:
+    def iterate() -> int:
         return int(algorithm.train()["env_runners"]["num_env_steps_sampled_lifetime"])
 
-    first = taken = taken_after_another()  # loads and compiles, so its speed does not count
+    first = taken = iterate()  # loads and compiles, so its speed does not count
     began = time.perf_counter()
     while taken < steps:
-        taken = taken_after_another()
+        taken = iterate()
     seconds = time.perf_counter() - began
     speed = f", {(taken - first) / seconds:,.0f} a second after the first {first:,}" if taken > first else ""
     print(f"{taken:,} environment steps{speed}", flush=True)
@@ -177,19 +175,10 @@ def train(algorithm: Any, steps: int) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__)
-    parser.add_argument("--steps", type=int, default=300_000, help="decisions of the learner, in all")
-    parser.add_argument("--seed", type=int, default=secrets.randbits(31), help="fixes all that is random; fresh if left out")
-    parser.add_argument("--env-runners", type=int, default=0, help="processes that play; 0: the one that learns plays too")
-    parser.add_argument("--address", help="of a Ray cluster, or auto; a local one is started if left out")
-    options = parser.parse_args()
-    try:
-        check_range("--steps", options.steps, 1, 10**10)
-        check_range("--seed", options.seed, 0, 2**31 - 1)
-        check_range("--env-runners", options.env_runners, 0, 10_000)
-    except ValueError as problem:
-        parser.error(str(problem))
-    print(f"seed {options.seed}", flush=True)
+    line = CommandLine(__doc__, steps=300_000, most_seed=2**31 - 1)
+    line.number("--env-runners", 0, 0, 10_000, "processes that play; 0: the one that learns plays too")
+    line.add_argument("--address", help="of a Ray cluster, or auto; a local one is started if left out")
+    options = line.read()
     torch.set_num_threads(1)  # the networks are small, and environment runners have the other cores
     if options.address:
         ray.init(address=options.address, logging_level=logging.ERROR, log_to_driver=False)

@@ -1,20 +1,18 @@
-"""Self-play with Tianshou's PPO, on a PettingZoo environment in which every seat is the learner's.
+"""Self-play with Tianshou's PPO on a PettingZoo environment: the learner has every seat.
 
     make example NAME=tianshou_self_play
 
-It learns Liar's Dice with one die each by OpenSpiel's rules, and is told exactly how far it is from optimal play: 400,000
-moves in 4.5 minutes of one core bring its exploitability from 0.7807 to 0.2991 (seed 1). This is
-plain PPO with an entropy bonus, for few moves; docs/ppo.md says which recipes come nearer to 0.
+The game is Liar's Dice with one die each under OpenSpiel's rules. 400,000 moves, 4.5 minutes on one core, bring the exact
+exploitability from 0.7807 to 0.2991 (seed 1). This is plain PPO with an entropy bonus and few moves; docs/ppo.md has recipes
+that come nearer to 0.
 
-Two things have to be done that Tianshou 2.0 leaves to its users: its PPO does not look at action masks (see `Network`), and
-what a seat is paid while another moves is lost (see `SelfPlay`).
+Tianshou 2.0 leaves two things to its users: its PPO ignores action masks (see `Network`), and it loses what a seat is paid
+while another moves (see `SelfPlay`).
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
-import secrets
 import time
 from typing import Any
 
@@ -31,7 +29,7 @@ from tianshou.utils.net.common import ActionReprNet
 from torch import nn
 
 import dice_envs
-from dice_envs.core.options import check_range
+from dice_envs.experiments.examples import CommandLine
 
 GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # options of Liar's Dice
 
@@ -49,8 +47,8 @@ MOST_MOVES = 16  # no game is longer: 12 bids and a call
 
 
 class Network(ActionReprNet):
-    """Logits of the actions, or a value. Tianshou hands it what PettingZooEnv makes of an observation: `obs`, `mask` and
-    `agent_id`. Only its DQN looks at the mask, so that a PPO's network has to."""
+    """Logits of the actions, or a value. Tianshou passes in PettingZooEnv's form of an observation: `obs`, `mask` and
+    `agent_id`. Of its algorithms only DQN reads the mask, so with PPO the network has to."""
 
     def __init__(self, inputs: int, outputs: int, scale: float, masked: bool) -> None:
         super().__init__()
@@ -69,11 +67,11 @@ class Network(ActionReprNet):
 
 
 class SelfPlay(MultiAgentOnPolicyAlgorithm):
-    """Hands each seat its own moves, with all that it earns up to its next one.
+    """Gives each seat its own moves, each with all that the seat earns up to its next one.
 
-    A game is stored as one sequence of everybody's moves, with the rewards of all seats at each. Tianshou picks a seat's
-    moves out of it but leaves behind what it is paid while another moves: who bids and is called would never learn that it
-    has lost. Nor would the last move of such a seat end a game.
+    A game is stored as one sequence of all seats' moves, with the rewards of all seats at each. Tianshou picks out a seat's
+    moves but drops what the seat is paid while another moves. A bidder that is called would never learn that it has lost, and
+    its last move would not end the game.
     """
 
     def _preprocess_batch(self, batch: Any, buffer: ReplayBuffer, indices: np.ndarray) -> Any:
@@ -92,17 +90,17 @@ class SelfPlay(MultiAgentOnPolicyAlgorithm):
             following[i], next_move[seat] = next_move[seat], i
         batch.rew = rewards
         batch.terminated = buffer.terminated[indices] = last  # of the seat's game; Tianshou looks in both places
-        batch.obs_next = batch.obs[np.where(last, 0, following)]  # the seat's own next position; the end's value is not used
+        batch.obs_next = batch.obs[np.where(last, 0, following)]  # the seat's own next position; unused after its last move
         return super()._preprocess_batch(batch, buffer, indices)
 
 
 def make_env() -> PettingZooEnv:
-    """One game, every seat of which is Tianshou's."""
+    """One game in which Tianshou has every seat."""
     return PettingZooEnv(dice_envs.liars_dice_v0.raw_env(**GAME))
 
 
 def make_algorithm() -> SelfPlay:
-    """PPO with one network for all seats: what one seat learns, the others know."""
+    """PPO with one network for all seats."""
     env = make_env()
     size, num_actions = env.observation_space["observation"].shape[0], int(env.action_space.n)
     actor = Network(size, num_actions, 0.01, masked=True)
@@ -140,7 +138,7 @@ def train(algorithm: SelfPlay, steps: int, seed: int) -> None:
         OnPolicyTrainerParams(
             training_collector=collector,
             collection_step_num_env_steps=None,
-            collection_step_num_episodes=NUM_GAMES,  # whole games, so that nobody waits for a reward
+            collection_step_num_episodes=NUM_GAMES,  # whole games, so that every move's reward is known
             max_epochs=1,
             epoch_num_steps=steps,
             batch_size=MINIBATCH,
@@ -154,11 +152,11 @@ def train(algorithm: SelfPlay, steps: int, seed: int) -> None:
 
 
 def exploitability(algorithm: SelfPlay) -> float:
-    """How far the policy is from optimal play, computed and not played."""
+    """Return how far the policy is from optimal play, exactly."""
     actor = algorithm.get_algorithm("player_0").policy.actor
 
     def policy(observations: np.ndarray, masks: np.ndarray) -> torch.Tensor:
-        """What `measure` takes: from observations and action masks to action probabilities, for any number of positions."""
+        """The policy as `measure` takes it: observations and action masks of n positions → action probabilities."""
         with torch.no_grad():
             logits, _ = actor(Batch(obs=observations, mask=masks != 0))
         return torch.softmax(logits, dim=1)
@@ -168,20 +166,11 @@ def exploitability(algorithm: SelfPlay) -> float:
 
 def main() -> None:
     """Read the options, train, measure."""
-    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=400_000, help="moves of both seats, in all")
-    parser.add_argument("--seed", type=int, default=secrets.randbits(31), help="fixes all that is random; fresh if left out")
-    parser.add_argument("--threads", type=int, default=1, help="PyTorch's")
-    options = parser.parse_args()
-    try:
-        check_range("--steps", options.steps, 1, 10**10)
-        check_range("--seed", options.seed, 0, 2**32 - 1)
-        check_range("--threads", options.threads, 1, 256)
-    except ValueError as problem:
-        parser.error(str(problem))
+    line = CommandLine(__doc__, steps=400_000, of="moves of both seats")
+    line.number("--threads", 1, 1, 256, "PyTorch's")
+    options = line.read()
     torch.set_num_threads(options.threads)
-    logging.getLogger("tianshou").setLevel(logging.ERROR)  # it warns at every update that there are two seats' returns
-    print(f"seed {options.seed}", flush=True)
+    logging.getLogger("tianshou").setLevel(logging.ERROR)  # at every update it warns of two seats' returns
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)  # noqa: NPY002 - Tianshou shuffles with it
     algorithm = make_algorithm()

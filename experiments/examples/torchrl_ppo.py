@@ -1,18 +1,16 @@
-"""Masked PPO with TorchRL's own parts (collector, MaskedCategorical, GAE, ClipPPOLoss), on a Gymnasium vector environment.
+"""Masked PPO from TorchRL's own parts (collector, MaskedCategorical, GAE, ClipPPOLoss), on a Gymnasium vector environment.
 
     make example NAME=torchrl_ppo
 
-It learns to beat the numbers agent in Liar's Dice with two dice each, and is told exactly how far it got: after a million
-decisions and 1.7 minutes of one core it wins 0.8525 of the games (seed 1), where a best response wins 0.8576. Uniformly
-random play wins 0.10. Above one half, that is 98.6 % of what there is to win.
+It learns to beat the numbers agent in Liar's Dice with two dice each. After a million decisions, which took 1.7 minutes on one
+core, it wins 0.8525 of the games (seed 1); a best response wins 0.8576 and uniformly random play 0.10, all exactly. Counted
+from one half, that is 98.6 % of what can be won.
 
 One game at a time is `GymEnv("dice_envs:dice_envs/LiarsDice-v0")`; the part before the colon is what Gymnasium imports.
 """
 
 from __future__ import annotations
 
-import argparse
-import secrets
 import time
 from typing import Any
 
@@ -30,8 +28,8 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import dice_envs
-from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.experiments.examples import CommandLine
 
 GAME: dict[str, Any] = {"num_dice": 2, "past_rounds": False}  # past rounds tell nothing about this opponent
 OPPONENT = "numbers"
@@ -50,12 +48,12 @@ MAX_GRADIENT = 0.5
 
 def make_env() -> TransformedEnv:
     """Many games stepped together, as one TorchRL environment."""
-    # TorchRL resets ended games itself, those alone, which in Gymnasium is the autoreset mode Disabled.
+    # TorchRL resets ended games itself, so Gymnasium's autoreset is disabled.
     games = gymnasium.make_vec(
         "dice_envs:dice_envs/LiarsDice-v0", num_envs=NUM_ENVS, opponents=OPPONENT, autoreset_mode="Disabled", **GAME
     )
     env = GymWrapper(games, categorical_action_encoding=True)
-    # The mask comes in the infos, which TorchRL leaves alone unless a reader is told which entries to copy and of which kind.
+    # The mask comes in the infos. TorchRL ignores these unless a reader says which entries to copy, and their specs.
     num_actions = env.action_spec.space.n
     masks = Binary(num_actions, shape=(NUM_ENVS, num_actions), dtype=torch.int8)
     env.set_info_dict_reader(default_info_dict_reader(["action_mask"], spec=[masks]))
@@ -72,8 +70,8 @@ def network(inputs: int, outputs: int, scale: float) -> nn.Sequential:
 
 
 def make_actor(observation_size: int, num_actions: int) -> ProbabilisticActor:
-    """A policy that draws only legal actions. The loss makes the same distribution again from the stored masks, so acting
-    and learning agree."""
+    """A policy that draws only legal actions. The loss rebuilds the same distribution from the stored masks, so that acting and
+    learning agree."""
     logits = TensorDictModule(network(observation_size, num_actions, 0.01), in_keys=["observation"], out_keys=["logits"])
     return ProbabilisticActor(
         logits,
@@ -91,8 +89,8 @@ def train(steps: int, seed: int) -> ProbabilisticActor:
     size, num_actions = env.observation_spec["observation"].shape[-1], env.action_spec.space.n
     actor = make_actor(size, num_actions)
     critic = ValueOperator(network(size, 1, 1.0), in_keys=["observation"])
-    # The game is one of winning or losing at its end, so nothing is discounted. The opponent plays inside the environment's
-    # step: a reward is what the learner's seat has earned since its last decision, also by the opponent's move.
+    # A game is won or lost at its end, so rewards are not discounted. The opponent plays inside the environment's step: a
+    # reward is all that the learner's seat has earned since its last decision, by the opponent's moves too.
     advantage = GAE(gamma=1.0, lmbda=GAE_LAMBDA, value_network=critic)
     loss_of = ClipPPOLoss(
         actor, critic, clip_epsilon=CLIP, entropy_coeff=ENTROPY, critic_coeff=VALUE_WEIGHT, normalize_advantage=True
@@ -125,10 +123,10 @@ def train(steps: int, seed: int) -> ProbabilisticActor:
 
 
 def report(actor: ProbabilisticActor) -> None:
-    """How good the policy is, computed and not played."""
+    """Print how good the policy is: exact figures, no games are played."""
 
     def policy(observations: np.ndarray, masks: np.ndarray) -> torch.Tensor:
-        """What `measure` takes: from observations and action masks to action probabilities, for any number of positions."""
+        """The policy as `measure` takes it: observations and action masks of n positions → action probabilities."""
         data = {"observation": torch.from_numpy(observations), "action_mask": torch.from_numpy(masks) != 0}
         with torch.no_grad():
             return actor.get_dist(TensorDict(data, batch_size=len(observations))).probs
@@ -136,24 +134,15 @@ def report(actor: ProbabilisticActor) -> None:
     variant = dice_envs.configure("liars_dice", **GAME)
     wins = winning_probability(variant, policy, OPPONENT)
     best = dice_envs.measure(variant, OPPONENT).measures[1].value
-    print(f"wins {wins:.4f} of the games against {OPPONENT}, where a best response wins {best:.4f}")
+    print(f"wins {wins:.4f} of the games against {OPPONENT}; a best response wins {best:.4f}")
 
 
 def main() -> None:
     """Read the options, train, measure."""
-    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=1_000_000, help="decisions of the learner, in all")
-    parser.add_argument("--seed", type=int, default=secrets.randbits(31), help="fixes all that is random; fresh if left out")
-    parser.add_argument("--threads", type=int, default=1, help="PyTorch's")
-    options = parser.parse_args()
-    try:
-        check_range("--steps", options.steps, 1, 10**10)
-        check_range("--seed", options.seed, 0, 2**32 - 1)
-        check_range("--threads", options.threads, 1, 256)
-    except ValueError as problem:
-        parser.error(str(problem))
+    line = CommandLine(__doc__, steps=1_000_000)
+    line.number("--threads", 1, 1, 256, "PyTorch's")
+    options = line.read()
     torch.set_num_threads(options.threads)
-    print(f"seed {options.seed}", flush=True)
     report(train(options.steps, options.seed))
 
 
