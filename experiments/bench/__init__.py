@@ -21,7 +21,7 @@ __all__ = ["BenchRow", "Part", "best_rate", "best_seconds", "chosen_parts"]
 
 @dataclasses.dataclass
 class BenchRow:
-    """One figure. `ratio` is how many times as fast as the peer we are (for seconds: peer / ours)."""
+    """One figure of ours, beside an aim and a peer's figure if there are any."""
 
     name: str
     ours: float
@@ -33,7 +33,7 @@ class BenchRow:
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast as the peer; None without one."""
+        """Our speed divided by the peer's; None without a peer."""
         if not self.peer:
             return None
         return self.peer / self.ours if self.unit == "s" else self.ours / self.peer
@@ -45,7 +45,7 @@ class Part:
 
     Attributes:
         game: its name; "" for rows about none.
-        rows: measures and yields the rows one by one; its argument asks to be quick: about a tenth of the work.
+        rows: measures and yields the rows one by one; with True it does about a tenth of the work.
     """
 
     game: str
@@ -68,7 +68,7 @@ def chosen_parts(wanted: Sequence[str]) -> list[Part]:
 
 
 def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:
-    """Return the least time of several runs after a warm-up: the time on an undisturbed machine."""
+    """Return the least time of several runs after a warm-up, which is the least disturbed one."""
     work()
     times = []
     for _ in range(repeats):
@@ -79,5 +79,5 @@ def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:
 
 
 def best_rate(work: Callable[[], Any], amount: float, repeats: int = 3) -> float:
-    """Return `amount` a second."""
+    """Return `amount` divided by the least time of several runs."""
     return amount / best_seconds(work, repeats)

@@ -1,4 +1,4 @@
-"""Environments, from the kernels to the shells: beside OpenSpiel, and PettingZoo and Gymnasium used the usual way."""
+"""Speed of environments, from the kernels to the Python interfaces, beside OpenSpiel and ordinary PettingZoo environments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["PARTS"]
 VECTOR_GAMES = 4096
 SPIEL = "pyspiel liars_dice from Python"
 
-# A fresh process: import, first game, first observation, mask and action.
+# Run in a fresh process: import, first game, first observation, mask and action.
 FIRST_STEP = """
 import time
 begun = time.perf_counter()
@@ -49,13 +49,13 @@ def _roll(streams, count):
 
 @kernel
 def _choose_all(streams, masks, actions):
-    """A random legal action for each game. `streams` and `actions` are modified in place."""
+    """Draw a random legal action for each game. `streams` and `actions` are modified in place."""
     for k in range(len(masks)):
         actions[k] = choose_from_mask(streams[k], masks[k])
 
 
 def _machine(quick: bool) -> Iterator[BenchRow]:
-    """What the machine can do, whichever game is played on it."""
+    """Measure the machine itself, without a game."""
     streams = np.zeros(1, STREAM)
     compiled = not isinstance(_roll, type(_machine))
     rate = best_rate(lambda: _roll(streams, 10_000_000), 10) if compiled else 0.0
@@ -63,7 +63,7 @@ def _machine(quick: bool) -> Iterator[BenchRow]:
 
 
 def _random_play(name: str, variant: Variant, games: int, steps: int, **more: Any) -> BenchRow:
-    """Millions of random steps a second inside compiled code, with games dealt again as they end."""
+    """Measure millions of random steps a second in compiled code; games are dealt again when they end."""
     batch = Batch(variant, games, seed=1)
     rate = best_rate(lambda: variant.kernels.playouts(variant.params, batch.states, steps), games * steps / 1e6)
     return BenchRow(name, rate, "M/s", **more)
@@ -82,7 +82,7 @@ def _fatestones_play(quick: bool) -> Iterator[BenchRow]:
 
 
 def _score_dice_play(quick: bool) -> Iterator[BenchRow]:
-    """Inside compiled code, and through Batch."""
+    """Measure steps in compiled code and through Batch."""
     variant = configure("score_dice")
     steps = 1_000 if quick else 10_000
     yield _random_play("score dice: random play, 5d6 v 5d6", variant, 1000, steps, note="steps on one core")
@@ -108,7 +108,7 @@ def _thirties_play(quick: bool) -> Iterator[BenchRow]:
 
 
 def _batched(quick: bool) -> Iterator[BenchRow]:
-    """Legal actions chosen at random; what is timed is playing them, and every observation and mask afterwards."""
+    """Time the play of random legal actions, with every observation and mask afterwards; the choice is not timed."""
     n, steps = 1024, (20 if quick else 200) + 10
     batch = Batch("liars_dice", n, seed=0)
     streams, index = new_streams(1, n), np.arange(n)
@@ -133,7 +133,7 @@ def _batched(quick: bool) -> Iterator[BenchRow]:
 
 @functools.cache
 def _spiel_rate(quick: bool) -> float:
-    """Millions of steps a second that pyspiel does from Python, with every observation and mask."""
+    """Return pyspiel's millions of steps a second from Python, with every observation and mask."""
     import pyspiel
 
     game = pyspiel.load_game("liars_dice(numdice=5)")
@@ -162,7 +162,7 @@ def _spiel_rate(quick: bool) -> float:
 
 
 def _vector(quick: bool) -> Iterator[BenchRow]:
-    """One seat of many games at once through Gymnasium; what is timed is `step`, with the opponents' moves in it."""
+    """Time `step` of Gymnasium's vector environment, one seat of many games, with the opponents' moves."""
     for opponents, aim in (("random", 8.0), ("numbers", 5.0)):
         vector = gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=VECTOR_GAMES, opponents=opponents)
         streams, actions = new_streams(1, VECTOR_GAMES), np.empty(VECTOR_GAMES, np.int64)
@@ -180,7 +180,7 @@ def _vector(quick: bool) -> Iterator[BenchRow]:
 
 
 def _aec_rate(make: Callable[[], Any], count: int) -> float:
-    """Steps a second of an AEC environment through `agent_iter` and `last`, with random legal actions."""
+    """Return the steps a second of an AEC environment through `agent_iter` and `last`, with random legal actions."""
     env = make()
     rng = np.random.default_rng(0)
 

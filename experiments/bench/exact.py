@@ -1,4 +1,4 @@
-"""The time that exact solutions take."""
+"""Times of exact solutions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _shakes(quick: bool) -> Iterator[BenchRow]:
 
 
 def _thirties(quick: bool) -> Iterator[BenchRow]:
-    """The best strategies of all four goals; every figure of the paper."""
+    """Time the best strategies of all four goals, and every figure of the paper."""
     repeats = 3 if quick else 10
 
     def best_strategies() -> None:
@@ -75,7 +75,7 @@ def _thirties(quick: bool) -> Iterator[BenchRow]:
 
 
 def _liars_dice(quick: bool) -> Iterator[BenchRow]:
-    """An iteration beside OpenSpiel's, an iteration of the largest round, and whole games to a certified precision."""
+    """Time an iteration beside OpenSpiel's, an iteration of the largest round, and whole games to a certified precision."""
     solver = RoundSolver(Tree(configure("liars_dice", rules="openspiel", num_dice=1), (1, 1)))
     ours = best_seconds(lambda: solver.iterate(100)) / 100
     name = "Liar's Dice, OpenSpiel's rules, one die each: an iteration"
@@ -112,7 +112,7 @@ def _openspiel_iteration() -> float | None:
 
 
 def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
-    """Best responses in whole games, and in the largest Liar's Dice of the academic benchmarks."""
+    """Time best responses in whole games, and in the largest Liar's Dice of the academic benchmarks."""
     dice = 3 if quick else 5
     variant = configure("liars_dice", num_dice=dice)
     players = [agents.make(f"numbers:bluff={bluff}") for bluff in (0, 0.25, 0.75, 1)]
@@ -131,7 +131,7 @@ def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
     played = Round(variant, (2, 2))
     policies = [Listed(played, player) for player in range(2)]
     for policy in policies:
-        policy.policy[:] = 0.5  # no policy, but the time does not depend on the numbers
+        policy.policy[:] = 0.5  # not a distribution, but the time does not depend on the numbers
     seconds = best_seconds(lambda: [respond(played, player, policy) for player, policy in enumerate(policies)])
     name = f"Liar's Dice: exploitability of a policy in a list, OpenSpiel's rules, 2 dice of {faces} faces"
     yield BenchRow(name, seconds, "s", None if quick else 1, note=f"{sum(map(played.information_sets, range(2))):,.0f} sets")

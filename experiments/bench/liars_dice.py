@@ -1,4 +1,4 @@
-"""Liar's Dice beside the article that it is played after."""
+"""Liar's Dice beside the article that simulates it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dice_envs.experiments.bench import BenchRow, Part, best_seconds
 
 __all__ = ["PARTS"]
 
-# Oehm 2018: 10,000 games with six dice each, on all cores of a notebook; the agents' bluffing → seconds.
+# Oehm 2018: 10,000 games with six dice each, on all cores of a notebook: the agents' bluffs → seconds.
 ARTICLE_SECONDS = {(1.0, 0.0): 37.1997, (1.0, 0.75, 0.25, 0.0): 60 * 1.164514}
 
 

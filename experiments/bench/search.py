@@ -1,4 +1,4 @@
-"""Search: games and simulations a second, beside OpenSpiel's C++ search."""
+"""Speed of search: games and simulations a second, beside OpenSpiel's C++ search."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _liars_dice_moves(quick: bool) -> Iterator[BenchRow]:
 
 
 def _openspiel(num_dice: int, searches: int) -> float | None:
-    """Simulations a second of OpenSpiel's C++ search in the same position, with one random rollout each.
+    """Return the simulations a second of OpenSpiel's C++ search in the same position, with one random rollout each.
 
-    It sees both players' dice, which spares it sampling the hidden ones (its ISMCTSBot does not know this game).
+    It sees both players' dice, so it need not sample the hidden ones (OpenSpiel's ISMCTSBot cannot play this game).
     """
     try:
         import pyspiel

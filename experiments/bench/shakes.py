@@ -16,7 +16,7 @@ SEED = 1
 
 
 def _patients(quick: bool) -> Iterator[BenchRow]:
-    """Patients treated a second, in both environments."""
+    """Measure patients treated a second, in both environments."""
     steps = 2_000 if quick else 20_000
     batch = Batch("shakes", 512, seed=SEED, mode="physician", num_players=PLAYERS)
     kernels, params = batch.variant.kernels, batch.variant.params
@@ -38,7 +38,7 @@ def _patients(quick: bool) -> Iterator[BenchRow]:
 
 
 def _plain_game(source: random.Random, argue: bool) -> int:
-    """Play one cooperative game of four, the obvious way; return the number of patients saved."""
+    """Play one cooperative game of four in the obvious way; return the number of patients saved."""
     efficacies = [4, 2, 1, 1]
     source.shuffle(efficacies)
     treated, saved = [0] * PLAYERS, [0] * PLAYERS

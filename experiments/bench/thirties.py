@@ -12,7 +12,7 @@ __all__ = ["PARTS"]
 
 
 def _against_fractions(quick: bool) -> Iterator[BenchRow]:
-    """The strategy `maximize` by integers over all throws at once, and by the textbook recursion in fractions."""
+    """Time the strategy `maximize` in integers over all throws at once, and by the textbook recursion in fractions."""
 
     def by_fractions() -> Fraction:
         expected = [Fraction(0)]

@@ -1,4 +1,4 @@
-"""Training with PPO, beside the usual way of doing it."""
+"""Speed of training with PPO, beside PettingZoo's tutorial."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["PARTS"]
 
 
 def _ppo(quick: bool) -> Iterator[BenchRow]:
-    """Whole training iterations of `train --preset quick` on two cores: play, update and bookkeeping."""
+    """Time whole training iterations of `train --preset quick` on two cores: play, update and bookkeeping."""
     with tempfile.TemporaryDirectory() as folder:
         preset = PRESETS["liars_dice"]["quick"]
         run = Run(configure("liars_dice"), preset, 0, Path(folder), log=Path(folder))
@@ -37,7 +37,7 @@ def _ppo(quick: bool) -> Iterator[BenchRow]:
 
 
 def _tutorial_rate(steps: int) -> float:
-    """Steps per second as PettingZoo's tutorial trains: one AEC game, one learner at both seats, MaskablePPO's defaults."""
+    """Return the steps a second of PettingZoo's tutorial: one AEC game, one learner at both seats, MaskablePPO's defaults."""
     from pettingzoo.classic import connect_four_v3
     from sb3_contrib import MaskablePPO
 

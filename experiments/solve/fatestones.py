@@ -40,9 +40,9 @@ from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.fatestones import CODES, FACES
 
 DRAWS_IN_PART = 20_000
-MOST_IN_CIRCLES = 100  # different dice among which circles are looked for
+MOST_IN_CIRCLES = 100  # different dice of a bag whose circles are listed
 CIRCLES_SHOWN = 10
-MOST_SOLVED = 10**9  # draws of a bag, all of which are to be solved: hours
+MOST_SOLVED = 10**9  # draws with --draws 0, which take hours
 
 
 def main(
@@ -56,14 +56,14 @@ def main(
         bool, typer.Option("--rank", help="List the bag's dice from the worst to the best, and circles of dice, instead.")
     ] = False,
 ) -> None:
-    """What the best response and the Nash strategy win from a random player, over all draws or a sample.
+    """Winnings of the best response and of the Nash strategy against a random player, over all draws or a sample.
 
     With --rank every die of the bag is listed with its mean margin (chance to win less chance to lose) against a random one of
-    all 462 dice, and what it beats in the bag; then the circles of three dice that beat each other. JSON: {"dice": [{"die",
-    "average_roll", "margin", "margin_in_bag", "beats", "loses_to"}], "circles": [{"dice", "least_margin"}]}.
+    all 462 dice, and the number of dice that it beats in the bag; then the circles of three dice that beat each other. JSON:
+    {"dice": [{"die", "average_roll", "margin", "margin_in_bag", "beats", "loses_to"}], "circles": [{"dice", "least_margin"}]}.
 
-    With --ray the draws are spread over a cluster, with the same result. With --json, parts already solved are kept beside
-    that file until the end, for --resume.
+    With --ray the draws are spread over a cluster, with the same result. With --json, solved parts are kept beside that file
+    until the end, for --resume.
 
     Example: solve fatestones --draws 0
     """

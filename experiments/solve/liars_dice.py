@@ -28,27 +28,25 @@ SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
 def main(
     option: OptionOption = None,
     precision: Annotated[
-        float, typer.Option(help="The exploitability to reach: what best responses win above the value, for returns of ±1.")
+        float, typer.Option(help="Exploitability to reach: what best responses win above the value, for returns of ±1.")
     ] = 1e-4,
     minutes: Annotated[
         float | None,
-        typer.Option(
-            help="Stop after that time, however precise it is by then. Refused where that is too short for a first solution."
-        ),
+        typer.Option(help="Stop after that time with the precision reached. Refused if it is too short for a first solution."),
     ] = None,
-    threads: Annotated[int, typer.Option(help="Threads that walk a large round at once.")] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Take the rounds that were kept and are precise enough.")] = False,
+    threads: Annotated[int, typer.Option(help="Threads for large rounds.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Use kept rounds that are precise enough.")] = False,
     json: JsonOption = None,
     report: ReportOption = None,
     ray: RayOption = None,
 ) -> None:
-    """Liar's Dice between two players, solved: one round or the whole game of elimination.
+    """Optimal play of Liar's Dice between two players: one round or the whole game of elimination.
 
     Every round is solved alone, to bounds that exact best responses certify, and kept for the agent `nash`. With --ray the
-    rounds are shared out on a cluster, and come out the same.
+    rounds are solved on a cluster, with the same result.
     JSON: {"value", "lower", "upper", "exploitability", "nash_conv", "seconds", "rounds": [{"dice", "value", "lower", "upper",
-    "iterations", "seconds"}]}. A round's dice are those of its starter and of the other, its figures the starter's chance to
-    win it; the whole's are the starter's expected return in a single round, its chance to win a game of elimination.
+    "iterations", "seconds"}]}. A round's dice are the starter's and the other's, its figures the starter's chance to win it.
+    The figures at the top are the starter's expected return of a single round, or its chance to win the game of elimination.
 
     Example: solve liars_dice -o num_dice=3 --precision 1e-5
     """
@@ -56,7 +54,7 @@ def main(
     if minutes is not None and not minutes > 0:
         raise ValueError(f"minutes must be above 0, not {minutes}")
     if minutes is not None and ray is not None:
-        raise ValueError("--minutes shares the time between rounds that are solved one after another: leave it or --ray out")
+        raise ValueError("--minutes divides the time between rounds solved one after another: leave out --minutes or --ray")
     check_writable(json)
     check_report(report)
     print_mode(variant)
@@ -89,7 +87,7 @@ def main(
 
 
 def line_of(progress: Progress) -> str:
-    """How far the solver has come, in words."""
+    """Return the solver's progress in words."""
     own, others = progress.dice
     how = f"after {progress.iterations:,} iterations" if progress.iterations else "by a linear programme"
     left = f"; {progress.rounds_left} to go" if progress.rounds_left else ""
@@ -124,7 +122,7 @@ def _show(solution: Solution) -> None:
 
 
 def draw_values(folder: Path, values: Mapping[Dice, float], single: bool = False) -> None:
-    """A heat map of what each round is worth to its starter: the chance to win it if `single`, else the game."""
+    """Plot a heat map of the starter's chance to win each round, if `single`, or else the game from there."""
     most = max(max(dice) for dice in values)
     grid = np.full((most, most), np.nan)
     for (own, others), value in values.items():

@@ -18,12 +18,10 @@ from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
 
-MOST_PLAYERS_UNMERGED = 4  # a network may tell treatments apart by their place: beyond, there are too many tallies
-
 
 def main(
     option: OptionOption = None,
-    reward: Annotated[str | None, typer.Option(help="What counts: saved (patients) or win (of the team).")] = None,
+    reward: Annotated[str | None, typer.Option(help="The reward: saved (patients) or win (of the team).")] = None,
     policy: Annotated[str, typer.Option(help="optimal, or an agent: argument, thompson, ucb:1, ppo:PATH, ...")] = "optimal",
     json: JsonOption = None,
 ) -> None:
@@ -32,8 +30,7 @@ def main(
     With -o open_efficacies=true the physician knows how effective each treatment is, as on the rules' score sheet; so does
     optimal play.
 
-    JSON: {"value", "distribution"}; entry k of the distribution is the probability that k patients
-    are saved, starting with k = 0.
+    JSON: {"value", "distribution"}; entry k of the distribution, from k = 0, is the probability that k patients are saved.
 
     Example: solve shakes -o num_players=4 --reward win --policy argument
     """
@@ -52,7 +49,7 @@ def main(
         result = exact_evaluation(problem, lambda treated, saved: agent.chances(options, treated, saved))
     elif options.open_efficacies and policy != "random":
         result = evaluate_open(problem, lambda efficacies: as_policy(agent, variant, efficacies=efficacies))
-    else:  # it may tell treatments apart by their place; only random is known not to
+    else:  # the agent may treat treatments differently by their place; only random is known not to
         result = exact_evaluation(problem, as_policy(agent, variant), merged=policy == "random")
     seconds = time.perf_counter() - start
     value = result.win if options.pays == "win" else result.saved

@@ -39,8 +39,8 @@ def main(
     goal: Annotated[
         str,
         typer.Option(
-            help="maximize, minimize_loss, thirty_or_over, optimal (own points against points given), or FILE.py:FUNCTION, "
-            "the worth of a score."
+            help="maximize, minimize_loss, thirty_or_over, optimal (points given less points got), or FILE.py:FUNCTION, the "
+            "worth of a score."
         ),
     ] = "maximize",
     option: OptionOption = None,

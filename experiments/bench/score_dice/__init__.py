@@ -13,7 +13,7 @@ __all__ = ["PARTS"]
 
 
 def _distributions(quick: bool) -> Iterator[BenchRow]:
-    """The tables of the paper, and 20d6 against 20d6."""
+    """Time the tables of the paper, and 20d6 against 20d6."""
     peer = _icepool()
     repeats = 1 if quick else 3
     yield BenchRow(
@@ -37,7 +37,7 @@ def _distributions(quick: bool) -> Iterator[BenchRow]:
 
 
 def _icepool() -> Any:
-    """The tables by icepool, where it is installed (it comes with the extra `test`)."""
+    """Return the module that uses icepool; None where that is not installed (it comes with the extra `test`)."""
     try:
         from dice_envs.experiments.bench.score_dice import icepool_tables
     except ImportError:

@@ -1,6 +1,6 @@
-"""The same distributions by icepool, a general library of dice probabilities.
+"""Distributions of score dice by icepool, a general library of dice probabilities.
 
-Peer of the benchmarks and oracle of the tests. Written from its documentation of evaluators; it shares nothing with our own
+Peer of the benchmarks and oracle of the tests. Written from icepool's documentation of evaluators; shares nothing with our own
 counting.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["chances", "evaluators", "sorted_pairs", "sorted_reroll", "tables", "
 
 
 class _SortedPairs(icepool.MultisetEvaluator):
-    """Score of sorted pairs and how many of them tie: (A's points minus B's, ties)."""
+    """Score of sorted pairs and their number of ties: (A's points minus B's, ties)."""
 
     def __init__(self, ties: str) -> None:
         self.tie_points = int(ties == "a")
@@ -27,7 +27,7 @@ class _SortedPairs(icepool.MultisetEvaluator):
 
     def next_state(self, state: Any, order: Any, outcome: Any, a: int, b: int) -> Any:
         score, ties, lead = state if state is not None else (0, 0, 0)
-        if lead > 0:  # dice of A wait: B's new dice fall to them
+        if lead > 0:  # dice of A are not paired yet: they beat B's new dice
             beaten = min(b, lead)
             score += beaten
             tied = min(a, b - beaten)

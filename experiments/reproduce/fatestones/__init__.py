@@ -1,4 +1,4 @@
-"""The FateStones project's table recounted and replayed by its own search, what it misses, and searches that do not."""
+"""The FateStones project's table, recounted and replayed with its own search; and searches that find what it misses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ REPLAYS = {
     "MCTS(50) v random": ("project:50", "random"),
     "MCTS(10) v MCTS(10)": ("project:10", "project:10"),
 }
-RULES = {  # the curves: label → agent, with a place for its simulations
+RULES = {  # the curves: label → agent; {} is its number of simulations
     "the project's own": "project:{}",
     "UCT that picks both dice": "joint:{}",
     "decoupled UCT": "mcts:{},select=uct",
@@ -60,9 +60,9 @@ RULES = {  # the curves: label → agent, with a place for its simulations
     "regret matching": "mcts:{},select=regret",
     "regret matching, rolls averaged": "mcts:{},select=regret,expect=true",
 }
-SEARCHES = {"project": ProjectSearch, "joint": JointSearch}  # those of this package, by their names in specs
-MOST_FOR_OWN = 50_000  # draws for the project's own search, whose share is small
-PROJECT = (10, 50, 1000)  # simulations with which the project's own search is measured: as published, and many more
+SEARCHES = {"project": ProjectSearch, "joint": JointSearch}  # this package's searches, by their names in specs
+MOST_FOR_OWN = 50_000  # draws for the project's own search: its share is small, so it takes many to measure
+PROJECT = (10, 50, 1000)  # simulations with which the project's own search is measured: the published numbers, and many more
 AGAINST_RANDOM = {"sampled": "opponent=random", "rolls averaged": "opponent=random,expect=true"}
 LIARS_DICE_RULES = {"UCT, mixed": "final=mixed", "regret matching": "select=regret"}
 
@@ -72,9 +72,10 @@ def main(
     games: GamesOption = 100_000,
     draws: Annotated[int, typer.Option(help="Sampled draws for the exact values.")] = 100_000,
     work: Annotated[float, typer.Option(help="Simulation budget per point of each curve, in millions.")] = 10.0,
-    most: Annotated[int, typer.Option(help="Where the curves end: simulations a move.")] = 10_000,
+    most: Annotated[int, typer.Option(help="Most simulations a move in the curves.")] = 10_000,
     liars_dice: Annotated[
-        int, typer.Option(help="Where the curve of one-die Liar's Dice ends, all information sets searched; 0: no such curve.")
+        int,
+        typer.Option(help="Most simulations an information set in the curve of one-die Liar's Dice; 0: no such curve."),
     ] = 100,
     seed: SeedOption = None,
     json: JsonOption = None,
@@ -82,7 +83,7 @@ def main(
     ray: RayOption = None,
     resume: ResumeOption = False,
 ) -> Chapter:
-    """FateStones: the source's table, how much can be won, why its search won nothing, and one that wins it.
+    """FateStones: the source's table, how much can be won, why its search won nothing, and a search that wins.
 
     Example: reproduce fatestones --log mcts10_vs_random.csv --report report
     """
@@ -135,7 +136,8 @@ def main(
 
 
 def _open_question() -> list[Finding]:
-    """The source found no measure by which 111111 is the worst die of all 462 and 666666 the best: a mean margin is one."""
+    """Answer the source's open question, a measure by which 111111 is the worst of all 462 dice and 666666 the best: the
+    mean margin."""
     everyone = np.arange(len(CODES))
     mean = margins(everyone).mean(axis=1)
     found = circles(configure("fatestones").params.bag)
@@ -149,18 +151,18 @@ def _open_question() -> list[Finding]:
 
 
 def _player(spec: str) -> Agent:
-    """An agent from its spec; `project:N` and `joint:N` are searches of this package with N simulations."""
+    """Return the agent of a spec; `project:N` and `joint:N` are searches of this package with N simulations."""
     name, _, simulations = spec.partition(":")
     return SEARCHES[name](int(simulations)) if name in SEARCHES else agents.make(spec)
 
 
 def _names_of(log: Log) -> list[str]:
-    """The published columns that a log's wins, losses and ties equal: one or none."""
+    """Return the published columns that a log's wins, losses and ties equal: one or none."""
     return [name for name, published in PUBLISHED.items() if published == log.record()]
 
 
 def _recount(path: Path, log: Log) -> list[Finding]:
-    """A log's wins, losses and ties, beside the published column that they equal, if any; and its edge."""
+    """Return a log's wins, losses and ties, beside the published column that they equal, if any; and its edge."""
     counts, names = log.record(), _names_of(log)
     published = PUBLISHED[names[0]] if names else (None, None, None)
     label = names[0] if names else path.name
@@ -182,7 +184,7 @@ def _recount(path: Path, log: Log) -> list[Finding]:
 
 
 def _played_again(games: int, specs: Sequence[str], seed: int, done: Done) -> list[float]:
-    """Wins, losses and ties of a pair, its share of the edge and that share's error."""
+    """Play a pair; return its wins, losses and ties, its share of the edge and that share's error."""
     variant = configure("fatestones")
     writer = Writer(variant)
     play_table(variant, [_player(spec) for spec in specs], games, seed, done, after_move=writer.after_move)
@@ -191,7 +193,7 @@ def _played_again(games: int, specs: Sequence[str], seed: int, done: Done) -> li
 
 
 def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, workers: Workers) -> list[Finding]:
-    """The source's pairs played again: player 1's share of decided games, of ties, and of the edge, which its log gives too."""
+    """Play the source's pairs again; return player 1's shares of decided games and of the edge, and the share of ties."""
     rows = []
     parts = [(specs, seed + number) for number, specs in enumerate(REPLAYS.values())]
     with progress("the source's pairs, games", len(parts) * games) as done:
@@ -218,7 +220,7 @@ def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, wo
 
 
 def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Finding]:
-    """An agent that states its chances, measured exactly on draws."""
+    """Measure an agent that states its probabilities exactly on draws."""
     result = evaluate(variant, agents.make(spec), hands, seed)
     note = f"{len(hands):,} draws"
     return [
@@ -231,19 +233,19 @@ def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[
 def _affordable(
     hands: np.ndarray, searches: int, simulations: int, work: float, least: int = 20, most: int = 2000
 ) -> np.ndarray:
-    """As many draws as `work` million simulations allow, from `least` to `most`."""
+    """Return the draws that `work` million simulations allow, from `least` to `most` of them."""
     return hands[: max(least, min(most, int(work * 1e6 / (searches * simulations))))]
 
 
 def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
-    """The share of the edge against random that a search's first choices take, and its error."""
+    """Return the share of the edge against random that a search's first choices capture, and its error."""
     found = first_choices(configure("fatestones"), _player(spec), hands, seed)
     done(1)
     return list(found)
 
 
 def _own_search(variant: Variant, work: float, seed: int, workers: Workers) -> list[Finding]:
-    """The share of the edge against random that the project's own search takes, on draws of its own: it takes many to tell."""
+    """Return the share of the edge against random that the project's own search captures, on a larger sample of draws."""
     hands = draw_hands(variant, MOST_FOR_OWN, seed + 1)
     parts = [(f"project:{size}", _affordable(hands, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
     with progress("the project's own search", len(parts)) as done:
@@ -255,7 +257,7 @@ def _own_search(variant: Variant, work: float, seed: int, workers: Workers) -> l
 
 
 def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
-    """The same for searches that know that their opponent plays at random."""
+    """Return the same for searches that know that their opponent plays at random."""
     parts = []
     for label, extra in AGAINST_RANDOM.items():
         for simulations in (50, 1000, 100_000) if label == "sampled" else (50,):
@@ -269,7 +271,7 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
 
 
 def _explain(edge: float, own: Sequence[Finding], games: int) -> None:
-    """Why the source's search won nothing, and why its games could hardly have shown it."""
+    """Print why the source's search won nothing, and why its games could hardly have shown it."""
     shares = ", ".join(f"{row.ours:+.3f} ± {row.error:.3f} ({size:,})" for size, row in zip(PROJECT, own, strict=True))
     lines = [
         f"The best response wins {100 * edge:.1f} games in a hundred more than it loses, so at best {50 + 50 * edge:.1f} % of",
@@ -292,14 +294,14 @@ def _sizes(most: int) -> list[int]:
 
 
 def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
-    """A search's share of the edge and its exploitability, each with its error."""
+    """Return a search's share of the edge and its exploitability, each with its error."""
     result = evaluate(configure("fatestones"), _player(spec), hands, seed)
     done(1)
     return [*result.edge_share(), *result.exploitability()]
 
 
 def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Workers) -> list[dict[str, Any]]:
-    """Edge captured and exploitability against simulations, for each selection rule: how well it plays against anyone."""
+    """Return the share of the edge and the exploitability by simulations for each selection rule, and print them."""
     points = []
     rows = []
     places = [(label, size) for label in RULES for size in _sizes(most)]
@@ -327,14 +329,14 @@ def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Worke
 
 
 def _searched(seed: int, spec: str, done: Done) -> float:
-    """A search's exploitability in one-die Liar's Dice."""
+    """Return a search's exploitability in one-die Liar's Dice."""
     found = exploitability(configure("liars_dice", rules="openspiel", num_dice=1), agents.make(spec), seed)
     done(1)
     return found
 
 
 def _liars_dice_curves(most: int, seed: int, workers: Workers) -> list[dict[str, Any]]:
-    """Exploitability in one-die Liar's Dice, every information set searched."""
+    """Return the exploitability in one-die Liar's Dice, with a search at every information set, and print it."""
     sizes = [size for size in (10, 30, 100, 300, 1000, 3000, 10_000) if size <= most]
     places = [(label, size) for label in LIARS_DICE_RULES for size in sizes]
     parts = [(f"mcts:{size},{LIARS_DICE_RULES[label]}",) for label, size in places]
@@ -377,7 +379,7 @@ def _plot(report: Path, points: list[dict[str, Any]]) -> None:
 
 
 def _plot_margins(report: Path) -> None:
-    """Who beats whom among the fair dice, with the strongest circle marked."""
+    """Plot which of the fair dice beats which, with the strongest circle marked."""
     bag = configure("fatestones").params.bag
     order = bag[np.argsort(FACES[bag].std(axis=1), kind="stable")]
     margin = margins(order)

@@ -1,4 +1,4 @@
-"""Tree search that picks for all seats, to the searcher's own advantage, and sees what it has picked: for comparison only."""
+"""Tree search whose searcher picks for all seats to its own advantage and sees the picks, for comparison only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["JointSearch"]
 
 @kernel(allocates=False, inline=True)
 def _back_up(settings, run, tree):
-    """Count each step's visit with the searcher's return, whoever moved. In place."""
+    """Count each step's visit with the searcher's return, whichever seat moved. In place."""
     seat = run["searcher"]
     for d in range(run["depth"]):
         step = tree.path[d]
@@ -36,7 +36,7 @@ _JOINT = Selection(choose_by_ucb, _back_up, keep_visits, _note)
 
 @dataclasses.dataclass(frozen=True)
 class JointSearch(MCTS):
-    """UCT whose searcher picks for all seats: the agent `mcts` with another selection rule. It models no random opponent."""
+    """UCT whose searcher picks for all seats: the agent `mcts` with another selection. It cannot model a random opponent."""
 
     @property
     def selection(self) -> Selection:

@@ -1,21 +1,21 @@
-"""The tree search of the FateStones project's simulator, for comparison only: what it finds is not what wins.
+"""The tree search of the FateStones project's simulator, for comparison only: it does not find the best die.
 
 Source
-    The project's `gameSimulator.py` (GameAISchool2025members/FateStones, commit 5de8e6c), which hands its positions to
-    L. H. Miles's minimal MCTS (the gist that the project's README names). Reimplemented from what they do.
+    The project's `gameSimulator.py` (GameAISchool2025members/FateStones, commit 5de8e6c), which passes its positions to
+    L. H. Miles's minimal MCTS (the gist that the project's README names). Reimplemented from their behaviour.
 
-What it does
-    A position becomes a tree of three kinds of nodes in turn: dice in hand, a pair of dice chosen, a pair of faces rolled.
-    A tie leads on to the dice that are left. Four traits keep it from finding the best die:
+Behaviour
+    A position becomes a tree with three kinds of nodes in turn: dice in hand, a pair of dice chosen, a pair of faces rolled.
+    After a tie the tree continues with the dice that are left. Four traits keep it from finding the best die:
 
-    - The searcher chooses both dice of a pair, and so plays the first die of the pair with the best mean reward.
-    - Faces that a die has more than once count once: 144444 rolls 1 half of the time.
-    - The tree chooses the rolls too, by UCB1, as if somebody did so on purpose.
-    - The reward r becomes 1 − r at each level, rolls included. Between a pair and its rolls that makes the rolls an
-      opponent's; after one tie, three levels further down, wins count as losses, and after two ties they do not.
+    - The searcher chooses both dice of a pair, and plays its own die of the pair with the best mean reward.
+    - A face that a die has several times counts once: 144444 rolls 1 half of the time.
+    - The tree chooses the rolls too, by UCB1, as if a player chose them.
+    - The reward r becomes 1 − r at each level, rolls included. So the rolls are an opponent's choice; after one tie, three
+      levels further down, wins count as losses, and after two ties as wins again.
 
-    A simulation expands one node, so the first one expands the root and the next nine each try one pair of three dice
-    against three: MCTS(10) sees each pair once.
+    Each simulation expands one node: the first one the root, the next nine one pair each of three dice against three. So
+    MCTS(10) sees each pair once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MOST_DEPTH = 3 * HAND + 1  # three levels a roll, and the position in which no 
 
 @kernel(allocates=False)
 def _children(dice, node, out):
-    """Write the node's children into `out` (_MOST_CHILDREN,), and return how many; a terminal node has none. In place.
+    """Write the node's children into `out` (_MOST_CHILDREN,) and return their number, 0 for a terminal node. In place.
 
     Args:
         dice: (2, HAND) rows of FACES, the searcher's first.
@@ -79,7 +79,7 @@ def _children(dice, node, out):
 
 @kernel(allocates=False)
 def _reward(node):
-    """Of a terminal node, to the searcher: 1 for a higher roll, 0 for a lower one, 0.5 when no dice are left."""
+    """Return a terminal node's reward to the searcher: 1 for a higher roll, 0 for a lower one, 0.5 when no dice are left."""
     roll = node % _ROLLS
     if roll == 0:
         return 0.5
@@ -88,7 +88,7 @@ def _reward(node):
 
 @kernel(allocates=False)
 def _pick(children, count, parent, visits, totals, stream):
-    """A child that has not been visited, at random; where there is none, one of those of the highest UCB1 (constant 1)."""
+    """Return a random unvisited child; if there is none, a random one with the highest UCB1 (constant 1)."""
     chosen = children[0]
     fresh = 0
     for k in range(count):
@@ -112,7 +112,7 @@ def _pick(children, count, parent, visits, totals, stream):
 
 @kernel(allocates=False)
 def _simulate(dice, root, visits, totals, path, children, stream):
-    """One simulation: down to a node that has not been visited, at random from there to the end, and back. In place."""
+    """Simulate once: descend to an unvisited node, play at random from there to the end, and back up the reward. In place."""
     node = root
     depth = 0
     path[0] = root
@@ -136,7 +136,7 @@ def _simulate(dice, root, visits, totals, path, children, stream):
 
 @kernel
 def _choose(params, options, state, stream):
-    """The mover's die of the pair with the highest mean reward after `options["simulations"]` simulations."""
+    """Return the mover's die of the pair with the highest mean reward after `options["simulations"]` simulations."""
     visits, totals = np.zeros(_NODES, np.int64), np.zeros(_NODES)
     path, children = np.empty(_MOST_DEPTH, np.int64), np.empty(_MOST_CHILDREN, np.int64)
     seat, left = np.int64(state["seat"]), np.int64(state["left"])
@@ -152,7 +152,7 @@ def _choose(params, options, state, stream):
     chosen = 0
     for k in range(_children(dice, root, children)):
         child = children[k]
-        mean = totals[child] / visits[child] if visits[child] > 0 else -0.5  # worse than any that has been tried
+        mean = totals[child] / visits[child] if visits[child] > 0 else -0.5  # below every mean of visited pairs
         equal = 1 if mean > best else equal + 1 if mean == best else equal
         if mean > best or (mean == best and below(stream, equal) == 0):
             best = mean
@@ -162,7 +162,7 @@ def _choose(params, options, state, stream):
 
 @dataclasses.dataclass(frozen=True)
 class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
-    """The FateStones project's own search. Ties are broken at random, where the source takes a set's first.
+    """The FateStones project's own search. Ties are broken at random; the source takes the first of a set.
 
     Attributes:
         simulations: for each choice, 1 to 1,000,000; the source publishes 10 and 50.
@@ -183,7 +183,7 @@ class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
         check_range("hand_size", variant.params.hand_size, 1, HAND)
 
     def kernel(self, variant: Variant) -> AgentKernel:
-        """How it chooses."""
+        """Return the search as a kernel."""
         options = np.zeros((), [("simulations", np.int64)])
         options["simulations"] = self.simulations
         return AgentKernel(_choose, options, reads_hidden=False)

@@ -36,7 +36,7 @@ from dice_envs.experiments.ui.options import (
 )
 from dice_envs.experiments.ui.page import Chapter
 
-MOST_DICE = 5  # each: more take hours to solve
+MOST_DICE = 5  # of each player; more take hours to solve
 
 
 def main(
@@ -49,11 +49,10 @@ def main(
     ray: RayOption = None,
     resume: ResumeOption = False,
 ) -> Chapter:
-    """Oehm's two- and four-player simulations with six dice, as his program plays and as his text says, his posterior and
-    his worked examples; then the answer to his question, bluff or play the numbers, from an exact solution of the
-    two-player game.
+    """Oehm's simulations with two and four players, played as his program plays and as his text says; his posterior and his
+    worked examples; then the answer to his question, bluff or play the numbers, from an exact solution of the two-player game.
 
-    Five dice take a minute or two to solve, once: rounds that are precise enough are kept.
+    Five dice take a minute or two to solve, once: solved rounds are kept and used again.
 
     Example: reproduce liars-dice --dice 3
     """

@@ -1,4 +1,4 @@
-"""Bluff or play the numbers? What an exact solution does, and what the article's agents lose against it."""
+"""Bluff or play the numbers? The habits of an exact solution, and the losses of the article's agents against it."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from dice_envs.experiments.ui.findings import Finding
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")
-ALONE, *BORROWED = PARTS  # an agent as it plays, and what of its play is replaced by the solution's
+ALONE, *BORROWED = PARTS  # an agent's own play, and the parts of it that the solution's play replaces
 
 
 class Calls(NamedTuple):
-    """Turns with a bid to call or to raise, by the chance that the bid holds as the mover's own dice say."""
+    """Turns with a bid to call or to raise, by the chance that the bid holds given the mover's own dice."""
 
     holds: np.ndarray  # (n,) chances
-    turns: np.ndarray  # (n,) expected number
-    calls: np.ndarray  # (n,) of those at which the solution calls
+    turns: np.ndarray  # (n,) expected numbers
+    calls: np.ndarray  # (n,) expected numbers of turns at which the solution calls
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """All that is computed.
+    """Everything that is computed.
 
     Attributes:
         solution: of the game of two players with `dice` dice each.
-        habits: what it does in each round.
-        shares: how often its own play comes to each round.
-        values: what a game from any dice is worth to the starter.
-        played: bluff of a numbers agent → part of its play that is replaced → round → what it wins.
+        habits: its habits in each round.
+        shares: how often its own play reaches each round.
+        values: the starter's chance to win the game from any numbers of dice.
+        played: a numbers agent's bluff → the part of its play that is replaced → round → its chances to win.
     """
 
     solution: Solution
@@ -61,7 +61,7 @@ class Answer:
 
     @property
     def dice(self) -> int:
-        """Of each player when the game begins."""
+        """Dice of each player when the game begins."""
         return max(self.solution.variant.options.dice_per_seat)
 
     @property
@@ -71,12 +71,12 @@ class Answer:
 
     @functools.cached_property
     def named(self) -> np.ndarray:
-        """What bids name in a whole game, (2, namers, faces named): expected numbers of first bids and of raises."""
+        """Expected numbers of first bids and of raises in a whole game, by the face named: (2, namers, faces named)."""
         weighted = [share * self.habits[dice].named for dice, share in self.shares.items()]
         return np.asarray(np.sum(weighted, axis=0))
 
     def calls(self, dice: Dice, player: int) -> Calls:
-        """The turns of one player of a round."""
+        """Return the turns of one player of a round."""
         unseen = dice[1 - player]
         holds = chance_that_bids_hold(self.solution.variant, unseen)
         habits = self.habits[dice]
@@ -93,7 +93,7 @@ class Answer:
         return Calls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def calls_below(self, even: bool) -> Calls | None:
-        """Of a whole game in sum, those at bids with even chances or more, or those with less; None without any."""
+        """Return the sum of a whole game's turns at bids with even chances or more, or with less; None if there are none."""
         each = self.all_calls
         mine = (each.holds >= 0.5) == even
         turns = each.turns[mine].sum()
@@ -102,29 +102,29 @@ class Answer:
         return Calls((each.holds[mine] * each.turns[mine]).sum() / turns, turns, each.calls[mine].sum())
 
     def loss(self, bluff: float, part: str) -> float:
-        """What the numbers agent wins less of a round than the solution would, mean over the rounds of a game."""
+        """Return how much less often than the solution the numbers agent wins a round, mean over the rounds of a game."""
         return mean_loss(self.solution, self.played[bluff][part])
 
 
 def shares_of(counts: np.ndarray) -> np.ndarray:
-    """Each row in proportion to its sum; NaN where there is nothing."""
+    """Divide each row by its sum; NaN where that is 0."""
     total = counts.sum(axis=-1, keepdims=True)
     return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
 
 
 def as_bluff(named: np.ndarray) -> float:
-    """The `bluff` with which a numbers player would name the face it holds most of as often; (namers, faces named)."""
+    """Return the `bluff` of a numbers player that names the face it holds most of as often, from (namers, faces named)."""
     solution, numbers, blind = shares_of(named)[:, MOST]
     return float((numbers - solution) / (numbers - blind)) if numbers > blind else float("nan")
 
 
 def dice_in_words(number: int) -> str:
-    """`1 die`, `2 dice`."""
+    """Return "1 die", "2 dice" and so on."""
     return f"{number} {'die' if number == 1 else 'dice'}"
 
 
 def work_out(dice: int, precision: float) -> Answer:
-    """Solve the game, or take what is kept, and compute all figures. Says how far it has come."""
+    """Solve the game, or take its kept solution, and compute all figures. Prints progress."""
     say = throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY)
     console.print(f"Bluff or play the numbers? Two players with {dice_in_words(dice)} each, solved to {precision:g}:")
     solution = solve(configure("liars_dice", num_dice=dice), precision, resume=True, done=say)
@@ -138,7 +138,7 @@ def work_out(dice: int, precision: float) -> Answer:
 
 
 def findings(answer: Answer) -> list[Finding]:
-    """All figures as rows. Those of habits are exact for the strategies found, values within the solution's certificate."""
+    """Return all figures as rows: habits exactly for the strategies found, values within the solution's certificate."""
     dice, rows = answer.dice, []
     exploitability = max(answer.solution.exploitability, 0)
     source = f"exact solution, two players with {dice_in_words(dice)} each, exploitability {exploitability:.1e}"

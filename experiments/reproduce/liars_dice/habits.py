@@ -1,7 +1,7 @@
 """Habits of a solution of Liar's Dice against itself: how often it bluffs, how it opens and when it calls.
 
-Nothing is sampled. A walk of a round's tree carries each player's reach at a node by its hands, and not by the tree's
-classes: two hands of one class may differ in dice that were worth naming before.
+Nothing is sampled. A walk of a round's tree carries each player's reach by hands instead of by the tree's classes: hands of
+one class may differ in dice that an earlier bid could have named.
 
 The habits are those of one equilibrium, to the precision of its certificate. Another equilibrium may name other faces;
 the value of a round is the same for all of them.
@@ -49,26 +49,26 @@ NAMERS = ("solution", "numbers player", "random face")  # who names a face, at t
 class Habits(NamedTuple):
     """Expected numbers of decisions in one round in which both players play the solution.
 
-    The round's starter is player 0. `need` is how many of the other player's dice must show the face for the bid to
-    hold, as the mover's own hand says: 0 (it holds) to one more than the other has (it fails).
+    The round's starter is player 0. `need` is the number of the other player's dice that must show the face for the bid to
+    hold, given the mover's own hand: from 0 (it holds) to one more than the other has (it fails).
     """
 
     named: np.ndarray  # (2, namers, faces named): first bids, then raises
     openings: np.ndarray  # (quantities, faces): first bids
     openings_by_most: np.ndarray  # (quantities, dice + 1): first bids, by how many dice show the starter's best face
-    named_by_most: np.ndarray  # (faces named, dice + 1): what face the first bid names, likewise
-    turns: np.ndarray  # (2, needs): each player's turns with a bid to call that is not called for certain, by need
+    named_by_most: np.ndarray  # (faces named, dice + 1): first bids by the face named, likewise
+    turns: np.ndarray  # (2, needs): each player's turns with a choice between call and raise, by need
     calls: np.ndarray  # (2, needs): those at which it calls
-    called: np.ndarray  # (2,): bids called that hold, and that fail, where no raise was left as well
+    called: np.ndarray  # (2,): called bids that hold, and that fail, forced calls included
     starter_wins: float
 
 
 class _Scratch(NamedTuple):
-    """What the walk holds for the nodes on its path, by depth."""
+    """Arrays of the walk, by depth of the nodes on its path."""
 
     kind: np.ndarray  # (depth,) int64
     offset: np.ndarray  # (depth,) int64
-    edge: np.ndarray  # (depth,) int64: the next to follow
+    edge: np.ndarray  # (depth,) int64: the next edge to follow
     reach: np.ndarray  # (depth, 2, hands) float64
     mix: np.ndarray  # (depth, actions, classes) float64
     total: np.ndarray  # (classes,) float64
@@ -76,14 +76,14 @@ class _Scratch(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """Tables that the walk looks up, for each player [0] and [1]."""
+    """Lookup tables of the walk; players come first."""
 
     of: np.ndarray  # (2, kinds, hands) int64: hand → class
     matches: np.ndarray  # (2, hands, faces) int64
-    hands: np.ndarray  # (2,) int64: how many
+    hands: np.ndarray  # (2,) int64: number of hands
     dice: np.ndarray  # (2,) int64
     best: np.ndarray  # (2, kinds, hands) int64: dice that show the best face that may be named
-    blind: np.ndarray  # (2, kinds, hands, faces named) float64: what naming such a face at random would name
+    blind: np.ndarray  # (2, kinds, hands, faces named) float64: shares if such a face is named at random
     edge_face: np.ndarray  # (edges,) int64
     edge_quantity: np.ndarray  # (edges,) int64
     face: np.ndarray  # (kinds,) int64: of the last bid
@@ -279,7 +279,7 @@ def habits_of(solved: SolvedRound) -> Habits:
     """Return the habits of both players of a solved round, in expectation over their dice and strategies."""
     tree, kinds = solved.tree, solved.tree.kinds
     faces, dice = tree.variant.params.num_faces, sum(tree.dice)
-    depth = dice * faces + 2  # a round has no more bids; and one level for what is looked at ahead
+    depth = dice * faces + 2  # the most bids of a round, and one level that the walk writes ahead
     if tree.variant.options.raise_rule == "quantity":
         depth = dice + 2
     actions = 1 + int(np.diff(kinds.first_edge).max())

@@ -1,8 +1,8 @@
-"""Which part of an agent's play costs it rounds of Liar's Dice against a solution: its calls, its openings or its raises.
+"""The cost of each part of an agent's play in Liar's Dice against a solution: its calls, its first bids, its raises.
 
 An agent plays each round against the solution, as the starter and as the other player. Then one part of its play is
-replaced by the solution's, and what it wins more is what that part has cost. All chances are exact. The parts need not
-add up: a better raise is worth more to a player who also calls well.
+replaced by the solution's. The rounds that it wins more are the cost of that part. All chances are exact. The costs need not
+add up: a better raise is worth more to a player that also calls well.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ KEPT, BOTH, QUANTITY, FACE = range(4)
 
 
 class Part(NamedTuple):
-    """What of an agent's play is the solution's."""
+    """The part of an agent's play that is replaced by the solution's."""
 
-    calls: bool = False  # whether it calls or raises
-    opening: int = KEPT  # its first bid
-    raises: bool = False  # what it raises to, when it raises
+    calls: bool = False  # the choice between call and raise
+    opening: int = KEPT  # the first bid
+    raises: bool = False  # the choice between raises
 
 
 PARTS = {
@@ -107,9 +107,9 @@ class Solved:
 
 @kernel(allocates=False)
 def _combine_raises(own, other, takes_other, left, at, hands, edges, mixed):
-    """Write the raises of one hand, which has the chance `left` for them. Its numbers lie `hands` apart from `at` on. In place.
+    """Write the raises of one hand, which raises with probability `left`. Its numbers lie `hands` apart from `at` on. In place.
 
-    If the one whose raises are taken never raises with this hand, those of the other one are.
+    If the player whose raises are taken never raises with this hand, the other's raises are taken.
     """
     of_own = 0.0
     of_other = 0.0
@@ -126,7 +126,7 @@ def _combine_raises(own, other, takes_other, left, at, hands, edges, mixed):
 
 @kernel(allocates=False)
 def _combine(rules, calls_too, opening_too, raises_too, own, other, mixed):
-    """Write the own play with parts of the other's into `mixed`. In place."""
+    """Blend the play of two players into `mixed`: the first one's, with parts of the other's. In place."""
     for node in range(len(mixed.slots)):
         slot, entry = mixed.slots[node], mixed.entry_at[node]
         hands, edges = mixed.entry_at[node + 1] - entry, rules.first[slot + 1] - rules.first[slot]
@@ -138,7 +138,7 @@ def _combine(rules, calls_too, opening_too, raises_too, own, other, mixed):
 
 
 def _first_bids(rules: Rules, quantities: Asking, faces: Asking) -> np.ndarray:
-    """Return chances of first bids (bids, hands): the one's quantities and the other's faces, drawn independently."""
+    """Return chances of first bids (bids, hands), with quantities and faces drawn independently from two players' bids."""
     bids = rules.raises(0)
     need, face = rules.need[bids], rules.face[bids]
     by_quantity, by_face = (each.raises.reshape(len(need), -1) for each in (quantities, faces))
@@ -148,7 +148,7 @@ def _first_bids(rules: Rules, quantities: Asking, faces: Asking) -> np.ndarray:
 
 
 class Mixed:
-    """A player who takes a part of its play from another, as a source. See `dice_envs.exact.liars_dice.sources.Source`."""
+    """A player that takes a part of its play from another, as a source. See `dice_envs.exact.liars_dice.sources.Source`."""
 
     def __init__(self, round_: Round, own: Source, other: Source, part: Part) -> None:
         self._rules, self._own, self._other, self._part = round_.rules, own, other, part
@@ -163,7 +163,7 @@ class Mixed:
 
 
 def _answers(source: Source, asking: Asking) -> Asking:
-    """Ask a source, with arrays of its own for the answers: raises that it does not make are 0."""
+    """Return a source's answers in fresh arrays; raises that it does not make are 0."""
     calls, raises, made = np.zeros_like(asking.calls), np.zeros_like(asking.raises), np.ones_like(asking.made)
     own = asking._replace(calls=calls, raises=raises, made=made)
     source.write(own)
@@ -180,17 +180,17 @@ class Played(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """How much less often it wins than the solution, mean of both."""
+        """How much less often it wins than the solution, mean of both seats."""
         return (self.best_starting + self.best_following - self.starting - self.following) / 2
 
 
 def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PARTS) -> dict[str, dict[Dice, Played]]:
-    """Return what an agent wins of each round against the solution, with parts of its play replaced, by part and round.
+    """Return an agent's chances against the solution with parts of its play replaced: part → round → chances.
 
     Args:
         solution: of a game of two players.
         agent: states its probabilities, which do not depend on past rounds.
-        parts: what is replaced.
+        parts: the parts that are replaced.
     """
     found: dict[str, dict[Dice, Played]] = {name: {} for name in parts}
     streams = new_streams(0, ROWS_AT_ONCE)[None]

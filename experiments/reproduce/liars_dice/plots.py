@@ -19,7 +19,7 @@ LEAST_LABEL = 0.04  # a share below this has no label
 
 
 def draw_answer(folder: Path, answer: Answer) -> None:
-    """All plots."""
+    """Save all plots."""
     _draw_named(folder, answer)
     _draw_named_by_round(folder, answer)
     _draw_openings(folder, answer)
@@ -29,7 +29,7 @@ def draw_answer(folder: Path, answer: Answer) -> None:
 
 
 def _stack(panel: Any, shares: np.ndarray, labels: list[str], parts: list[str], colours: Any) -> None:
-    """Horizontal bars of shares (bars, parts), the first at the top."""
+    """Draw horizontal bars of shares (bars, parts), the first bar at the top."""
     from matplotlib.colors import to_rgb
 
     left = np.zeros(len(shares))

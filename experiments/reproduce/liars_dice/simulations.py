@@ -18,10 +18,10 @@ from dice_envs.experiments.ui.progress import progress
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000
 POSTERIOR_DRAWS, POSTERIOR_BINS = 100_000, 30  # of the article's histogram
-# Wins printed by the article: agents' bluffing → counts.
+# Wins printed by the article: the agents' bluffs → counts.
 PUBLISHED = {(1.0, 0.0): (4934, 5066), (1.0, 0.75, 0.25, 0.0): (2379, 2465, 2540, 2616)}
 
-# The two ways in which the program differs from the text, and each of them alone.
+# The program and the text differ in two ways; the last two styles have one of them each.
 STYLES = {
     "its program": "preset=article",
     "its text": "preset=text",
@@ -39,7 +39,7 @@ EXPLANATION = (
 
 
 def simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
-    """Both tables, played by every style, beside the article's counts."""
+    """Play both tables in every style; return the shares of wins beside the article's."""
     rows: list[Finding] = []
     with progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
         for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
@@ -50,7 +50,7 @@ def simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
                 for bluff, share, count in zip(bluffs, wins, counts, strict=True):
                     published = 100 * count / PUBLISHED_GAMES
                     ours, error = 100 * float(share), 100 * wilson_half_width(float(share), games)
-                    # The article's own sampling error is much the larger: both intervals together must reach.
+                    # The article's own sampling error is much larger than ours, so both intervals count.
                     reach = (error**2 + (100 * wilson_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
                     article = style == "its program"
                     rows.append(
@@ -68,14 +68,14 @@ def simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
 
 
 def _ours(rows: list[Finding]) -> tuple[float, float]:
-    """% of our games between two, by the article's program, that the agent that never bluffs wins, and ±."""
+    """Return the share, in %, of our two-player games by the article's program that bluff 0 wins, and its ±."""
     row = next(row for row in rows if row.figure == "2 players, its program: % won by bluff 0")
     assert isinstance(row.ours, float)
     return row.ours, row.error
 
 
 def _posterior() -> Any:
-    """The share of games that the agent that never bluffs wins, given the article's counts: Beta(wins, losses), as there."""
+    """Return the article's posterior of the share of games that bluff 0 wins: Beta(wins, losses)."""
     from scipy.stats import beta
 
     losses, wins = PUBLISHED[1.0, 0.0]
@@ -83,7 +83,7 @@ def _posterior() -> Any:
 
 
 def posterior_rows(rows: list[Finding]) -> list[Finding]:
-    """What the article's histogram shows, exactly, and whether our games lie within."""
+    """Return the exact figures behind the article's histogram, and where our games lie in it."""
     posterior, (share, error) = _posterior(), _ours(rows)
     low, high = 100 * posterior.ppf([0.025, 0.975])
     figures = (
@@ -105,7 +105,7 @@ def posterior_rows(rows: list[Finding]) -> list[Finding]:
 
 
 def draw_posterior(folder: Path, rows: list[Finding]) -> None:
-    """The article's histogram of the win rate, and our games in it."""
+    """Plot the article's histogram of the win rate, and our games in it."""
     posterior, (share, error) = _posterior(), _ours(rows)
     caption = (
         f"The share of games won by the agent that never bluffs, against the one that always does: the article's histogram of "
@@ -128,7 +128,7 @@ def draw_posterior(folder: Path, rows: list[Finding]) -> None:
 
 
 def draw_simulations(folder: Path, rows: list[Finding]) -> None:
-    """The article's shares of wins beside ours."""
+    """Plot the article's shares of wins beside ours."""
     caption = (
         "% of games won by numbers agents that differ in how often they bluff: the article's counts, its program played again, "
         "and its text. The dashed line is an even share."

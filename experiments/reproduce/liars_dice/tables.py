@@ -21,11 +21,11 @@ from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED, FEWER
 from dice_envs.experiments.reproduce.liars_dice.parts import wins_games
 from dice_envs.experiments.ui.console import console
 
-SEEN = 5e-4  # a share below this is not shown
+SEEN = 5e-4  # least share that is shown
 
 
 def show(answer: Answer) -> None:
-    """All tables, then the conclusion."""
+    """Print all tables, then the conclusion."""
     for table in (
         _named(answer),
         _named_by_round(answer),
@@ -41,7 +41,7 @@ def show(answer: Answer) -> None:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """`37.5`, or a dash where there is nothing to take a share of."""
+    """Format a share in %, such as "37.5"; a dash for NaN."""
     return f"{round(100 * share, digits) + 0.0:.{digits}f}" if np.isfinite(share) else "-"  # + 0.0: no -0.0
 
 
@@ -156,13 +156,13 @@ def _losses(answer: Answer) -> Table:
 
 
 def mended_by(answer: Answer, bluff: float, part: str) -> float:
-    """The share of a numbers agent's loss that is gone with a part of the solution's play."""
+    """Return the share of a numbers agent's loss that a part of the solution's play removes."""
     loss = answer.loss(bluff, ALONE)
     return 1 - answer.loss(bluff, part) / loss if loss > 0 else float("nan")
 
 
 def conclusion(answer: Answer) -> list[str]:
-    """What the figures say."""
+    """Return the figures in sentences."""
     sentences = []
     for stage, name in enumerate(STAGES):
         counts = answer.named[stage]

@@ -1,4 +1,4 @@
-"""What the article works out by hand: how likely an agent calls, what a known die changes, and who loses a call."""
+"""The article's worked examples: how likely an agent calls, the effect of a known die, and the loser of a call."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ BID, HELD = 7, 2  # threes that are bid, and that the agent holds
 
 
 def worked_examples() -> list[Finding]:
-    """All of them as rows. They are exact."""
+    """Return all examples as rows, which are exact."""
     return [*_called(), *_one_known(), *_who_loses()]
 
 
 def _after_bid(dice: list[list[int]], quantity: int, face: int) -> Batch:
-    """A first round with these dice, in which seat 0 has bid."""
+    """Return a first round with these dice, in which seat 0 has bid."""
     table = Batch("liars_dice", 1, seed=0, num_players=len(dice), num_dice=len(dice[0]), starter="first")
     assert table.variant.game.arrange is not None
-    table.variant.game.arrange(table.variant.options, table.states[0], {"dice": dice})  # all are given: none is drawn
+    table.variant.game.arrange(table.variant.options, table.states[0], {"dice": dice})
     table.play(np.array([(quantity - 1) * FACES + face]))
     return table
 
 
 def _called() -> list[Finding]:
-    """Five players with five dice, seven 3s bid, two in hand: the agent itself is asked, by the text and by the program."""
+    """Ask the agent of the text and that of the program: five players with five dice each, seven 3s bid, two in hand."""
     others = [[1] * DICE] * 3
     table = _after_bid([[1] * DICE, [THREES + 1] * HELD + [1] * (DICE - HELD), *others], BID, THREES)
     rows = []
@@ -57,16 +57,16 @@ def _called() -> list[Finding]:
 
 
 def _one_known() -> list[Finding]:
-    """The same bid, and it is known that its bidder does not bluff: the article's way, and two by Bayes' rule."""
+    """Return the chance of the same bid if its bidder does not bluff: in the article's way, and in two by Bayes' rule."""
     params = configure("liars_dice", num_players=5, num_dice=DICE).params
     need, unseen = BID - HELD, DICE * (DICE - 1)
 
     def holds(known: int, others: int) -> float:
-        """% of cases in which the bid holds, if so many 3s are known and so many dice are not."""
+        """Return the chance, in %, that the bid holds given `known` 3s and `others` unknown dice."""
         return 100 * float(chance_at_least(params, need, known, others, THREES))
 
     def by_bayes(likelihood: np.ndarray) -> float:
-        """The mean over the bidder's number of 3s, if the likelihood of what is known of it is given by that number."""
+        """Return the mean chance over the bidder's number of 3s, given the likelihood of the evidence for each number."""
         prior = np.array([comb(DICE, k) * (FACES - 1.0) ** (DICE - k) for k in range(DICE + 1)])
         chances = [holds(k, unseen - DICE) for k in range(DICE + 1)]
         return float(np.average(chances, weights=prior * likelihood))
@@ -102,7 +102,7 @@ def _one_known() -> list[Finding]:
 
 
 def _loser(there: int, bid: int) -> str:
-    """Who loses a die if so many 5s are bid and called, and so many are there."""
+    """Return the player that loses a die if `bid` 5s are bid and called, and `there` are there."""
     spread = [FIVES + 1] * there + [1] * (4 * 6 - there)  # four players with six dice, as in the article
     table = _after_bid([spread[seat::4] for seat in range(4)], bid, FIVES)
     table.play(np.array([table.variant.params.call]))
@@ -110,7 +110,7 @@ def _loser(there: int, bid: int) -> str:
 
 
 def _who_loses() -> list[Finding]:
-    """The sentence of the rules, case by case, and the game that the article tells."""
+    """Return the rules' sentence case by case, and the game that the article tells."""
     ours = {there: _loser(there, 4) for there in (3, 4, 5)}
     sentence = {3: "the caller", 4: "the caller", 5: "the bidder"}
     why = {

@@ -24,7 +24,7 @@ def main(
     option: OptionOption = None,
     pairing: Annotated[str, typer.Option(help="sorted: highest with highest; unsorted: a random pairing.")] = "sorted",
     best_response: Annotated[
-        bool, typer.Option("--best-response", help="Also what A and B can gain against sorted play: seconds for 5d6.")
+        bool, typer.Option("--best-response", help="Also the best responses of A and B to sorted play: seconds for 5d6.")
     ] = False,
     equilibrium: Annotated[bool, typer.Option("--equilibrium", help="Also the equilibrium value.")] = False,
     json: JsonOption = None,
@@ -34,9 +34,9 @@ def main(
 
     The score is A's points minus B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
 
-    --best-response and --equilibrium add what can be had by choosing well, as the options `reward` and `open_hands`
-    say. At an equilibrium the game is worth what the unsorted game is: a player who chooses at random makes every
-    pairing equally likely, whatever the other does, so neither can gain on that.
+    --best-response and --equilibrium add the values of better play under the options `reward` and `open_hands`. The
+    equilibrium value is that of the unsorted game: a player that chooses at random makes every pairing equally likely,
+    whatever the other does, so neither can gain on that.
 
     Example: solve score_dice -o pool_a=6,6,6,6,6 -o pool_b=6,6,8,8,8 -o ties=a --pairing sorted
     """

@@ -325,7 +325,7 @@ def test_what_cannot_be_a_cluster_gets_one_line():
     result = CliRunner().invoke(app, ["train", "liars_dice", "--ray", "local"])
     assert "--ray shares out several runs: add --seeds, or --set with several values" in result.output
     result = CliRunner().invoke(app, ["solve", "liars_dice", "--minutes", "1", "--ray", "local"])
-    assert "--minutes shares the time between rounds that are solved one after another" in " ".join(result.output.split())
+    assert "--minutes divides the time between rounds solved one after another" in " ".join(result.output.split())
     result = CliRunner().invoke(app, [*ARENA, "--resume"])
     assert "--resume goes on with what is kept beside the file of --json" in result.output
 
