@@ -1,4 +1,4 @@
-# `make train` and `make test` do all the set-up themselves: a virtual environment, a pinned install, the job.
+# `make train` and `make test` set everything up first: a virtual environment with pinned versions.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,14 +15,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(STAMP)
 
-# All virtual environments that CI needs; `make --jobs 2 environments` sets up two at a time.
+# The virtual environments that CI needs; `make --jobs 2 environments` sets up two at a time.
 environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-lowest/.installed
 
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
 
-# On a page in the browser, against optimal play; --no-browser in ARGS opens none. Without PyTorch and the tools, which take
-# minutes to install, unless they are there already.
+# A page in the browser, against optimal play; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
+# environment without PyTorch and the tools, which take minutes to install.
 PLAY_VENV = $(if $(wildcard $(STAMP)),$(VENV),$(VENV)-play)
 play: $(PLAY_VENV)/.installed
 	$(PLAY_VENV)/bin/python -m experiments play liars_dice nash -o num_dice=3 --web $(ARGS)
@@ -32,39 +32,39 @@ $(VENV)-play/.installed: pyproject.toml constraints.txt
 	$(VENV)-play/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable ".[web]"
 	touch $@
 
-# One of experiments/examples: make example NAME=sb3_ppo ARGS="--algorithm dqn". Frameworks that pin other versions have an
-# environment of their own, $(VENV)-rllib for examples that begin with rllib_, and so on.
+# Run one of experiments/examples: make example NAME=sb3_ppo ARGS="--algorithm dqn". Frameworks that pin other versions have their
+# own environments: $(VENV)-rllib for examples whose names begin with rllib_, and so on.
 EXAMPLES = $(filter-out __init__,$(basename $(notdir $(wildcard experiments/examples/*.py))))
 OWN_VENVS = rllib tianshou
 EXAMPLE_VENV = $(VENV)$(strip $(foreach own,$(OWN_VENVS),$(if $(filter $(own)_%,$(NAME)),-$(own))))
 example: $(EXAMPLE_VENV)/.installed
 	$(EXAMPLE_VENV)/bin/python -m experiments.examples.$(or $(NAME),$(error which example? NAME=, one of $(EXAMPLES))) $(ARGS)
 
-# With bounds checks kernels raise when they index outside an array; kernels that are optimised less are compiled sooner.
+# With bounds checks, kernels raise when they index outside an array. Less optimisation makes them compile faster.
 CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1
 # The tests of a file share kernels and solutions, so one process runs them all.
 test: $(STAMP)
 	$(CHECKED) $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web"
 
-# Kernels as users run them: long tests, and the golden playthroughs once more.
+# Long tests, and the golden playthroughs once more, with kernels optimised as users run them.
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "(slow or golden) and not web"
 
-# The page in a browser, which tests/experiments/web/install-browser installs where there is none.
+# The page in a browser, which tests/experiments/web/install-browser installs if there is none.
 test-web: $(STAMP)
 	$(BIN)/python -m pytest -m web tests/experiments/web
 
-# Kills, garbage and crowds, in larger numbers: so many kills of each command, so many times the usual number of examples.
+# More kills, invalid inputs and concurrent processes. KILLS: of each command; FUZZ: factor on the usual number of examples.
 KILLS ?= 50
 FUZZ ?= 50
 test-survival: $(STAMP)
 	KILLS=$(KILLS) FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_kills.py tests/test_fuzz.py tests/test_crowds.py
 
-# Random small faults in the committed code, to see which the tests do not notice; ARGS="--seed 2 --count 50".
+# Mutation testing of the committed code: which random small faults do the tests miss? ARGS="--seed 2 --count 50".
 mutants: $(STAMP)
 	$(BIN)/python -m tests.support.mutants $(ARGS)
 
-# What `make test` leaves out: every agent in every game and option, garbage, and the longer of the short tests.
+# The tests that `make test` leaves out: every agent with every game and option, invalid inputs, and the longer of the short tests.
 test-thorough: $(STAMP)
 	$(CHECKED) $(BIN)/python -m pytest -n auto -m "thorough and not slow and not web"
 
@@ -73,7 +73,7 @@ INTERPRETED = games/test_conformance agents/test_every_agent agents/mcts/test_ro
 test-interpreted: $(STAMP)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow" $(INTERPRETED:%=tests/%.py)
 
-# RLlib pins another Gymnasium, so it has an environment of its own. Its examples are in `experiments`, which asks for more.
+# RLlib pins another Gymnasium, so it has its own environment. Its examples are in `experiments`, which needs the extra `commands`.
 test-rllib: $(VENV)-rllib/.installed
 	PYTHONPATH=. $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/envs/test_rllib.py
 
@@ -82,7 +82,7 @@ $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable ".[commands]" "ray[rllib]" torch pytest
 	touch $@
 
-# Tianshou brings much that nothing else here needs (pandas, h5py, virtualenv), so it has an environment of its own, too.
+# Tianshou brings packages that nothing else here needs (pandas, h5py, virtualenv), so it has its own environment, too.
 test-tianshou: $(VENV)-tianshou/.installed
 	PYTHONPATH=. $(VENV)-tianshou/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/envs/test_tianshou.py
 
@@ -91,7 +91,7 @@ $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 	$(VENV)-tianshou/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-tianshou.txt --editable ".[experiments]" tianshou pytest
 	touch $@
 
-# What other people's code sees of the package, with the oldest versions that pyproject.toml allows and with the newest ones.
+# The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat
 INSTALL_INTERFACES = install --quiet --editable ".[experiments]" pytest pytest-xdist hypothesis
 test-lowest: $(VENV)-lowest/.installed
@@ -102,14 +102,14 @@ $(VENV)-lowest/.installed: pyproject.toml constraints-lowest.txt
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --constraint constraints-lowest.txt
 	touch $@
 
-# Asks for the newest versions each time. Only torch is held, to the build of constraints.txt.
+# Installs the newest versions each time, except torch, which stays at the build of constraints.txt.
 test-newest:
 	test -x $(VENV)-newest/bin/python || $(PYTHON) -m venv $(VENV)-newest
 	grep "^torch==" constraints.txt > $(VENV)-newest/torch.txt
 	$(VENV)-newest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
 	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
 
-# Writes docs/results: published figures beside ours, for the games' pages. Takes half an hour.
+# Write docs/results: published figures beside ours, for the games' pages. Takes half an hour.
 RESULTS = thirties score_dice shakes liars_dice fatestones
 REPRODUCE_thirties = thirties
 REPRODUCE_score_dice = score-dice
@@ -122,11 +122,11 @@ result-%: $(STAMP)
 	$(BIN)/python -m experiments reproduce $(REPRODUCE_$*) --json build/results/$*.json
 	$(BIN)/python docs/generate.py "reproduce $(REPRODUCE_$*)" build/results/$*.json
 
-# Writes docs/libraries.md from what a run of CI has taken down.
+# Write docs/libraries.md from what a run of CI has recorded.
 libraries: $(STAMP)
 	$(BIN)/python -m tests.support.libraries write .libraries
 
-# The pages of docs, with warnings as errors; every run fetches or follows nothing. `docs-links` follows links to other sites.
+# Build the documentation, with warnings as errors and without network access. `docs-links` checks links to other sites.
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -b html --fail-on-warning --keep-going --quiet docs docs/_build/html
 
@@ -141,7 +141,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# mypy knows packages by their folders alone, so it gets one that looks like the wheel: `dice_envs` with the two others inside.
+# mypy finds packages by their folders, so it gets one that looks like the wheel: `dice_envs` with the two others inside.
 types: $(STAMP)
 	rm -rf .mypy_cache/wheel
 	mkdir -p .mypy_cache/wheel/dice_envs

@@ -1,4 +1,4 @@
-"""Sphinx's settings. What is generated is written by `generate.py` before the pages are read."""
+"""Sphinx settings. `generate.py` writes the generated pages before Sphinx reads them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 exclude_patterns = ["_build", "generated/index.md"]
 default_role = "code"  # single backticks in docstrings
-autodoc_inherit_docstrings = False  # a method without one of its own is left out
+autodoc_inherit_docstrings = False  # methods without their own docstring are left out
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_use_ivar = True
-# Names in angle brackets of other projects are left as text where their inventories cannot be fetched.
+# Builds fetch nothing, so names of other projects stay plain text.
 intersphinx_mapping: dict[str, tuple[str, None]] = {}
 linkcheck_ignore = [r"http://localhost.*", r"http://127\.0\.0\.1.*"]
 

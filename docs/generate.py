@@ -1,7 +1,7 @@
-"""Writes the pages that are made from the code: a page for each game, its agents, and tables of stored results.
+"""Write the pages that are made from the code: a page for each game, agents, presets, and tables of stored results.
 
-They go into `generated`, which is not kept. What is stored in `results` and `bench` was written by commands that the tables
-name.
+The pages go into `generated`, which is not under version control. The files in `results` and `bench` were written by commands
+that the tables name.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dice_envs.learn.presets import presets_of
 from dice_envs.pictures.render import svg
 from dice_envs.table.rules import attributes, is_table, sections
 
-SEED = 1  # of the positions that are pictured
-MOVES = 6  # that are played before a picture is taken
+SEED = 1  # of the random play that leads to the pictured positions
+MOVES = 6  # played before the picture
 
 
 def write_pages(docs: Path) -> None:
-    """Write all generated pages below `docs`/generated. A page that has not changed is left alone."""
+    """Write all generated pages below `docs`/generated. Unchanged pages are left alone."""
     for name in names():
         _write(docs / "generated" / "games" / f"{name}.md", game_page(load(name), docs))
         _write(docs / "generated" / "games" / f"{name}.svg", svg(_position(single_seat(load(name)))))
@@ -46,7 +46,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[str] = ()) -> str:
-    """A table in Markdown. Columns named in `right` are aligned there."""
+    """A table in Markdown. Columns named in `right` are aligned to the right."""
     words = [number for number, heading in enumerate(headings) if heading not in right]
     return "\n".join(markdown_table(headings, [[_cell(value) for value in row] for row in rows], words))
 
@@ -59,12 +59,12 @@ def _cell(value: Any) -> str:
 
 
 def game_page(game: Game, docs: Path) -> str:
-    """Rules, options, spaces, observation, picture, facts, agents, optimal play, and published figures beside ours."""
+    """The page of a game: rules, picture, options, environments, observation, agents, optimal play, published figures."""
     variant, alone = configure(game), single_seat(game)
     parts = [
         f"# {game.title}",
         rules(game),
-        f"```{{figure}} {game.name}.svg\n:alt: {game.title}\n:width: 100%\n\nA position, as everybody would see it.\n```",
+        f"```{{figure}} {game.name}.svg\n:alt: {game.title}\n:width: 100%\n\nA position with everything shown.\n```",
         "## Options\n\n" + options_table(game),
         "## Environments\n\n" + environments(game, variant, alone),
         "## Observation\n\n" + _blocks(alone),
@@ -79,7 +79,7 @@ def game_page(game: Game, docs: Path) -> str:
 
 
 def rules(game: Game) -> str:
-    """A game's rules as Markdown: headings, paragraphs, lists, and tables as they stand."""
+    """A game's rules as Markdown: headings, paragraphs, lists, and tables as preformatted text."""
     parts = []
     for heading, paragraphs in sections(game):
         parts += [f"## {heading}"] if heading else []
@@ -94,7 +94,7 @@ def _kind(paragraph: str) -> str:
 
 
 def options_table(game: Game) -> str:
-    """Each option with its default and its meaning."""
+    """A table of options with defaults and meanings."""
     defaults = {field.name: field.default for field in dataclasses.fields(game.options)}
     listed = attributes(game.options.__doc__ or "")
     return table(
@@ -103,7 +103,7 @@ def options_table(game: Game) -> str:
 
 
 def environments(game: Game, variant: Variant, alone: Variant) -> str:
-    """How to make each environment, and what its spaces are."""
+    """A table of environments: how to make each, and its spaces."""
     rows = [("PettingZoo AEC", f"`from dice_envs import {game.name}_v0`, `{game.name}_v0.env()`", variant)]
     if variant.facts.simultaneous:
         rows.append(("PettingZoo parallel", f"`{game.name}_v0.parallel_env()`", variant))
@@ -113,10 +113,10 @@ def environments(game: Game, variant: Variant, alone: Variant) -> str:
     made = table(("interface", "made by", "seats", "actions", "observation"), cells, ("seats", "actions", "observation"))
     facts = variant.facts
     kind = "zero-sum" if facts.zero_sum else "not zero-sum"
-    commits = ", choices unseen by the others until all are made" if facts.simultaneous else ""
+    commits = ", and players choose simultaneously" if facts.simultaneous else ""
     said = (
         f"With the default options a game takes at most {facts.max_steps:,} moves, returns lie between "
-        f"{facts.min_return:g} and {facts.max_return:g}, {kind}{commits}."
+        f"{facts.min_return:g} and {facts.max_return:g}, the game is {kind}{commits}."
     )
     return f"{made}\n\nActions are whole numbers, observations float32 in [0, 1]. {said}"
 
@@ -128,7 +128,7 @@ def _blocks(variant: Variant) -> str:
             rows.append((f"{begin} … {begin + block.size - 1}" if block.size > 1 else begin, f"`{block.name}`", block.meaning))
         begin += block.size
     listed = table(("entries", "block", "meaning"), rows)
-    return f"Of {variant}; `dice_envs.describe` reads one out.\n\n{listed}"
+    return f"Layout for {variant}; `dice_envs.describe` puts an observation into words.\n\n{listed}"
 
 
 def _agents_of(game: Game) -> str:
@@ -137,7 +137,7 @@ def _agents_of(game: Game) -> str:
     rows = [(f"`{name}`", _summary(factory)) for name, factory in own.items()]
     others = ", ".join(f"`{name}`" for name in any_game)
     listed = table(("agent", "plays"), rows)
-    return f"{listed}\n\nAnd those of any game: {others}. [All of them](../agents.md) with their parameters."
+    return f"{listed}\n\nAgents for any game: {others}. [All agents](../agents.md) with their parameters."
 
 
 def _summary(factory: Any) -> str:
@@ -145,7 +145,7 @@ def _summary(factory: Any) -> str:
 
 
 def _position(variant: Variant) -> Any:
-    """A picture of a game under way, everything shown."""
+    """A picture of a game in progress, with everything shown."""
     batch, rng = Batch(variant, 1, seed=SEED), np.random.default_rng(SEED)
     for _ in range(MOVES):
         before = batch.states.copy()
@@ -156,7 +156,7 @@ def _position(variant: Variant) -> Any:
 
 
 def optimal_play(game: Game, board: str) -> str:
-    """What random and optimal play reach in the game's tasks, and who comes close: the rows of the board's first table."""
+    """The values of random and optimal play in the game's tasks and the best agents: rows of the board's first table."""
     lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in board.splitlines() if line.startswith("|")]
     headings, rows = lines[0], {line[0]: line for line in lines[2:]}
     tasks = [task for task in TASKS.values() if task.game == game.name]
@@ -166,14 +166,14 @@ def optimal_play(game: Game, board: str) -> str:
 
 
 _ABOUT_TASKS = (
-    "Agents have their score, 0 for random play and 1 for optimal play. [The board](../../board.md) has all of them and how it "
-    "was made; `dice_envs.measure` computes the same for any options and any agent, and `python -m experiments solve` optimal "
-    "play itself: [measures](../../measures.md)."
+    "Agents are shown with their scores, 0 for random play and 1 for optimal play. [The board](../../board.md) has all agents and "
+    "says how it was made. [`dice_envs.measure`](../../measures.md) computes the same for any options and any agent; "
+    "`python -m experiments solve` computes optimal play itself."
 )
 
 
 def figures(path: Path) -> str:
-    """The stored figures of a source, published beside ours, in a table for each part of it."""
+    """Published figures beside ours, in a table for each source."""
     stored = json.loads(path.read_text())
     parts = [
         f"Written by `make results`, which runs `python -m experiments {stored['command']}`. ± is half of a 95 % interval."
@@ -192,7 +192,7 @@ _AGREES = {True: "yes", False: "no", None: ""}
 
 
 def keep(command: str, made: Path, kept: Path) -> None:
-    """Store what `reproduce` has written: the rows with a published figure, and the command."""
+    """Store the rows with a published figure from the JSON of `reproduce`, and the command."""
     rows = [row for row in json.loads(made.read_text())["rows"] if row["published"] is not None]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     kept.write_text(f'{{"command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n')
@@ -202,8 +202,8 @@ def keep(command: str, made: Path, kept: Path) -> None:
 
 
 def agents_page() -> str:
-    """Every agent with its parameters."""
-    parts = ["# Agents in full\n\nWhat `python -m experiments agents` lists."]
+    """All agents with their parameters."""
+    parts = ["# Agents in full\n\nAll agents with their parameters, as `python -m experiments agents` lists them."]
     for game in (None, *names()):
         own = agents.for_game(game)
         chosen = own if game is None else {name: own[name] for name in own if name not in agents.for_game(None)}
@@ -225,8 +225,8 @@ def _elsewhere(name: str, game: str) -> bool:
 
 
 def presets_page() -> str:
-    """The settings that the presets of `train` have, where they differ from the usual ones."""
-    parts = ["# Presets in full\n\nSettings of `train`; `--set NAME=VALUE` changes one."]
+    """The settings of all presets of `train`, with their meanings."""
+    parts = ["# Presets in full\n\nThe settings of each preset of `train`. `--set NAME=VALUE` changes one."]
     meaning = attributes(next(iter(presets_of("").values())).__class__.__doc__ or "")
     parts.append(table(("setting", "meaning"), [(f"`{name}`", text) for name, text in meaning.items()]))
     for game in names():
@@ -238,9 +238,9 @@ def presets_page() -> str:
 
 
 def speed_page(folder: Path) -> str:
-    """What `bench` has measured with each version, newest first."""
-    about = "What `python -m experiments bench` measured, beside peers in the same run; a ratio of 2 is twice as fast."
-    headings = ("what", "ours", "unit", "peer", "the peer's", "ratio", "note")
+    """The results of `bench` for each version, newest first."""
+    about = "Results of `python -m experiments bench`, beside peers in the same run. A ratio of 2 means twice as fast as the peer."
+    headings = ("subject", "ours", "unit", "peer", "the peer's", "ratio", "note")
     parts = [f"# Speed\n\n{about}"]
     for path in sorted(folder.glob("*.json"), key=_version, reverse=True):
         bench = json.loads(path.read_text())
