@@ -166,8 +166,8 @@ def optimal_play(game: Game, board: str) -> str:
 
 
 _ABOUT_TASKS = (
-    "Agents are shown with their scores, 0 for random play and 1 for optimal play. [The board](../../board.md) has all agents and "
-    "says how it was made. [`dice_envs.measure`](../../measures.md) computes the same for any options and any agent; "
+    "Agents are shown with their scores, 0 for random play and 1 for optimal play. [The board](../../board.md) has all agents "
+    "and says how it was made. [`dice_envs.measure`](../../measures.md) computes the same for any options and any agent; "
     "`python -m experiments solve` computes optimal play itself."
 )
 
@@ -239,7 +239,7 @@ def presets_page() -> str:
 
 def speed_page(folder: Path) -> str:
     """The results of `bench` for each version, newest first."""
-    about = "Results of `python -m experiments bench`, beside peers in the same run. A ratio of 2 means twice as fast as the peer."
+    about = "Results of `python -m experiments bench`, beside peers in the same run. A ratio of 2 is twice as fast."
     headings = ("subject", "ours", "unit", "peer", "the peer's", "ratio", "note")
     parts = [f"# Speed\n\n{about}"]
     for path in sorted(folder.glob("*.json"), key=_version, reverse=True):
