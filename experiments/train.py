@@ -11,11 +11,11 @@ from typing import Any
 
 from dice_envs import Variant, configure
 from dice_envs.agent.casting import cast
-from dice_envs.core.files import remove_left_overs
+from dice_envs.core.files import folder_lock
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
 from dice_envs.experiments.arena import MOST_GAMES, save_plot
-from dice_envs.experiments.jobs.guard import first_signal_waits, only_process, writer_errors_name
+from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.outcome import (
     add_edges,
     add_measures,
@@ -115,8 +115,7 @@ def train(
     check_folder(folder)
     check_report(report)
     print_mode(variant, policy)
-    with only_process(folder):
-        remove_left_overs(folder)
+    with folder_lock(folder, "--out"):
         if (folder / "checkpoint.pt").exists() and not resume:
             raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
         run = open_run(folder, variant, plan, seed, given, device, folder / "tensorboard")

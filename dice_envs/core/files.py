@@ -1,16 +1,19 @@
-"""Files written whole or not at all, and the removal of temporary files that killed processes leave behind."""
+"""Files written whole or not at all, temporary files that killed processes leave behind, and locks on folders."""
 
 from __future__ import annotations
 
 import contextlib
+import datetime
+import json
 import os
 import re
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["OLD", "atomic", "named_in_errors", "remove_left_overs", "write_text"]
+__all__ = ["OLD", "atomic", "folder_lock", "named_in_errors", "remove_left_overs", "write_text"]
 
 OLD = 3600.0  # seconds without a write after which the process that wrote a temporary file must be gone
 
@@ -60,3 +63,42 @@ def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all. OSError names it."""
     with named_in_errors(path), atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def folder_lock(folder: Path, option: str) -> Iterator[None]:
+    """Keep other processes that ask for this lock out of a folder while the block runs; remove what killed ones left there.
+
+    The operating system holds the lock, so a process that is killed leaves none behind.
+
+    Args:
+        folder: to lock; it exists.
+        option: the argument that names the folder, for the message.
+
+    Raises:
+        ValueError: another process has the lock; the message names it.
+    """
+    import filelock  # comes with PyTorch and with the command line, and is not needed elsewhere
+
+    owner = folder / ".owner.json"  # beside the lock and not in it: filelock may empty a lock file that it waits for
+    lock = filelock.FileLock(folder / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise ValueError(f"{folder} is in use by {_describe(owner)}; wait for its end, or choose another {option}") from None
+    try:
+        remove_left_overs(folder)
+        since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
+        write_text(owner, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
+        yield
+    finally:
+        owner.unlink(missing_ok=True)
+        lock.release()
+
+
+def _describe(owner: Path) -> str:
+    try:
+        its = json.loads(owner.read_text())
+        return f"process {its['pid']} on {its['host']}, since {its['since']}"
+    except (OSError, ValueError, KeyError, TypeError):  # it has the lock, but has not written its number yet
+        return "another process"

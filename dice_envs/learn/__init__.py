@@ -7,13 +7,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dice_envs.core.extras import check_extra
-from dice_envs.core.files import atomic, remove_left_overs
+from dice_envs.core.files import atomic, folder_lock
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.options import check_range
 from dice_envs.learn.callback import TrainingCallback
@@ -85,7 +86,7 @@ def train(
         options: the game's options.
 
     Raises:
-        ValueError: wrong arguments, or a folder that holds another run or a damaged one.
+        ValueError: wrong arguments, or a folder that holds another run or a damaged one, or that another process uses.
         ImportError: PyTorch or Stable-Baselines3 is not installed; the message names the extra.
     """
     check_extra("sb3", "dice_envs.train", "torch", "stable_baselines3", "sb3_contrib")
@@ -102,9 +103,9 @@ def train(
     if folder is not None:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        remove_left_overs(folder)
-    run = open_run(folder, variant, plan, seed, given, device)
-    run.learn(callback)
+    with contextlib.nullcontext() if folder is None else folder_lock(folder, "folder"):
+        run = open_run(folder, variant, plan, seed, given, device)
+        run.learn(callback)
     return Trained(
         run.offered(),
         run.model.num_timesteps,

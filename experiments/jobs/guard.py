@@ -1,10 +1,8 @@
-"""Guards around long work: one process at a time in a folder, signals that wait until all is saved, Ctrl-C that is heard."""
+"""Signals around long work: they wait until all is saved, and Ctrl-C ends a process whatever it is doing."""
 
 from __future__ import annotations
 
 import contextlib
-import datetime
-import json
 import os
 import signal
 import socket
@@ -14,11 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import filelock
-
-from dice_envs.core.files import write_text
-
-__all__ = ["ends_at_once", "first_signal_waits", "only_process", "writer_errors_name"]
+__all__ = ["ends_at_once", "first_signal_waits", "writer_errors_name"]
 
 PATIENCE = 3.0  # seconds between Ctrl-C and the end of the process, where nothing has answered it
 _answered = threading.Event()  # a handler has seen the last Ctrl-C
@@ -65,38 +59,6 @@ def _watch(signals: socket.socket) -> None:
                     print("stopped", file=sys.stderr, flush=True)
                 os._exit(130)
             _answered.clear()
-
-
-@contextlib.contextmanager
-def only_process(folder: Path, option: str = "--out") -> Iterator[None]:
-    """Keep other processes that ask for the same out of the folder, which `option` names, while the block runs.
-
-    The operating system holds the lock, so a process that is killed leaves none behind.
-
-    Raises:
-        ValueError: another process is in there; the message says which.
-    """
-    owner = folder / ".owner.json"  # beside the lock and not in it: filelock may empty a lock file that it waits for
-    lock = filelock.FileLock(folder / ".lock", timeout=0)
-    try:
-        lock.acquire()
-    except filelock.Timeout:
-        raise ValueError(f"{folder} is in use by {_describe(owner)}; wait for its end, or choose another {option}") from None
-    try:
-        since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
-        write_text(owner, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
-        yield
-    finally:
-        owner.unlink(missing_ok=True)
-        lock.release()
-
-
-def _describe(owner: Path) -> str:
-    try:
-        its = json.loads(owner.read_text())
-        return f"process {its['pid']} on {its['host']}, since {its['since']}"
-    except (OSError, ValueError, KeyError, TypeError):  # it has the lock, but has not written yet who it is
-        return "another process"
 
 
 @contextlib.contextmanager

@@ -22,10 +22,9 @@ import numpy as np
 
 from dice_envs import agents
 from dice_envs.core.extras import needs
-from dice_envs.core.files import atomic, remove_left_overs, write_text
+from dice_envs.core.files import atomic, folder_lock, write_text
 from dice_envs.core.kernel import package_stamp
 from dice_envs.core.options import shown
-from dice_envs.experiments.jobs.guard import only_process
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
@@ -68,8 +67,7 @@ class Kept:
     def open(self) -> None:
         """Begin to write. ValueError if another process does, OSError if nothing can be written."""
         self.folder.mkdir(exist_ok=True)
-        self._lock.enter_context(only_process(self.folder, "--json"))
-        remove_left_overs(self.folder)
+        self._lock.enter_context(folder_lock(self.folder, "--json"))
         if not (self.folder / PLAN).exists():
             self._remove_parts()  # nobody knows of what
             write_text(self.folder / PLAN, json_module.dumps({**self._plan, "seed": self.seed}))

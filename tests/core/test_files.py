@@ -1,12 +1,15 @@
-"""Files are written whole or not at all, and what a killed process leaves of them is removed."""
+"""Files are written whole or not at all, left-overs are removed, and a locked folder is one process's alone."""
 
 import contextlib
 import os
+import subprocess
+import sys
 import time
 
 import pytest
 
-from dice_envs.core.files import atomic, remove_left_overs, write_text
+from dice_envs.core.files import atomic, folder_lock, remove_left_overs, write_text
+from tests.conftest import ROOT
 
 
 def age(path, seconds):
@@ -51,3 +54,43 @@ def test_all_left_overs_of_a_folder_and_nothing_else(tmp_path):
         (tmp_path / name).write_text("")
     remove_left_overs(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
+
+
+def test_an_error_names_the_locked_folder_and_the_process_that_uses_it(tmp_path):
+    left_over = tmp_path / ".policy.npz.abcd_123.tmp"
+    left_over.write_text("half")
+    message = rf"{tmp_path} is in use by process {os.getpid()} on .+, since \d{{4}}-\d\d-\d\d \d\d:.+, or choose another --out"
+    with folder_lock(tmp_path, "--out"):
+        assert not left_over.exists()
+        left_over.write_text("being written")
+        for _ in range(2):  # being refused takes nothing away from the first
+            with pytest.raises(ValueError, match=message):
+                folder_lock(tmp_path, "--out").__enter__()
+        assert left_over.exists()
+    with folder_lock(tmp_path, "--out"):
+        pass
+
+
+def test_a_lock_whose_owner_is_not_written_yet(tmp_path):
+    with folder_lock(tmp_path, "--out"):
+        for content in ("", "[]", "{}"):
+            (tmp_path / ".owner.json").write_text(content)
+            with pytest.raises(ValueError, match="is in use by another process"):
+                folder_lock(tmp_path, "--out").__enter__()
+
+
+def test_a_killed_process_leaves_no_lock(tmp_path):
+    code = (
+        "import pathlib, time; from dice_envs.core.files import folder_lock\n"
+        f"with folder_lock(pathlib.Path({str(tmp_path)!r}), '--out'): print('in', flush=True); time.sleep(600)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "in\n"
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"is in use by process {process.pid} on "):
+            folder_lock(tmp_path, "--out").__enter__()
+    process.kill()
+    process.wait()
+    assert (tmp_path / ".owner.json").exists()
+    with folder_lock(tmp_path, "--out"):
+        assert f'"pid": {os.getpid()}' in (tmp_path / ".owner.json").read_text()

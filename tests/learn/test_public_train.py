@@ -81,6 +81,20 @@ def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path):
         train(folder=tmp_path / "run", seed=4)
 
 
+def test_two_trainings_do_not_share_a_folder(tmp_path):
+    refused = []
+
+    class Second(Told):
+        def advanced(self, steps):
+            with pytest.raises(ValueError, match=f"{tmp_path} is in use by process .+, or choose another folder") as caught:
+                train(folder=tmp_path)
+            refused.append(caught.value)
+
+    train(folder=tmp_path, steps=1024, callback=Second())
+    assert len(refused) == 2
+    assert train(folder=tmp_path).steps == 4 * 512, "the lock is gone"
+
+
 def test_it_trains_against_opponents_and_alone():
     settings = {**SMALL, "measure_every": 0}
     found = train(preset="quick", opponents=["random", "numbers"], settings=settings)

@@ -18,6 +18,7 @@ import torch
 from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
+from dice_envs.core.files import folder_lock
 from dice_envs.experiments import train as training
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.outcome import gap_label
@@ -387,9 +388,7 @@ def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path):
-    from dice_envs.experiments.jobs.guard import only_process
-
-    with only_process(tmp_path):
+    with folder_lock(tmp_path, "--out"):
         one_line(run("--out", tmp_path, "--seed", 3), rf"is in use by process {os.getpid()} on .+, since \d{{4}}-")
     assert {path.name for path in tmp_path.iterdir()} == {".lock"}
     assert run("--out", tmp_path, "--seed", 3).exit_code == 0

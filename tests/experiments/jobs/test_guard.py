@@ -1,4 +1,4 @@
-"""Guards around long work: a folder belongs to one process at a time, and the first signal waits."""
+"""Signals around long work: the first one waits, and Ctrl-C ends a process whatever it is doing."""
 
 import os
 import signal
@@ -8,42 +8,7 @@ import time
 
 import pytest
 
-from dice_envs.experiments.jobs.guard import only_process
 from tests.conftest import COMPILES_SOON, ROOT
-
-
-def test_a_second_user_of_a_folder_is_told_who_the_first_is(tmp_path):
-    with only_process(tmp_path):
-        for _ in range(2):  # being refused takes nothing away from the first
-            with pytest.raises(ValueError, match=rf"is in use by process {os.getpid()} on .+, since \d{{4}}-\d\d-\d\d \d\d:"):
-                only_process(tmp_path).__enter__()
-    with only_process(tmp_path):
-        pass
-
-
-def test_an_owner_that_has_not_said_who_it_is_yet(tmp_path):
-    with only_process(tmp_path):
-        for content in ("", "[]", "{}"):
-            (tmp_path / ".owner.json").write_text(content)
-            with pytest.raises(ValueError, match="is in use by another process"):
-                only_process(tmp_path).__enter__()
-
-
-def test_a_killed_process_leaves_no_lock(tmp_path):
-    code = (
-        "import pathlib, time; from dice_envs.experiments.jobs.guard import only_process\n"
-        f"with only_process(pathlib.Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(600)"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "in\n"
-    for _ in range(2):
-        with pytest.raises(ValueError, match=f"is in use by process {process.pid} on "):
-            only_process(tmp_path).__enter__()
-    process.kill()
-    process.wait()
-    assert (tmp_path / ".owner.json").exists()
-    with only_process(tmp_path):
-        assert f'"pid": {os.getpid()}' in (tmp_path / ".owner.json").read_text()
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
