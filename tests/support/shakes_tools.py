@@ -1,8 +1,16 @@
-"""What the tests of The Shakes share."""
+"""Helpers that tests of The Shakes share."""
+
+import functools
+import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.stats import chisquare
 
+from dice_envs import configure
+from dice_envs.agents import make
+from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.dice import new_streams
 
 
@@ -31,3 +39,38 @@ def assert_distributed(counts, chances):
         seen, due = seen[:-1], due[:-1]
     assert len(seen) > 1
     assert chisquare(seen, due * seen.sum() / due.sum()).pvalue > 1e-4
+
+
+def policy_of(spec, **options):
+    """A tally policy of the spec, with the game's options fixed."""
+    agent, chosen = make(spec), configure("shakes", mode="physician", **options).options
+    if isinstance(agent, TallyPolicy):
+        return lambda treated, saved: agent.chances(chosen, treated, saved)
+    return lambda treated, saved: np.full(treated.shape, 1 / treated.shape[1])
+
+
+def tally(treated, saved):
+    return np.array([treated], np.int16), np.array([saved], np.int16)
+
+
+def win_by_brute_force(dice, ties):
+    """Who wins when maester i keeps v with chance dice[i][v]: all outcomes listed, in fractions."""
+    n = len(dice)
+
+    @functools.cache
+    def wins(tied):
+        direct, again = [Fraction(0)] * n, Fraction(0)
+        for faces in itertools.product(range(6), repeat=len(tied)):
+            chance = math.prod(dice[i][v] for i, v in zip(tied, faces, strict=True))
+            top = tuple(i for i, v in zip(tied, faces, strict=True) if v == max(faces))
+            if ties == "random" or len(top) == 1:
+                for i in top:
+                    direct[i] += chance / len(top)
+            elif top == tied:
+                again += chance
+            else:
+                for i, share in enumerate(wins(top)):
+                    direct[i] += chance * share
+        return [share / (1 - again) for share in direct]
+
+    return wins(tuple(range(n)))

@@ -1,4 +1,4 @@
-"""The Shakes: what the rules and the notebook say, beside exact figures."""
+"""`reproduce shakes`: the rules' and the notebook's figures beside exact ones."""
 
 import json
 
@@ -6,17 +6,33 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.reproduce.shakes import CHECKED
 
 
 @pytest.mark.slow
 def test_published_figures_beside_ours(tmp_path):
-    out = tmp_path / "rows.json"
-    result = CliRunner().invoke(app, ["reproduce", "shakes", "--games", "1000", "--seed", "1", "--json", str(out)])
+    path = tmp_path / "rows.json"
+    command = ["reproduce", "shakes", "--games", "5000", "--seed", "4", "--json", str(path), "--report", str(tmp_path)]
+    result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    rows = json.loads(out.read_text())["rows"]
-    published = [row for row in rows if row["published"] is not None]
-    assert published
-    assert [row["figure"] for row in published if row["agrees"] is False and not row["note"]] == []
+    rows = json.loads(path.read_text())["rows"]
+    assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
+    # Only the claims that Thompson sampling is optimal, and the argument Thompson sampling, do not hold.
+    wrong = [row for row in rows if row["agrees"] is False]
+    assert all(row["note"] for row in wrong)
+    assert {row["figure"].rpartition(", ")[0] for row in wrong} == {
+        "choice v chance to be the best: distance",
+        "argument, short of optimal: saved",
+        "argument, short of optimal: P(win)",
+        "thompson:permutations, short of optimal: saved",
+        "thompson:permutations, short of optimal: P(win)",
+    }
+    assert sum(row["agrees"] is True for row in rows) >= len(CHECKED) + 36
     (notebook,) = [row for row in rows if row["published"] == pytest.approx(0.688)]
     assert notebook["ours"] == pytest.approx(0.6885, abs=5e-5)  # with four players, ties broken at random
     assert notebook["agrees"]
+    assert {picture.name for picture in tmp_path.glob("*.png")} == {
+        "shakes_agents.png",
+        "shakes_distributions.png",
+        "shakes_kept_die.png",
+    }

@@ -1,0 +1,146 @@
+"""The agents of The Shakes: probabilities, actions, and the variants that they refuse."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dice_envs import configure
+from dice_envs.agent import Turn
+from dice_envs.agents import factories, make
+from dice_envs.core.dice import new_streams
+from dice_envs.exact.shakes import (
+    Problem,
+    as_policy,
+    evaluate,
+    solve,
+)
+from tests.support.shakes_tools import assert_distributed, policy_of, states_with
+
+AGENTS = [
+    "ucb",
+    "greedy",
+    "greedy:permutations",
+    "thompson",
+    "thompson:permutations",
+    "argument",
+    "bayes",
+    "bayes:saved",
+    "bayes:win",
+]
+
+
+def turn_of(variant, treated, saved, count, seed=3):
+    return Turn(variant, states_with(variant, treated, saved, count, seed), np.arange(count), new_streams(seed, count))
+
+
+@pytest.mark.parametrize("spec", AGENTS)
+@pytest.mark.parametrize(
+    ("treated", "saved"), [((0, 0, 0, 0), (0, 0, 0, 0)), ((5, 2, 2, 0), (2, 1, 1, 0)), ((9, 8, 0, 0), (6, 0, 0, 0))]
+)
+def test_physicians_act_as_they_say(spec, treated, saved):
+    variant = configure("shakes", mode="physician", num_players=4)
+    agent = make(spec)
+    chances = agent.probabilities(turn_of(variant, treated, saved, 1))[0]
+    actions = agent.act(turn_of(variant, treated, saved, 10_000))
+    counts = np.bincount(actions, minlength=4)
+    if (chances > 1 - 1e-12).any():
+        assert counts[chances.argmax()] == 10_000
+    else:
+        assert_distributed(counts, chances)
+
+
+@given(st.permutations(range(4)), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=4, max_size=4))
+@settings(max_examples=25, deadline=None)
+def test_policies_go_with_the_treatments_when_they_change_places(order, pairs):
+    treated, saved = np.array([[g + b for g, b in pairs]]), np.array([[g for g, _ in pairs]])
+    for spec in [*AGENTS, "ucb:0"]:
+        policy = policy_of(spec, num_players=4)
+        assert np.allclose(policy(treated, saved)[:, order], policy(treated[:, order], saved[:, order]), atol=1e-9)
+
+
+@pytest.mark.parametrize("spec", [*AGENTS, "dogmatic"])
+def test_maesters_always_leave_somebody_who_argues(spec):
+    variant = configure("shakes", num_players=4)
+    agent = make(spec)
+    states = states_with(variant, (5, 2, 2, 0), (2, 1, 1, 0), 4)
+    states["seat"] = states["opener"] = range(4)
+    chances = agent.probabilities(Turn(variant, states, np.arange(4), new_streams(0, 4)))
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert math.isclose(chances[:, 1].max(), 1)
+    forced = states_with(variant, (5, 2, 2, 0), (2, 1, 1, 0), 4)
+    forced["seat"], forced["spoken"], forced["opener"] = range(4), 3, [1, 2, 3, 0]
+    assert agent.act(Turn(variant, forced, np.arange(4), new_streams(0, 4))).tolist() == [1] * 4
+
+
+@pytest.mark.parametrize("spec", [spec for spec in AGENTS if not spec.startswith("bayes")])
+def test_policies_play_the_competitive_variation(spec):
+    variant = configure("shakes", num_players=3, variation="competitive")
+    chances = make(spec).probabilities(turn_of(variant, (30, 3, 0), (2, 1, 0), 1))
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert ((chances >= -1e-12) & (chances <= 1 + 1e-12)).all()
+
+
+def test_agents_refuse_what_they_cannot_play():
+    liars = configure("liars_dice")
+    turn = turn_of(configure("shakes", mode="physician"), (0, 0, 0), (0, 0, 0), 1)
+    with pytest.raises(ValueError, match="dogmatic is a maester"):
+        make("dogmatic").act(turn)
+    states = np.zeros(1, liars.game.state)
+    for spec in [*AGENTS, "dogmatic"]:
+        with pytest.raises(ValueError, match="plays shakes only, not liars_dice"):
+            make(spec).act(Turn(liars, states, np.arange(1), new_streams(0, 1)))
+    with pytest.raises(ValueError, match="cooperative"):
+        make("bayes").act(turn_of(configure("shakes", variation="competitive"), (0, 0, 0), (0, 0, 0), 1))
+    for wrong, message in (
+        ("greedy:flat", "posterior must be one of 'beta', 'permutations', not 'flat'"),
+        ("thompson:flat", "posterior must be one of"),
+        ("ucb:-1", "exploration must be a number from 0 to 1000000.0, not -1"),
+        ("bayes:lives", "goal must be one of None, 'saved', 'win', not 'lives'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make(wrong)
+
+
+def test_every_agent_of_this_game_can_be_named():
+    assert {"argument", "bayes", "dogmatic", "greedy", "thompson", "ucb"} <= set(factories())
+
+
+@pytest.mark.slow
+def test_a_trained_network_comes_close_to_optimal_play():
+    torch = pytest.importorskip("torch")
+    learner = pytest.importorskip("sb3_contrib").MaskablePPO
+    from dice_envs.envs.sb3 import make_vec_env
+
+    torch.set_num_threads(1)
+    variant = configure("shakes", mode="physician", num_players=3)
+    problem = Problem.of(variant.options)
+    model = learner(
+        "MlpPolicy",
+        make_vec_env("shakes", 256, seed=1, num_players=3),
+        learning_rate=lambda left: 1e-3 * left,
+        n_steps=2 * problem.num_patients,
+        batch_size=2048,
+        n_epochs=4,
+        gamma=1.0,
+        ent_coef=0.003,
+        seed=1,
+        device="cpu",
+    )
+    model.learn(300_000)
+
+    class Trained:
+        def act(self, turn):
+            return self.probabilities(turn).argmax(axis=1)
+
+        def probabilities(self, turn):
+            with torch.no_grad():
+                chances = model.policy.get_distribution(torch.as_tensor(turn.observations)).distribution.probs
+            return np.eye(chances.shape[1])[chances.numpy().argmax(axis=1)]
+
+    saved = evaluate(problem, as_policy(Trained(), variant), merged=False).saved
+    assert saved >= 0.97 * solve(problem, "saved").value
+    for spec in ("thompson", "thompson:permutations", "argument"):
+        assert saved > evaluate(problem, policy_of(spec, num_players=3)).saved

@@ -1,0 +1,262 @@
+"""The Shakes: `measure`, beside brute force, evaluations and games."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dice_envs import configure, measure
+from dice_envs.agent import AgentError, Uniform
+from dice_envs.agents import make
+from dice_envs.exact import Effort
+from dice_envs.exact.shakes import (
+    Problem,
+    argument_chances,
+    as_tally_team,
+    as_team,
+    evaluate,
+    kept_die,
+    measures,
+    solve,
+    tallies,
+)
+from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
+
+
+class Listener:
+    """Argues by an arbitrary function of all that it may see: the tally, the others' dice, its seat and who opened."""
+
+    @staticmethod
+    def quarters(treated, saved, strength, seat, opener):
+        """The chance that the seat argues, in quarters; seats as they are at the table."""
+        heard = 3 * np.asarray(treated) + 5 * np.asarray(saved) + 7 * np.asarray(strength, np.int64)
+        return (heard @ np.arange(2, 2 + heard.shape[-1]) + 3 * np.asarray(seat, np.int64) + opener) % 5
+
+    def probabilities(self, turn):
+        n, states = turn.params.num_players, turn.states
+        seen = [states[name][:, :n] for name in ("treated", "saved", "strength")]
+        argues = np.where(turn.legal[:, 0], self.quarters(*seen, states["seat"], states["opener"]) / 4, 1.0)
+        return np.stack([1 - argues, argues], axis=1)
+
+    def act(self, turn):
+        drawn = turn.rng.random(len(turn))
+        return (drawn < self.probabilities(turn)[:, 1]).astype(np.int64)
+
+
+class Hidden:
+    """Plays as another agent does, without its attribute `tally_alone`."""
+
+    def __init__(self, spec):
+        self.other = make(spec)
+
+    def act(self, turn):
+        return self.other.act(turn)
+
+    def probabilities(self, turn):
+        return self.other.probabilities(turn)
+
+
+def uniformly(observations, masks):
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+def team_by_brute_force(agent, n, opener, treated, saved, ties):
+    """Whose treatment the patient gets: all that the maesters may say and throw, in fractions."""
+    dice = [kept_die(t, s) for t, s in zip(treated, saved, strict=True)]
+    wins = [Fraction(0)] * n
+
+    def speak(spoken, strength, chance):
+        if spoken == n:
+            top = [i for i in range(n) if strength[i] == max(strength)]
+            again = win_by_brute_force([dice[i] for i in top], "again")
+            for i, share in zip(top, again, strict=True):
+                wins[i] += chance * (share if ties == "again" else Fraction(1, len(top)))
+            return
+        seat = (opener + spoken) % n
+        forced = spoken == n - 1 and not any(strength)
+        argues = Fraction(1) if forced else Fraction(int(agent.quarters(treated, saved, strength, seat, opener)), 4)
+        for kept in range(7):
+            said = 1 - argues if kept == 0 else argues * dice[seat][kept - 1]
+            if said:
+                speak(spoken + 1, [*strength[:seat], kept, *strength[seat + 1 :]], chance * said)
+
+    speak(0, [0] * n, Fraction(1))
+    return [float(share) for share in wins]
+
+
+@pytest.mark.parametrize("ties", ["again", "random"])
+@pytest.mark.parametrize(("treated", "saved"), [((3, 2), (1, 2)), ((2, 0, 1), (1, 0, 0)), ((4, 1, 3), (4, 0, 2))])
+def test_a_tables_policy_against_all_that_may_be_said(treated, saved, ties):
+    n, patients = len(treated), sum(treated)
+    variant = configure("shakes", num_players=n, ties=ties)
+    for first in range(n):
+        policy = as_team(Listener(), variant, first)
+        expected = team_by_brute_force(Listener(), n, (first + patients) % n, treated, saved, ties)
+        assert np.allclose(policy(*tally(treated, saved))[0], expected, atol=1e-13)
+
+
+def test_what_only_resembles_random_play_is_asked():
+    class Last(Uniform):
+        def probabilities(self, turn):
+            return np.eye(turn.legal.shape[1])[np.full(len(turn), -1)]
+
+    problem = Problem.of(configure("shakes").options)
+    always = evaluate(problem, lambda treated, saved: np.eye(3)[np.full(len(treated), 2)], merged=False)
+    assert measure("shakes", Last()).measures[1].value == pytest.approx(always.win, abs=1e-12)
+
+
+@pytest.mark.parametrize("ties", ["again", "random"])
+@pytest.mark.parametrize("spec", ["random", "bayes", "thompson", "ucb", "argument", "dogmatic"])
+def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties):
+    variant = configure("shakes", num_players=3, ties=ties, num_patients=5, goal=2)
+    levels = tallies(Problem.of(variant.options), merged=False)[:-1]
+    treated, saved = (np.concatenate([getattr(level, name) for level in levels]) for name in ("treated", "saved"))
+    for first in range(3):
+        teams = [each(make(spec), variant, first)(treated, saved) for each in (as_team, as_tally_team)]
+        assert np.allclose(*teams, atol=1e-13)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("ties", ["again", "random"])
+@pytest.mark.parametrize("agent", ["random", "thompson", Listener()])
+def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
+    options = {"mode": "maesters", "num_players": 3, "num_patients": 4, "goal": 2, "ties": ties}
+    exact = measure("shakes", agent, **options)
+    monkeypatch.setattr(measures, "MOST_ASKED", 0)
+    monkeypatch.setattr(measures, "_merges", lambda variant, agent: False)
+    played = measure("shakes", agent, sample=40_000, seed=5, **options)
+    for one, other in zip(exact.measures, played.measures, strict=True):
+        assert one.error == 0 < other.error < 0.02
+        assert (one.name, one.optimum) == (other.name, other.optimum)
+        assert other.value == pytest.approx(one.value, abs=2 * other.error)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("num_players", [2, 3])
+@pytest.mark.parametrize("mode", ["physician", "maesters"])
+@pytest.mark.parametrize("reward", ["saved", "win"])
+def test_random_play_scores_0_bayes_1_and_others_between(reward, mode, num_players):
+    options = {"reward": reward, "mode": mode, "num_players": num_players}
+    assert measure("shakes", "random", **options).score == 0
+    assert measure("shakes", uniformly, **options).score == pytest.approx(0, abs=1e-12)
+    for spec in ("bayes", f"bayes:{reward}", Hidden("bayes")):
+        assert measure("shakes", spec, **options).score == pytest.approx(1, abs=1e-9)
+    for spec in ("thompson", "thompson:permutations", "greedy", "ucb", "argument"):
+        found = measure("shakes", spec, **options)
+        assert 0 < found.score < 1
+        assert [each.name for each in found.measures] == ["patients saved", "P(win)"][:: 1 if reward == "saved" else -1]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("num_players", [2, 3, 4, 5])
+@pytest.mark.parametrize("ties", ["again", "random"])
+def test_a_table_that_always_argues_is_the_argument(num_players, ties):
+    problem = Problem.of(configure("shakes", num_players=num_players).options)
+    exact = evaluate(problem, lambda treated, saved: argument_chances(treated, saved, ties))
+    variant = configure("shakes", num_players=num_players, ties=ties)
+    for agent in [make("dogmatic"), make("argument")] + [Hidden("dogmatic")] * (num_players < 4):
+        saved, win = measures.measure(variant, agent, Effort())  # without measuring random play too, which is slow
+        assert (saved.value, win.value) == pytest.approx((exact.saved, exact.win), abs=1e-12)
+        assert saved.error == win.error == 0
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+@pytest.mark.parametrize("spec", ["random", "bayes", "thompson", "greedy:permutations"])
+def test_a_physicians_measure_is_its_evaluation(spec, num_players):
+    for reward in ("saved", "win"):
+        options = {"mode": "physician", "num_players": num_players, "reward": reward}
+        problem = Problem.of(configure("shakes", **options).options)
+        exact = evaluate(problem, policy_of(spec, num_players=num_players, reward=reward))
+        for each in measure("shakes", spec, **options).measures:
+            name = "saved" if each.name == "patients saved" else "win"
+            assert each.value == pytest.approx(getattr(exact, name), abs=1e-12)
+            assert each.optimum == solve(problem, name).value
+            assert each.gap == pytest.approx(each.optimum - each.value, abs=1e-12)
+            assert each.error == 0
+
+
+@pytest.mark.thorough
+def test_where_there_are_too_many_positions_games_are_played():
+    options = {"mode": "maesters", "num_players": 5}
+    variant = configure("shakes", **options)
+    random = measure(variant, "random", sample=2_000)
+    assert random.score == 0  # by the same games
+    assert measure(variant, "random", sample=2_000) == random
+    assert measure(variant, "random", sample=2_000, seed=1).measures != random.measures
+    assert "2,000 games played: 42,181,425 positions are too many" in random.measures[0].note
+    best = measure(variant, Hidden("bayes"), sample=2_000).measures
+    for each in best:
+        assert 0 < each.error < 0.2
+        assert each.value == pytest.approx(each.optimum, abs=2 * each.error)
+    assert measure(variant, "bayes", sample=2_000).score == pytest.approx(1, abs=1e-9)
+    physician = measure("shakes", Hidden("random"), num_players=6, sample=2_000)
+    assert physician.score == pytest.approx(0, abs=0.05)
+    assert measure("shakes", "random", num_players=6).measures[0].error == 0
+
+
+def test_agents_that_state_probabilities_alone_are_played_too():
+    class States:
+        def probabilities(self, turn):
+            return Uniform().probabilities(turn)
+
+    found = measure("shakes", States(), num_players=6, sample=2_000).measures[0]
+    assert found.value == pytest.approx(6, abs=2 * found.error)
+
+
+def test_illegal_play_names_the_agent():
+    class Silent:
+        def act(self, turn):
+            return np.zeros(len(turn), np.int64)
+
+    with pytest.raises(AgentError, match=r"Silent in shakes, seat \d of game \d+: action 0 \(yield\) is not legal now"):
+        measure("shakes", Silent(), mode="maesters", num_players=4, sample=200)
+
+
+def test_agents_that_only_act_or_answer_at_random_are_measured():
+    class Acts:
+        def __init__(self, spec):
+            self.agent = make(spec)
+
+        def act(self, turn):
+            return self.agent.act(turn)
+
+    class Wavers:
+        """Sure of the first patient; after that its probabilities are drawn."""
+
+        def probabilities(self, turn):
+            drawn = turn.rng.random(turn.legal.shape) if turn.observations[0, -1] < 1 else np.ones(turn.legal.shape)
+            return drawn / drawn.sum(axis=1, keepdims=True)
+
+    small = {"num_players": 2, "num_patients": 5, "goal": 3}
+    assert measure("shakes", Acts("dogmatic"), mode="maesters", **small).measures == pytest.approx(
+        measure("shakes", Hidden("dogmatic"), mode="maesters", **small).measures
+    )
+    for agent, exact in ((Acts("thompson"), "thompson"), (Wavers(), "random")):
+        sampled, known = (measure("shakes", each, **small).measures[0] for each in (agent, exact))
+        assert known.error == 0 < sampled.error < 0.1
+        assert sampled.value == pytest.approx(known.value, abs=2 * sampled.error)
+
+
+def test_progress_of_a_measure_is_told():
+    told = []
+    measure("shakes", uniformly, mode="maesters", done=lambda amount, total: told.append((amount, total)))
+    assert {total for _, total in told} == {3 * 12_376}
+    assert sum(amount for amount, _ in told) == 3 * 12_376
+
+
+@pytest.mark.parametrize(
+    ("agent", "options", "message"),
+    [
+        (
+            "random",
+            {"mode": "maesters", "variation": "competitive"},
+            "variation must be 'cooperative' for an exact measure, not",
+        ),
+        ("random", {"num_players": 6, "num_patients": 40}, r"num_patients=40 with num_players=6 has about [\d,]+ tallies"),
+        ("dogmatic", {}, "dogmatic is a maester"),
+        (uniformly, {"num_players": 6, "sample": 10}, "sample must be a whole number from 100 to 100000000, not 10"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(agent, options, message):
+    with pytest.raises(ValueError, match=message):
+        measure("shakes", agent, **options)

@@ -1,0 +1,58 @@
+"""`solve shakes`: values, distributions, and refusals."""
+
+import json
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import configure
+from dice_envs.agents import make
+from dice_envs.exact.shakes import (
+    Problem,
+    argument_chances,
+    as_policy,
+    evaluate,
+)
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.reproduce.shakes import rounds_to
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.mark.parametrize(("policy", "value"), [("optimal", "0.8056"), ("argument", "0.716603")])
+def test_solve_writes_value_and_distribution(tmp_path, policy, value):
+    path = tmp_path / "value.json"
+    result = run("solve", "shakes", "-o", "num_players=4", "--reward", "win", "--policy", policy, "--json", path)
+    assert result.exit_code == 0, result.output
+    written = json.loads(path.read_text())
+    assert rounds_to(value, written["value"])
+    assert len(written["distribution"]) == 19
+    assert math.isclose(sum(written["distribution"]), 1, abs_tol=1e-12)
+    assert math.isclose(sum(written["distribution"][7:]), written["value"], abs_tol=1e-12)
+
+
+def test_solve_evaluates_any_agent_with_probabilities(tmp_path):
+    path = tmp_path / "value.json"
+    assert run("solve", "shakes", "--policy", "random", "--json", path).exit_code == 0
+    assert math.isclose(json.loads(path.read_text())["value"], 4, abs_tol=1e-12)
+    policy = as_policy(make("argument"), configure("shakes", mode="physician"))
+    problem = Problem.of(configure("shakes").options)
+    assert math.isclose(evaluate(problem, policy, merged=False).saved, evaluate(problem, argument_chances).saved)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--reward", "lives"], "reward must be one of None, 'saved', 'win', not 'lives'"),
+        (["-o", "variation=competitive"], 'variation must be "cooperative"'),
+        (["--policy", "dogmatic"], "dogmatic is a maester"),
+        (["--policy", "wizard"], "unknown agent 'wizard'"),
+    ],
+)
+def test_solve_explains_what_is_wrong(words, message):
+    result = run("solve", "shakes", *words)
+    assert result.exit_code == 2
+    assert message in result.output
