@@ -26,7 +26,7 @@ from dice_envs.pictures.describe import Description, Reading, describe, layout
 from dice_envs.tasks import TASKS, Task
 
 if TYPE_CHECKING:
-    from dice_envs.v0_modules import *  # noqa: F403 - what `_register` makes, as `make stubs` has written it down
+    from dice_envs.v0_modules import *  # noqa: F403 - the modules that `_register` makes, written by `make stubs`
 
 __all__ = [
     "TASKS",

@@ -256,7 +256,7 @@ def check_names(name: str, value: Any, count: int, taken: Collection[str] = ()) 
     check_list(name, value, count, "names")
     for each in value:
         if not isinstance(each, str) or _single_value(each) is not each:
-            raise ValueError(f"{name} must be names, with letters and not numbers alone, not {shown(each)}")
+            raise ValueError(f"{name} must be names that do not read as a number, true, false or none, not {shown(each)}")
         if not 1 <= len(each) <= MOST_IN_NAME or not each.isprintable() or each != " ".join(each.split()):
             raise ValueError(
                 f"{name} must be names of 1 to {MOST_IN_NAME} printable characters with single blanks, not {shown(each)}"
@@ -264,7 +264,7 @@ def check_names(name: str, value: Any, count: int, taken: Collection[str] = ()) 
         if any(sign in each for sign in _NOT_IN_NAMES):
             raise ValueError(f"{name} must be names without any of {' '.join(_NOT_IN_NAMES)}, not {shown(each)}")
         if each.casefold() in taken:
-            raise ValueError(f"{name} must be other names than {', '.join(sorted(taken))}, not {shown(each)}")
+            raise ValueError(f"{name} must be names other than {', '.join(sorted(taken))}, not {shown(each)}")
     if len({each.casefold() for each in value}) < len(value):
         raise ValueError(f"{name} must all be different, not {shown(value)}")
 

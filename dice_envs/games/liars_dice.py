@@ -84,7 +84,7 @@ class Options:
         starter: who bids first in the first round: "random" or "first" (seat 0).
         reward: "win": at the end +1 for the winner and -1/(n-1) for the others (one round: -1 for the loser of the
             call and +1/(n-1) for the others); "dice": -1 for each die lost, when it is lost.
-        past_rounds: False leaves the block `past_bids` out of the observation, so that it depends on the present round only.
+        past_rounds: false: the observation lacks the block `past_bids`, and so depends on the present round only.
         rules: "openspiel" stands for num_players=2, raise_rule="either", wild="highest", rounds="single" and
             starter="first".
     """

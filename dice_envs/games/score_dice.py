@@ -62,7 +62,7 @@ class Options:
         pool_a: sizes of A's dice, 1 to 24 dice of 2 to 100 sides, sorted largest first; one number for a single die.
         pool_b: sizes of B's dice, in the same form.
         ties: what follows when a pair ties: "none": nobody scores; "a": A scores; "reroll": it is rolled again at the end.
-        open_hands: True lets each player see the other's dice.
+        open_hands: true: each player sees the other's dice.
         reward: "win": at the end +1 for the player with more points and -1 for the other, or 0 for equal points;
             "score": at once 1 for each pair won and -1 for each pair lost.
     """
@@ -96,7 +96,7 @@ def _checked_pool(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = (value,)
     if not is_list(value) or not 1 <= len(value) <= MAX_DICE:
-        raise ValueError(f"{name} must be 1 to {MAX_DICE} sizes of dice, say 6,6,8, not {shown(value)}")
+        raise ValueError(f"{name} must be 1 to {MAX_DICE} sizes of dice such as 6,6,8, not {shown(value)}")
     for size in value:
         check_range(name, size, 2, MAX_SIDES)
     return tuple(sorted((int(size) for size in value), reverse=True))

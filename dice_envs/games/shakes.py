@@ -26,9 +26,8 @@ Readings
       everybody sees only whether the patient recovered.
     - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, unless the
       option `efficacy` says otherwise.
-    - The rules let maesters argue in any order. Here they speak in seat order with open dice. The seat that opens the
-      first argument is drawn at random; each next patient's is the next seat. If all others have yielded, the last seat
-      must argue.
+    - The rules let maesters argue in any order. Here they speak in seat order with open dice. A random seat opens the
+      first argument, the next seat the next one, and so on. If all others have yielded, the last to speak must argue.
     - The rules do not bound a competitive game. Here it ends without a winner after `num_patients`, so it has at most
       num_patients * num_players actions. With the default of 200, six players and efficacy 2, fewer than one game in
       10**14 gets there. To truncate games, use PettingZoo's `max_cycles`.
@@ -91,9 +90,8 @@ def assignments(efficacies: tuple[int, ...]) -> np.ndarray:
     return np.array(sorted(set(itertools.permutations(efficacies)), reverse=True), np.int8)
 
 
-_MOST_WAYS = max(len(assignments(dealt)) for dealt in EFFICACIES.values())
 _NUM_WAYS = np.array([len(assignments(EFFICACIES[n])) if n in EFFICACIES else 0 for n in range(MAX_SEATS + 1)])
-_WAYS = np.zeros((MAX_SEATS + 1, _MOST_WAYS, MAX_SEATS), np.int8)
+_WAYS = np.zeros((MAX_SEATS + 1, _NUM_WAYS.max(), MAX_SEATS), np.int8)  # [players, k]: the k-th assignment
 for _n, _dealt in EFFICACIES.items():
     _WAYS[_n, : _NUM_WAYS[_n], :_n] = assignments(_dealt)
 _POWERS = (np.arange(FACES + 1)[:, None] / FACES) ** np.arange(MAX_PATIENTS + 1)  # [pips, k]: (pips / 6)**k
@@ -426,7 +424,7 @@ def random_action(params, state):
 
 
 @kernel(allocates=False)
-def chance_of(state, way, num_players):
+def likelihood(state, way, num_players):
     """The likelihood of all results so far if the treatments have the efficacies `way` (players,), up to a constant factor."""
     chance = 1.0
     for i in range(num_players):
@@ -444,7 +442,7 @@ def chance_to_recover(params, state, treatment):
     total = 0.0
     pips = 0.0
     for k in range(_NUM_WAYS[n]):
-        chance = chance_of(state, _WAYS[n, k], n)
+        chance = likelihood(state, _WAYS[n, k], n)
         total += chance
         pips += chance * _WAYS[n, k, treatment]
     return pips / (total * FACES)
@@ -555,11 +553,11 @@ def reroll_hidden(params, state, seat):
     n = params.num_players
     total = 0.0
     for k in range(_NUM_WAYS[n]):
-        total += chance_of(state, _WAYS[n, k], n)
+        total += likelihood(state, _WAYS[n, k], n)
     at = uniform(state) * total
     drawn = 0
     for k in range(_NUM_WAYS[n]):
-        chance = chance_of(state, _WAYS[n, k], n)
+        chance = likelihood(state, _WAYS[n, k], n)
         if chance > 0.0:  # rounding must not draw an impossible assignment
             drawn = k
             at -= chance
