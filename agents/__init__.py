@@ -2,9 +2,8 @@
 
 Every module here may offer agents in a dictionary `AGENTS`: name → frozen dataclass with an `act` method (see
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
-prints. An agent of one game names it as `plays` (see `dice_envs.agents.base.OfOneGame`), one of a few games a tuple of
-them; all others play any game.
-One that does not play every variant refuses the others in `check_variant`.
+prints. `plays` names the game of an agent (see `dice_envs.agents.base.OfOneGame`), or is a tuple of games; agents without
+it play any game. `check_variant` refuses variants that an agent does not play.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = ["factories", "for_game", "games_of", "make", "parse"]
 
 @functools.cache
 def factories() -> dict[str, Any]:
-    """Every agent that a spec can name: name → class."""
+    """Return every agent that a spec can name: name → class."""
     found: dict[str, Any] = {}
     for module in pkgutil.iter_modules(__path__):
         for name, factory in getattr(importlib.import_module(f"{__name__}.{module.name}"), "AGENTS", {}).items():
@@ -36,7 +35,7 @@ def factories() -> dict[str, Any]:
 
 
 def for_game(game: str | None) -> dict[str, Any]:
-    """The agents that play a game, those that play any among them; None: those that play any. Name → class.
+    """Return the agents that play a game, or any game if it is None: name → class.
 
     Raises:
         ValueError: there is no such game.
@@ -46,20 +45,20 @@ def for_game(game: str | None) -> dict[str, Any]:
 
 
 def games_of(player: Any) -> tuple[str, ...]:
-    """The only games that an agent or its class plays; none for one that plays any."""
+    """Return the games that an agent or its class plays; none if it plays any game."""
     played: str | tuple[str, ...] = getattr(player, "plays", ())
     return (played,) if isinstance(played, str) else played
 
 
 def make(spec: str) -> Agent:
-    """An agent from its spec: `NAME`, `NAME:VALUE` (its first parameter), or `NAME:KEY=VALUE,KEY=VALUE`.
+    """Make an agent from its spec: `NAME`, `NAME:VALUE` (its first parameter), or `NAME:KEY=VALUE,KEY=VALUE`.
 
-    NAME is one of `factories`, or names a class of one's own: `FILE.py:CLASS` or `PACKAGE.MODULE:CLASS`, whose parameters
-    follow a colon too.
+    NAME is one of `factories`, or a class of the user's own, `FILE.py:CLASS` or `PACKAGE.MODULE:CLASS`; parameters follow
+    the latter after a colon, too.
 
     A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too. Values are written
-    as in `dice_envs.core.options.parse_options`, but a text parameter keeps its value as written. A comma always separates
-    two parameters, so no value can be a list, and no path can contain a comma.
+    as in `dice_envs.core.options.parse_options`, except that text is taken as it is. A comma always separates parameters,
+    so no value can be a list, and no path can contain a comma.
 
     Raises:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
@@ -76,7 +75,7 @@ def make(spec: str) -> Agent:
 
 
 def parse(spec: str) -> tuple[Any, dict[str, Any]]:
-    """The class and the parameters that a spec names; none is tried. ValueError as `make`, for unknown names."""
+    """Return the class and the parameters that a spec names, unchecked. ValueError for unknown names, as in `make`."""
     name, rest = _split(spec)
     own = split_own(name)
     if own is None and name not in factories():
@@ -96,7 +95,7 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _split(spec: str) -> tuple[str, str]:
-    """The name of a spec and its parameters."""
+    """Return the name in a spec, and the text of its parameters."""
     own = split_own(spec)
     if own is not None:
         return f"{own[0]}:{own[1]}", own[2]
@@ -105,7 +104,7 @@ def _split(spec: str) -> tuple[str, str]:
 
 
 def _parameters(factory: Any) -> dict[str, Any]:
-    """What a class takes: name → annotation."""
+    """Return the parameters of a class: name → annotation."""
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What a policy file says of itself: how it was made, and how good its policy is."""
+"""The `about` of a policy file: how the policy was made, and how good it is."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TABLE: dict[str, tuple[type, ...]] = {"agents": (list,), "win_rate": (int, floa
 
 
 def check_about(about: Any) -> dict[str, Any]:
-    """A copy of a policy's `about`, as plain JSON values; ValueError names the field that is wrong.
+    """Return a copy of a policy's `about` as plain JSON values; ValueError names a wrong field.
 
     Every field is optional, and others may be added.
 
@@ -45,10 +45,10 @@ def check_about(about: Any) -> dict[str, Any]:
     method: how it was trained, say "ppo" or "distill", a string.
     seed, steps: whole numbers.
     minutes: how long it took, a number.
-    measures, greedy_measures: of the policy as it is, and of its likeliest action: lists of objects with name and unit
+    measures, greedy_measures: of the sampled policy, and of its likeliest action: lists of objects with name and unit
         (strings), value, optimum, gap and error (numbers), like `dice_envs.Measurement`.
-    measuring_seconds: how long `measures` took; tests that measure the policy again are slow ones if it was long.
-    table: of games played: agents (a list), win_rate and ci95 (numbers, or lists of them).
+    measuring_seconds: how long `measures` took; if long, the test that measures the policy again is marked slow.
+    table: results of games: agents (a list), win_rate and ci95 (numbers, or lists of them).
     """
     if not isinstance(about, Mapping):
         raise ValueError(f"about is {shown(about)}, not an object")
@@ -89,5 +89,5 @@ def _is_small(value: float) -> bool:
 
 
 def measures_as_dicts(measured: Measures) -> list[dict[str, Any]]:
-    """What `dice_envs.measure` found, as `about` holds it: see `check_about`."""
+    """Convert the result of `dice_envs.measure` to the form of `about`; see `check_about`."""
     return [dataclasses.asdict(each) for each in measured.measures]

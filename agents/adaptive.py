@@ -504,7 +504,7 @@ class Adaptive(OfOneGame):
         return Nash(self.precision).solution(variant)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64. `turn.memory` is modified in place."""
+        """Return one legal action for each game, (n,) int64. `turn.memory` is modified in place."""
         memory, chosen = self._prepared(turn)
         optimal = np.flatnonzero(chosen == NOWHERE)
         if len(optimal):
@@ -517,7 +517,7 @@ class Adaptive(OfOneGame):
         return chosen
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         chosen = self._prepared(turn)[1]
         chances = np.zeros((len(turn), turn.variant.facts.num_actions))
         fixed, optimal = np.flatnonzero(chosen != NOWHERE), np.flatnonzero(chosen == NOWHERE)

@@ -1,4 +1,4 @@
-"""What players share: playing one game only, choosing deterministically."""
+"""Base classes of players: of a single game, and deterministic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Deterministic", "OfOneGame", "check_game"]
 
 
 def check_game(player: Any, variant: Variant) -> None:
-    """Raise ValueError for a game that is not among those that the player names as `plays`."""
+    """Raise ValueError unless the player's `plays` names the game."""
     from . import factories, for_game, games_of  # here, because they import every module of players
 
     played = games_of(player)
@@ -35,11 +35,11 @@ class OfOneGame:
     plays: ClassVar[str]
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for another game. Players that do not play all of its variants refuse those here as well."""
+        """Raise ValueError for another game. Subclasses also refuse variants that they do not play."""
         check_game(self, variant)
 
     def check(self, turn: Turn) -> None:
-        """Raise ValueError for a turn of a variant that it does not play."""
+        """Raise ValueError for a turn in a variant that the player does not play."""
         self.check_variant(turn.variant)
 
 
@@ -47,11 +47,11 @@ class Deterministic:
     """A player whose policy puts probability 1 on one action."""
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         raise NotImplementedError
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """1 for the action that it plays and 0 for the others, (n, num_actions) float64."""
+        """Return 1 for the chosen action and 0 for the others, (n, num_actions) float64."""
         chances = np.zeros((len(turn), turn.variant.facts.num_actions))
         chances[np.arange(len(turn)), self.act(turn)] = 1
         return chances

@@ -22,8 +22,8 @@ FILE = "liars_dice_champion"
 class Champion(OfOneGame):
     """Optimal play of two-player Liar's Dice with five dice each, distilled into one network.
 
-    It needs no solver, and answers at once. `policies` prints how often a best response wins against it. Plays
-    liars_dice with its default options only.
+    Needs no solver and answers at once. `policies` prints how often a best response wins against it. Plays liars_dice with
+    default options only.
     """
 
     plays = "liars_dice"
@@ -38,7 +38,7 @@ class Champion(OfOneGame):
 
     @property
     def policy(self) -> NetworkPolicy:
-        """Its network, with how it was made and measured in `about`."""
+        """The network; its `about` says how it was made and measured."""
         found = shipped()
         if FILE not in found:
             raise ValueError(f"the package is not complete: there is no policy file {FILE}.npz in {POLICIES}")
@@ -46,7 +46,7 @@ class Champion(OfOneGame):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What its file says of itself (see `dice_envs.agents.about`)."""
+        """The file's `about` (see `dice_envs.agents.about`)."""
         return dict(self.policy.about or {})
 
     @property
@@ -55,12 +55,12 @@ class Champion(OfOneGame):
         return self.policy.memoryless
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         return self.policy.act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         return self.policy.probabilities(turn)
 

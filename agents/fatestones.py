@@ -20,23 +20,23 @@ from .base import Deterministic, OfOneGame
 __all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash", "Strongest"]
 
 MOST_NESTED = 8  # levels of best responses to best responses
-MOST_NESTED_IN_PASSING = 2  # one more takes several times as long, with five dice in hand eight seconds for a move
-ASKED = 500  # positions, about, in which an opponent is asked for one move: as many with five dice in hand
+MOST_NESTED_IN_PASSING = 2  # each further level takes several times as long: with five dice in hand eight seconds a move
+ASKED = 500  # positions in which the opponent is asked for one move, about: the number with five dice in hand
 
 
 @dataclasses.dataclass(frozen=True)
 class Nash(OfOneGame):
-    """Plays a Nash equilibrium of FateStones, so no opponent beats it on average: an exact mixed strategy of each position."""
+    """Plays an exact Nash equilibrium of FateStones: no opponent beats it on average."""
 
     plays = "fatestones"
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         return nash_strategies(turn.states, turn.variant.facts.num_actions)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         return draw_actions(turn.streams, self.probabilities(turn))
 
 
@@ -45,7 +45,7 @@ class BestResponse(OfOneGame, Deterministic):
     """The exact best response to one opponent in FateStones, whose strategy it knows.
 
     Attributes:
-        opponent: the agent it answers, say `random` or `nash`; it must state its probabilities.
+        opponent: spec of the agent that it responds to, such as `random` or `nash`; the agent must state its probabilities.
     """
 
     plays = "fatestones"
@@ -65,12 +65,12 @@ class BestResponse(OfOneGame, Deterministic):
         object.__setattr__(self, "_agent", agent)
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for another game, or what the opponent does not play."""
+        """Raise ValueError for another game, or a variant that the opponent does not play."""
         super().check_variant(variant)
         check_plays(self._agent, variant)
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for an opponent that takes too long, or too many best responses to one another."""
+        """Raise ValueError for an opponent that takes too long, or best responses nested too deeply."""
         if str(self.opponent).count("best_response") > MOST_NESTED_IN_PASSING:
             raise ValueError(
                 f"opponent must be a best response to a best response at most {MOST_NESTED_IN_PASSING} times over "
@@ -82,7 +82,7 @@ class BestResponse(OfOneGame, Deterministic):
             raise ValueError(f"opponent, which is asked in about {asked * ASKED:,} positions: {problem}") from None
 
     def gains(self, turn: Turn) -> np.ndarray:
-        """Expected wins minus losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
+        """Return the expected wins minus losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
         self.check(turn)
         out = np.full((len(turn), MAX_HAND), -2.0)
         left = turn.states["left"]
@@ -96,13 +96,13 @@ class BestResponse(OfOneGame, Deterministic):
         return out
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64: the first of the best."""
+        """Return one legal action for each game, (n,) int64: of equally good ones the first."""
         return self.gains(turn).argmax(axis=1)
 
 
 @kernel(allocates=False)
 def _strongest(state):
-    """The mover's die with the most wins minus losses against the opponent's dice, the first of equal ones."""
+    """Return the mover's die with the most wins minus losses against the opponent's dice; of equal ones the first."""
     seat = np.int64(state["seat"])
     own, other = state["hands"][seat], state["hands"][1 - seat]
     best = 0
@@ -125,15 +125,15 @@ def _choose_strongest(params, options, state, stream):
 
 @kernel
 def _roll_out_strongest(params, state, mask):
-    """FateStones: as the agent `strongest`."""
+    """FateStones: plays as the agent `strongest`."""
     return _strongest(state)
 
 
 @dataclasses.dataclass(frozen=True)
 class Strongest(OfOneGame, KernelAgent, Deterministic):
-    """FateStones: the die that wins most, less losses, against one of the opponent's dice drawn at random.
+    """FateStones: plays the die with the most wins minus losses against a random one of the opponent's dice.
 
-    Against random play that is the best for the roll at hand; `best_response` also weighs what comes after a tie.
+    Against random play this is best for the current roll; `best_response` also weighs what follows a tie.
     """
 
     plays = "fatestones"

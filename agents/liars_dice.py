@@ -1,4 +1,4 @@
-"""Players of Liar's Dice: one plays the odds and bluffs now and then, one learns from what calls have shown."""
+"""Players of Liar's Dice: `numbers` plays the odds and may bluff, `reader` learns from the dice that calls have shown."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ from .base import Deterministic, OfOneGame
 
 __all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most", "honesty"]
 
-NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the chance that the bid fails
-_FAINT = 1e-5  # what the article's program adds to each face's count before it draws a bluff
+NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the probability that the bid fails
+_FAINT = 1e-5  # the article's program adds this to each face's count before it draws a bluff
 
 
 _STYLE = np.dtype(
     [
         ("bluff", np.float64),
         ("threshold", np.float64),  # or NO_THRESHOLD
-        ("more", np.int64),  # 1: the chance of one more than the bid, as the article's program has it
-        ("own_faces", np.int64),  # 1: bluffs are drawn in proportion to the bidder's dice, as the article's program has it
+        ("more", np.int64),  # 1: the probability of one more than the bid, as in the article's program
+        ("own_faces", np.int64),  # 1: bluffs are drawn in proportion to the bidder's dice, as in the article's program
     ]
 )
 
 
 @kernel(allocates=False)
 def _opening(params, counts):
-    """The first bid, by the article's program: one more than it holds of the face it holds most of.
+    """Return the first bid, as in the article's program: the face most held, and one more than is held of it.
 
-    Somebody else has a die, so that can be bid.
+    Always legal, because somebody else has a die.
     """
     best = 0
     for face in range(1, params.num_faces):
@@ -69,7 +69,7 @@ def _opening(params, counts):
 
 @kernel(allocates=False)
 def _call_chance(params, state, style):
-    """How likely it calls the last bid."""
+    """Return the probability of calling the last bid."""
     seat = state["seat"]
     face = face_of(params, state["bid"])
     quantity = quantity_of(params, state["bid"]) + 1 + style["more"]
@@ -82,7 +82,7 @@ def _call_chance(params, state, style):
 
 @kernel(allocates=False)
 def _best_raise(params, state, counts):
-    """The lowest raise on the face that it holds most of; of equal ones on the lowest face."""
+    """Return the lowest raise on the face most held; of equal ones on the lowest face."""
     best = np.int64(NO_BID)
     most = np.int64(-1)
     for face in range(params.num_faces):
@@ -97,7 +97,7 @@ def _best_raise(params, state, counts):
 
 @kernel(allocates=False)
 def _bluff_weight(params, state, style, counts, face):
-    """How likely a bluff names the face, but for a factor; 0 where it cannot be raised to."""
+    """Return a weight in proportion to the probability that a bluff names the face; 0 where no raise can."""
     if lowest_raise(params, state, face) == NO_BID:
         return 0.0
     return matching(params, counts, face) + _FAINT if style["own_faces"] else 1.0
@@ -113,7 +113,7 @@ def _total_weight(params, state, style, counts):
 
 @kernel(allocates=False)
 def _bluff(params, state, style, counts, stream):
-    """A lowest raise on a random face."""
+    """Return the lowest raise on a random face."""
     if not style["own_faces"]:
         return nth_raise(params, state, below(stream, count_lowest(params, state)))
     at = uniform(stream) * _total_weight(params, state, style, counts)
@@ -142,7 +142,7 @@ def _choose_by_numbers(params, style, state, stream):
 
 @kernel
 def _probabilities(params, states, styles, out):
-    """Write how likely `_choose_by_numbers` takes each action. In place."""
+    """Write the probability of each action of `_choose_by_numbers`. In place."""
     style = styles[0]
     for i in range(len(states)):
         state = states[i]
@@ -165,18 +165,18 @@ def _probabilities(params, states, styles, out):
 
 @dataclasses.dataclass(frozen=True)
 class Numbers(OfOneGame, KernelAgent):
-    """Calls by the binomial chance that the bid holds, given its own dice; otherwise raises as little as it can.
+    """Calls by the binomial probability that the bid holds, given its own dice; otherwise raises as little as possible.
 
-    It opens with the face it holds most of and one more than it holds, under both presets: that is the article's program,
+    It opens with the face it holds most of, one more than it holds, under both presets: the article's program does so, and
     the text does not say how an agent opens. Ties go to the lower face.
     Source: D. Oehm, "Liar's Dice in R" (2018), section "The agent".
 
     Attributes:
-        bluff: chance that a raise names a random legal face and not the one it holds most of, 0 to 1.
-        threshold: call if the chance that the bid holds is below it, 0 to 1; None: call with the chance that it
-            does not hold.
-        preset: "text": as the article says; "article": as its program does. It sets the defaults of the next two.
-        chance: "at_least" the quantity bid (text), or "more" than it (article).
+        bluff: probability that a raise names a random legal face instead of the face most held, 0 to 1.
+        threshold: call if the probability that the bid holds is below it, 0 to 1; None: call with the probability that the
+            bid fails.
+        preset: "text": as the article says; "article": as its program does. Sets the defaults of the next two.
+        chance: probability of "at_least" the quantity bid (text), or of "more" (article).
         bluff_faces: "uniform" (text), or "own": in proportion to its own dice (article).
     """
 
@@ -208,7 +208,7 @@ class Numbers(OfOneGame, KernelAgent):
         return AgentKernel(_choose_by_numbers, self._style, reads_hidden=False)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         _probabilities(turn.params, turn.states, self._style[None], out)
@@ -220,7 +220,7 @@ class Numbers(OfOneGame, KernelAgent):
 
 @functools.cache
 def _ways(dice: int, faces: int, cap: int) -> int:
-    """Ordered throws of `dice` dice on `faces` faces in which no face shows more than `cap` times."""
+    """Count the ordered throws of `dice` dice with `faces` faces in which no face shows more than `cap` times."""
     if faces == 0:
         return int(dice == 0)
     return sum(comb(dice, shown) * _ways(dice - shown, faces - 1, cap) for shown in range(min(dice, cap) + 1))
@@ -228,14 +228,14 @@ def _ways(dice: int, faces: int, cap: int) -> int:
 
 @functools.cache
 def chance_blind(num_faces: int, dice: int) -> float:
-    """The chance that a face named at random is the one most held, or tied for it, with this many dice."""
+    """Return the probability that a random face is the one most held, or tied for it, with this number of dice."""
     hits = sum(comb(dice, k) * _ways(dice - k, num_faces - 1, k) for k in range(dice + 1))
     return hits / num_faces**dice
 
 
 @functools.cache
 def chance_most(num_faces: int) -> np.ndarray:
-    """P(a face is the one most held | k of n dice show it), (MAX_DICE + 1, MAX_DICE + 1) float64 at [n, k].
+    """Return P(a face is the one most held | k of n dice show it), (MAX_DICE + 1, MAX_DICE + 1) float64 at [n, k].
 
     The other n - k dice fall evenly on the other faces; a tie counts as half.
     """
@@ -250,9 +250,9 @@ def chance_most(num_faces: int) -> np.ndarray:
 
 @kernel
 def honesty(state, seat, blind):
-    """How often the seat deliberately names the face it holds most of, 0 to 1, from the bids that calls have shown.
+    """Estimate how often the seat deliberately names the face it holds most of, 0 to 1, from the bids that calls have shown.
 
-    `blind` is how often a random face would be that face too. The prior counts as two bids, one of them deliberate.
+    `blind` is the probability that a random face is that face. The prior counts as two bids, one of them deliberate.
     """
     share = (state["bids_honest"][seat] + 1.0 + blind) / (state["bids_shown"][seat] + 2.0)
     return max(0.0, (share - blind) / (1.0 - blind))
@@ -260,9 +260,9 @@ def honesty(state, seat, blind):
 
 @kernel
 def _weigh_numbers(n, chance, honest, named, face, faces, most, posterior):
-    """Write the weight of each number of a seat's n dice that count for the face: prior times likelihood. In place.
+    """Write the weight, prior times likelihood, of each number of a seat's n dice that count for the face. In place.
 
-    Each die counts with probability `chance`; `named` is the face that the seat last named, or -1. Returns the sum.
+    Each die counts with probability `chance`; `named` is the face that the seat last named, or -1. Return the sum.
     """
     weight = 0.0
     mass = (1.0 - chance) ** n
@@ -285,8 +285,8 @@ def _weigh_numbers(n, chance, honest, named, face, faces, most, posterior):
 def believe(params, state, seat, learn, most, blind, named, total):
     """For each face, write the distribution of the number of the others' dice that count for it: total[face, number].
 
-    Each other seat's number has a binomial prior. The likelihood is that of the face it last named in this round: with
-    probability `honesty` the face it holds most of, otherwise any face. `named` is work space. In place.
+    Each other seat's number has a binomial prior. The likelihood is that of the face last named by the seat in this round:
+    with probability `honesty` the face it holds most of, otherwise any face. `named` is work space. In place.
     """
     faces = params.num_faces
     named[:] = -1
@@ -343,7 +343,7 @@ def _choose_by_reading(params, reading, state, stream):
     if bid == NO_BID:
         best = np.int64(0)
         highest = 0.0
-        for face in range(faces):  # the greatest quantity that holds with chance `nerve`; of equal ones the surest face
+        for face in range(faces):  # the highest quantity that holds with probability `nerve`; ties go to the surest face
             own = matching(params, counts, face)
             for quantity in range(1, np.int64(state["in_play"]) + 1):
                 holds = _at_least(total[face], quantity - own)
@@ -366,17 +366,17 @@ def _choose_by_reading(params, reading, state, stream):
 
 @dataclasses.dataclass(frozen=True)
 class Reader(OfOneGame, KernelAgent, Deterministic):
-    """Learns how often each opponent bluffs from the dice that calls have shown, and infers dice from its bids.
+    """Learns how often each opponent bluffs from the dice that calls have shown, and infers dice from bids.
 
     In its model an opponent names the face it holds most of with some probability, and otherwise any face. The agent
     estimates this probability from the bids that calls have shown. Bayes' rule then gives the opponent's dice from its
-    last bid. The agent compares the lowest raises on each face: it makes the one that is most likely to hold, or calls
-    if the bid is more likely to fail. It does not bluff.
+    last bid. Of the lowest raises on each face the agent makes the one most likely to hold, or calls if the bid is more
+    likely to fail. It does not bluff.
     Source of the idea: D. Oehm, "Liar's Dice in R" (2018), sections "The agent" and "Bots need brains".
 
     Attributes:
         learn: false: every opponent is assumed to bluff half the time, whatever calls show.
-        nerve: it opens with the highest bid that holds with at least this chance, 0 to 1.
+        nerve: opens with the highest bid that holds with at least this probability, 0 to 1.
     """
 
     plays = "liars_dice"
@@ -386,7 +386,7 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
 
     @property
     def looks_back(self) -> bool:
-        """Whether past rounds matter to it."""
+        """Whether past rounds influence its choices."""
         return self.learn
 
     def __post_init__(self) -> None:
@@ -404,13 +404,13 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
 
 @dataclasses.dataclass(frozen=True)
 class Nash(OfOneGame):
-    """Optimal play for two players: nobody wins more from it than the game's value, but for the precision.
+    """Optimal play for two players: no opponent wins more than the game's value, up to the precision.
 
-    It takes the solution that `solve liars_dice` has kept, or solves the game first: up to three dice each in seconds,
-    five in a minute or two, once.
+    Uses the solution that `solve liars_dice` has kept, or solves the game once: up to three dice each in seconds, five in a
+    minute or two.
 
     Attributes:
-        precision: how much best responses may win from it above the value, for returns of ±1, mean of both seats.
+        precision: how much best responses may win above the value, for returns of ±1, mean of both seats.
     """
 
     plays = "liars_dice"
@@ -427,7 +427,7 @@ class Nash(OfOneGame):
         check_two_players(variant.options)
 
     def solution(self, variant: Variant) -> Solution:
-        """What it plays by.
+        """Return the solution of the variant.
 
         Raises:
             ValueError: the variant has no value, or is too large to be solved.
@@ -436,11 +436,11 @@ class Nash(OfOneGame):
         return solution_of(variant, self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         return draw_actions(turn.streams, self.probabilities(turn))
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         return self.solution(turn.variant).probabilities(turn.states)
 
 
@@ -449,7 +449,7 @@ class Nash(OfOneGame):
 
 @kernel
 def _roll_out_numbers(params, state, mask):
-    """Liar's Dice: call with the chance that the bid fails, else the lowest raise on a random face."""
+    """Liar's Dice: call with the probability that the bid fails; otherwise the lowest raise on a random face."""
     raises = count_raises(params, state)
     bid = state["bid"]
     if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, state["seat"])):

@@ -1,7 +1,7 @@
-"""Ways of playing Liar's Dice that `adaptive` can tell apart: how somebody opens, how they raise, and when they call.
+"""Styles of playing Liar's Dice that `adaptive` distinguishes, in three parts: opening, raising and calling.
 
-An opponent may open as one player does, raise as another and call as a third, and each part may be a mixture of two
-players. So a few players make many opponents. All of them state their probabilities; best responses to them are exact.
+An opponent may open like one player, raise like another and call like a third, and each part may mix two players, so a few
+players make many opponents. All state their probabilities; best responses to them are exact.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = [
     "split",
 ]
 
-LEVELS = tuple(step / 10 for step in range(11))  # shares of a mixture that it tells apart
-MANY = 30_000  # bids shown, so many that a share of honest ones is as exact as an int16 count can make it
+LEVELS = tuple(step / 10 for step in range(11))  # shares of a mixture that are distinguished
+MANY = 30_000  # bids shown: a share of them is as exact as an int16 count allows
 
 
 # --- players that no spec names -----------------------------------------------------------------------------------------
@@ -41,10 +41,10 @@ MANY = 30_000  # bids shown, so many that a share of honest ones is as exact as 
 
 @dataclasses.dataclass(frozen=True)
 class Lowest:
-    """Makes the lowest bid that is legal, and calls with a fixed chance whatever has been bid.
+    """Makes the lowest legal bid, and calls with a fixed probability whatever has been bid.
 
     Attributes:
-        call: the chance, 0 to 1; it must call where no bid is left.
+        call: this probability, 0 to 1; 1 where no bid is left.
     """
 
     memoryless: ClassVar[bool] = True
@@ -52,7 +52,7 @@ class Lowest:
     call: float = 0.0
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         rows, calls = np.arange(len(turn)), turn.params.call
         bids = turn.legal[:, :calls]
         may_call, may_bid = turn.legal[:, calls] > 0, bids.any(axis=1)
@@ -64,7 +64,7 @@ class Lowest:
 
 @kernel
 def _claims(params, states, more, out):
-    """Write the bid that `Claims` would make, or NO_BID where it is not legal. In place."""
+    """Write the claim of `Claims`, or NO_BID where it is not legal. In place."""
     for i in range(len(states)):
         state = states[i]
         counts = state["counts"][state["seat"]]
@@ -79,9 +79,12 @@ def _claims(params, states, more, out):
 
 @dataclasses.dataclass(frozen=True)
 class Claims:
-    """Bids so many more dice than it has of the face that it has most of; where that is too low, as `numbers` raises.
+    """Claims a fixed number of dice more than it holds of the face most held; where that is no raise, bids like `numbers`.
 
-    It never calls, unless no bid is left.
+    Calls only where no bid is left.
+
+    Attributes:
+        more: this number.
     """
 
     memoryless: ClassVar[bool] = True
@@ -89,7 +92,7 @@ class Claims:
     more: int = 1
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         bids = np.empty(len(turn), np.int64)
         _claims(turn.params, turn.states, self.more, bids)
         _, others = split(Numbers(), turn)
@@ -104,21 +107,21 @@ class Claims:
 
 @dataclasses.dataclass(frozen=True)
 class Anything(Uniform):
-    """Any legal action, evenly."""
+    """Plays a uniformly random legal action."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """`reader` while what it believes of its opponent stays as it is.
+    """`reader` with a fixed opinion of its opponent.
 
     Attributes:
-        honest: how often, it believes, the other one deliberately names the face that it holds most of, 0 to 1.
+        honest: how often it takes the opponent to name the face most held deliberately, 0 to 1.
     """
 
     honest: float = 0.5
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         states = turn.states.copy()
         blind = chance_blind(turn.params.num_faces, turn.params.most_dice)
         states["bids_shown"][:, :2] = MANY
@@ -131,11 +134,11 @@ class Reading:
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How somebody opens, raises or calls: as one player does, or with a chance as another.
+    """How a player opens, raises or calls: like one agent, or a mixture of two.
 
     Attributes:
         first, second: agents that state their probabilities.
-        share: the chance that a decision is made as `second` makes it.
+        share: the probability that a decision is made like `second`.
     """
 
     first: Any
@@ -144,11 +147,11 @@ class Way:
 
     @property
     def agents(self) -> tuple[Any, ...]:
-        """Those whose decisions they are."""
+        """The agents that have a share."""
         return (self.first,) if self.second is None or self.share == 0 else (self.first, self.second)
 
     def split(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
-        """The chance of a call, (n,) float64, and that of each bid if it does not call, (n, bids) float64."""
+        """Return the probability of a call, (n,) float64, and of each bid given no call, (n, bids) float64."""
         call, bids = split(self.first, turn)
         if len(self.agents) == 1:
             return call, bids
@@ -157,9 +160,9 @@ class Way:
 
 
 def split(agent: Any, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
-    """The chance that an agent calls, (n,) float64, and of each bid if it does not call, (n, bids) float64.
+    """Return an agent's probability of a call, (n,) float64, and of each bid given no call, (n, bids) float64.
 
-    Where it surely calls it does not say what it would bid: anything legal, then. Zeros where no bid is left.
+    Where the agent always calls, bids are uniform over the legal ones. Zeros where no bid is left.
     """
     chances = ask_probabilities(agent, turn)
     call, bids = chances[:, turn.params.call], chances[:, : turn.params.call]
@@ -171,7 +174,7 @@ def split(agent: Any, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclasses.dataclass(frozen=True)
 class Composed:
-    """Opens, raises and calls as different players do."""
+    """Opens, raises and calls like different players."""
 
     opening: Way
     raising: Way
@@ -179,11 +182,11 @@ class Composed:
 
     @property
     def memoryless(self) -> bool:
-        ways = (self.raising, self.calling)  # whoever opens has no bids behind it
+        ways = (self.raising, self.calling)  # no bids come before an opening
         return all(getattr(agent, "memoryless", False) for way in ways for agent in way.agents)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         rows, states = np.arange(len(turn)), turn.states
         opens = states["bid"] == NO_BID
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
@@ -204,15 +207,15 @@ class Composed:
 
 
 class Style(NamedTuple):
-    """Players that mix two in any shares, or one player."""
+    """A family of players: mixtures of two in any shares, or a single one."""
 
     first: Any
     second: Any = None
-    answered: tuple[float, ...] = (0.0,)  # shares of the second to which there are best responses; the nearest is played
+    answered: tuple[float, ...] = (0.0,)  # shares of `second` to which best responses are computed; the nearest is played
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The shares that are told apart."""
+        """The shares that are distinguished."""
         return LEVELS if self.second is not None else (0.0,)
 
 
@@ -220,8 +223,8 @@ QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 NERVES = (0.25, 0.5, 0.75)
 THRESHOLDS = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
 
-# The first of each tells how `numbers` plays, by the article's text. The openings of `reader` come last, and so do its raises
-# and calls. Those hang together, and a best response to them mixed with others takes minutes: they are known as a whole.
+# The first style of each part is `numbers` by the article's text; the last ones are `reader`. Its parts depend on each other,
+# and a best response to them mixed with other styles takes minutes, so `reader` is known as a whole only.
 OPENINGS = (
     Style(Claims(1), Anything(), (0.0, 0.5, 1.0)),
     Style(Claims(0)),
@@ -231,7 +234,7 @@ OPENINGS = (
 )
 RAISES = (
     Style(Numbers(), Numbers(bluff=1.0), (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)),
-    # Where its calls give it away, as those of the article's program do, the share of bluffs hardly matters.
+    # The calls of the article's program give it away, so its share of bluffs hardly matters.
     Style(Numbers(preset="article"), Numbers(bluff=1.0, preset="article"), (0.5,)),
     Style(Claims(1)),
     Style(Claims(2)),

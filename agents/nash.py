@@ -21,15 +21,14 @@ __all__ = ["AGENTS", "Nash"]
 
 @dataclasses.dataclass(frozen=True)
 class Nash:
-    """Optimal play: against it nobody wins more than the game's value, but for the precision.
+    """Optimal play: no opponent wins more than the game's value, up to the precision.
 
-    FateStones: each player's equilibrium strategy of what is left of the game. Liar's Dice between two players: the
-    solution that `solve liars_dice` has kept; without one it solves the game first, up to three dice each in seconds,
-    five in a minute or two.
+    FateStones: an exact equilibrium of the rest of the game. Liar's Dice between two players: the solution that
+    `solve liars_dice` has kept; without one the game is solved first, up to three dice each in seconds, five in a minute or
+    two.
 
     Attributes:
-        precision: how much best responses may win from it in Liar's Dice above the value, for returns of ±1, mean of
-            both seats.
+        precision: Liar's Dice: how much best responses may win above the value, for returns of ±1, mean of both seats.
     """
 
     plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice")
@@ -41,7 +40,7 @@ class Nash:
         check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for a variant that is not solved."""
+        """Raise ValueError for a variant that cannot be solved."""
         self._player(variant).check_variant(variant)
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
@@ -55,11 +54,11 @@ class Nash:
         return fatestones.Nash() if variant.game.name == "fatestones" else liars_dice.Nash(self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         return self._player(turn.variant).act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         return self._player(turn.variant).probabilities(turn)
 
 

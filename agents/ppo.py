@@ -1,4 +1,4 @@
-"""Trained policies: small networks that load without running code from the file, and act with NumPy alone.
+"""Trained policies: small networks that act with NumPy alone, and whose files are loaded without running code.
 
 Some come with the package, in the folder `policies` beside this module; see `shipped`.
 """
@@ -44,8 +44,8 @@ __all__ = [
 
 FORMAT = 1
 MOST_LAYERS = 64
-MOST_NUMBERS = 2**24  # weights and biases of a policy, all together
-MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of an unpacked file: the numbers, and room for the game's options in the header
+MOST_NUMBERS = 2**24  # weights and biases of a policy
+MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of an unpacked file: the numbers, and room for the header
 MOST_HEADER = 256  # characters of an array's own header; NumPy writes about 120
 HUGE = 1e30  # replaces infinite logits
 MOST_HALF = 65504.0  # the largest number of float16
@@ -64,17 +64,17 @@ class NetworkPolicy:
 
     Attributes:
         layers: (weights (out, in), biases (out,)) float32, first layer first.
-        game, options: what it was trained on, without options that change words alone; it plays nothing else.
+        game, options: the game it was trained on, without options that change words alone; it plays nothing else.
         variant: the same as a Variant.
-        about: how it was made and how good it is, see `dice_envs.agents.about.check_about`; empty if that is not known.
-        floor: actions that are less likely than so many times the likeliest one are never taken, 0 to 0.99. A policy that
-            takes few actions is measured quickly, because fewer positions can be reached.
-        memoryless: whether it looks at how a position stands and not at how it came about: the game names blocks of its
-            observation that only tell the latter (`Block.history`), and the network has zeros for all their inputs.
+        about: how it was made and how good it is, see `dice_envs.agents.about.check_about`; empty if unknown.
+        floor: an action is never taken if its probability is below `floor` times that of the likeliest one, 0 to 0.99. A
+            policy with few actions is measured quickly, because fewer positions are reached.
+        memoryless: whether it ignores how a position came about: the game marks blocks of its observation that tell only
+            that (`Block.history`), and the weights of all their inputs are 0.
 
     Raises:
-        ValueError: no such game or options, or layers that are not finite float32 or do not lead from its observations
-            to its actions; or a wrong `about` or `floor`.
+        ValueError: no such game or options, layers that are not finite float32 or do not lead from the game's observations
+            to its actions, or a wrong `about` or `floor`.
     """
 
     observes_only = True
@@ -99,7 +99,7 @@ class NetworkPolicy:
         self.memoryless = len(history) > 0 and not layers[0][0][:, history].any()
 
     def check_variant(self, variant: Variant, name: str = "this policy") -> None:
-        """Raise ValueError, which begins with `name`, for another variant than the one it was trained on."""
+        """Raise ValueError, beginning with `name`, for another variant than the one it was trained on."""
         if variant.game is not self.variant.game:
             raise ValueError(f"{name} was trained on {self.variant}; it cannot play {variant.game.name}")
         ours, theirs = self.variant.differences(variant)
@@ -107,7 +107,7 @@ class NetworkPolicy:
             raise ValueError(f"{name} was trained on {self.game} with {ours}; it cannot play {theirs}")
 
     def logits(self, observations: np.ndarray) -> np.ndarray:
-        """Unnormalised log probabilities, (n, num_actions) float32, before masking."""
+        """Return unnormalised log probabilities, (n, num_actions) float32, before masking."""
         hidden = observations
         with np.errstate(over="ignore", invalid="ignore"):
             for i, (weights, biases) in enumerate(self.layers):
@@ -119,7 +119,7 @@ class NetworkPolicy:
         return hidden
 
     def act(self, turn: Turn, greedy: bool = False) -> np.ndarray:
-        """Sampled actions, or the likeliest ones, (n,) int64."""
+        """Return sampled actions, or the likeliest ones, (n,) int64."""
         self.check_variant(turn.variant)
         logits = self.logits(turn.observations)
         if greedy:
@@ -129,7 +129,7 @@ class NetworkPolicy:
         return out
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         self.check_variant(turn.variant)
         logits = np.where(turn.legal != 0, self.logits(turn.observations).astype(np.float64), -np.inf)
         chances = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -155,14 +155,14 @@ def _check_layers(layers: list[tuple[np.ndarray, np.ndarray]], facts: Facts) -> 
 
 
 def block_inputs(variant: Variant, *names: str) -> np.ndarray:
-    """The entries of an observation that belong to the blocks with these names, (n,) int64."""
+    """Return the entries of an observation that belong to the blocks with these names, (n,) int64."""
     return _inputs(variant, lambda block: block.name in names)
 
 
 def history_inputs(variant: Variant) -> np.ndarray:
-    """The entries of an observation that tell how a position came about, not how it stands, (n,) int64.
+    """Return the entries of an observation that tell only how a position came about, (n,) int64.
 
-    A network whose first layer has zeros for all of them is memoryless; in a game without such entries none is known to be.
+    A network with zero weights for all of them is memoryless. In a game without such entries no network is known to be.
     """
     return _inputs(variant, lambda block: block.history)
 
@@ -174,7 +174,7 @@ def _inputs(variant: Variant, chosen: Callable[[Block], bool]) -> np.ndarray:
 
 
 def in_half(policy: NetworkPolicy) -> NetworkPolicy:
-    """The policy with its numbers rounded to float16, as `save_policy(..., half=True)` stores it.
+    """Round a policy's numbers to float16, as `save_policy(..., half=True)` stores them.
 
     Raises:
         ValueError: a number is too large for float16.
@@ -193,7 +193,7 @@ def save_policy(path: Path, policy: NetworkPolicy, half: bool = False) -> None:
     Args:
         path: of the file.
         policy: what to save, with its `about` and `floor`.
-        half: store float16 instead of float32, in half the room; `in_half` gives the policy that this amounts to.
+        half: store float16 instead of float32, in half the space; `in_half` returns the policy that is then loaded.
 
     Raises:
         ValueError: a wrong `about`, or a number that is too large for float16.
@@ -217,7 +217,7 @@ def save_policy(path: Path, policy: NetworkPolicy, half: bool = False) -> None:
 
 
 def load_policy(path: str | Path) -> NetworkPolicy:
-    """Read a policy file, or the policy.npz in a folder, without trusting it: sizes are checked before contents are unpacked.
+    """Read a policy file, or the policy.npz in a folder. Untrusted files are safe: sizes are checked before unpacking.
 
     Raises:
         ValueError: the file is missing, damaged, or not a policy; the message names the file and the reason.
@@ -233,18 +233,18 @@ def load_policy(path: str | Path) -> NetworkPolicy:
             raise ValueError(f"there is no policy file {name}; `train` makes one")
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"{name} is no policy file: it has {path.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
-    except OSError as problem:  # no file can have such a name, or its folder cannot be looked into
+    except OSError as problem:  # not a possible file name, or its folder cannot be read
         raise ValueError(f"there is no policy file {name}: {problem.strerror}") from None
     try:
         return _read(path)
-    except Exception as problem:  # damage shows in zipfile, zlib or json, each in its own way
+    except Exception as problem:  # zipfile, zlib and json each raise their own errors for damage
         reason = " ".join(str(problem).split())[:200] or type(problem).__name__
         raise ValueError(f"{name} is not a policy file, or is damaged: {reason}") from None
 
 
 def _read(path: Path) -> NetworkPolicy:
     with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
-        warnings.simplefilter("error")  # NumPy warns of headers that it never writes
+        warnings.simplefilter("error")  # NumPy warns of headers that it does not write itself
         count = _check_members(archive)
         header = json.loads(_text(archive, "header"))
         if not isinstance(header, dict):
@@ -266,8 +266,8 @@ def _read(path: Path) -> NetworkPolicy:
 
 
 def _check_members(archive: zipfile.ZipFile) -> int:
-    """How many layers there are; ValueError unless the archive has the members that `save_policy` writes, packed as
-    NumPy packs them, and no more than they need."""
+    """Return the number of layers. ValueError unless the archive has exactly the members that `save_policy` writes, packed as
+    NumPy packs them and not too large."""
     members = archive.infolist()
     count = (len(members) - 1) // 2
     expected = ["header.npy", *(f"{kind}_{i}.npy" for i in range(count) for kind in ("weights", "biases"))]
@@ -283,7 +283,7 @@ def _check_members(archive: zipfile.ZipFile) -> int:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, bytes]:
-    """A member's dtype, shape, whether in Fortran order, and bytes; ValueError unless these are as many as it needs."""
+    """Return a member's dtype, shape, whether in Fortran order, and bytes. ValueError for a wrong number of bytes."""
     info = archive.getinfo(f"{name}.npy")
     with archive.open(info) as stream:
         try:
@@ -320,7 +320,7 @@ def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
 
 
 def shipped() -> dict[str, NetworkPolicy]:
-    """The policies that come with the package, by the name of their file without its ending.
+    """Return the policies that come with the package, by file name without its extension.
 
     Raises:
         ValueError: a file is damaged.
@@ -335,10 +335,10 @@ def _read_all(folder: Path) -> dict[str, NetworkPolicy]:
 
 @functools.lru_cache(maxsize=64)
 def _trained(folder: Path, variant: Variant) -> NetworkPolicy:
-    """The trained policy in the folder that plays a variant; networks distilled from solutions are left out.
+    """Return the trained policy in the folder that plays a variant; networks distilled from solutions are left out.
 
     Raises:
-        ValueError: there is none; the message names those that there are.
+        ValueError: there is none; the message lists the variants that have one.
     """
     policies = [policy for policy in _read_all(folder).values() if policy.about.get("method") != "distill"]
     for policy in policies:
@@ -352,10 +352,10 @@ def _trained(folder: Path, variant: Variant) -> NetworkPolicy:
 
 @dataclasses.dataclass(frozen=True)
 class Likeliest(Deterministic):
-    """A policy's likeliest action, always.
+    """Always plays a policy's likeliest action.
 
     Attributes:
-        policy: whose.
+        policy: the policy.
     """
 
     observes_only = True
@@ -372,24 +372,24 @@ class Likeliest(Deterministic):
         self.policy.check_variant(variant)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         return self.policy.act(turn, greedy=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class Ppo:
-    """A trained policy. Plays only what it was trained on.
+    """A trained policy. Plays only the game and options that it was trained on.
 
     `ppo` is the policy that comes with the package for the game and options that are played; `policies` lists them.
     `ppo:runs/liars_dice_quick` is one that `train` has saved.
 
     Attributes:
-        path: the policy file, or the folder of the run; none: a policy that comes with the package.
+        path: the policy file, or the folder of a run; none: a policy that comes with the package.
         greedy: true: always the likeliest action; false: actions are sampled from the policy.
     """
 
     observes_only = True
-    files: ClassVar[tuple[str, ...]] = ("path",)  # parameters that name files, which front ends for others restrict
+    files: ClassVar[tuple[str, ...]] = ("path",)  # parameters that name files; a front end for other people restricts them
 
     path: str = ""
     greedy: bool = False
@@ -402,7 +402,7 @@ class Ppo:
 
     @property
     def variant(self) -> Variant | None:
-        """What the policy was trained on; it plays that alone. None without a path: what is played decides."""
+        """The variant that the policy was trained on, the only one that it plays; None without a path."""
         return self._policy.variant if self._policy else None
 
     @property
@@ -412,12 +412,12 @@ class Ppo:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that it was trained with, those at their defaults left out; none without a path."""
+        """The options that it was trained with, without those at their defaults; none without a path."""
         return dict(self._policy.options) if self._policy else {}
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the policy's file says of itself (see `dice_envs.agents.about`); nothing without a path."""
+        """The policy file's `about` (see `dice_envs.agents.about`); empty without a path."""
         return dict(self._policy.about or {}) if self._policy else {}
 
     @property
@@ -426,7 +426,7 @@ class Ppo:
         return self._policy.memoryless if self._policy else False
 
     def for_variant(self, variant: Variant) -> Ppo:
-        """The same with the policy that plays the variant. Raises ValueError as `check_variant` does."""
+        """Return the same agent with the policy that plays the variant. Raises ValueError as `check_variant` does."""
         found = dataclasses.replace(self)
         object.__setattr__(found, "_policy", self._playing(variant))
         return found
@@ -438,15 +438,15 @@ class Ppo:
         return self._policy
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for another variant than the one it was trained on; without a path, where there is no policy."""
+        """Raise ValueError for another variant than the one it was trained on; without a path, for one without a policy."""
         self._playing(variant)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         return self._playing(turn.variant).act(turn, self.greedy)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         if not self.greedy:
             return self._playing(turn.variant).probabilities(turn)
         return Likeliest(self._playing(turn.variant)).probabilities(turn)

@@ -1,6 +1,6 @@
-"""Rollout policies, by which search continues from a new node: kernels `(params, state, mask) → a legal action`.
+"""Rollout policies, by which search plays on from a new node: kernels `(params, state, mask) → a legal action`.
 
-A rollout policy gets the whole state of a simulation, hidden dice included. It should use only what the mover sees.
+A rollout policy receives the whole state of a simulation, hidden dice included. It should use only what the mover sees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RANDOM = "random"
 
 @functools.cache
 def rollouts() -> dict[str, tuple[str, Any]]:
-    """Every rollout policy but RANDOM: name → (game, kernel), from the dictionaries `ROLLOUTS` of the games' modules."""
+    """Return every rollout policy but RANDOM: name → (game, kernel), from the dictionaries `ROLLOUTS` of the modules."""
     found = {}
     for module in pkgutil.iter_modules(importlib.import_module(__package__).__path__):
         for name, policy in getattr(importlib.import_module(f"{__package__}.{module.name}"), "ROLLOUTS", {}).items():
@@ -30,7 +30,7 @@ def rollouts() -> dict[str, tuple[str, Any]]:
 
 
 def rollout_of(game: Game, name: str) -> Any:
-    """The rollout kernel of that name. ValueError if the game has none of that name."""
+    """Return the game's rollout kernel of this name. ValueError if there is none."""
     known = [RANDOM, *(known for known, (plays, _) in rollouts().items() if plays == game.name)]
     if name not in known:
         raise ValueError(f"rollout must be one of {', '.join(map(repr, known))} for {game.name}, not {shown(name)}")

@@ -1,4 +1,4 @@
-"""Players of score dice: the two whose games the paper tabulates, best responses to them, and Nash equilibria."""
+"""Players of score dice: the two that the paper tabulates, best responses to them, and Nash equilibria."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _choose_highest(params, options, state, stream):
 
 @dataclasses.dataclass(frozen=True)
 class Highest(OfOneGame, KernelAgent, Deterministic):
-    """Score dice: always the highest die in hand. Against itself this is the paper's sorted game."""
+    """Score dice: plays the highest die in hand. Two of these play the paper's sorted game."""
 
     plays = "score_dice"
 
@@ -40,16 +40,16 @@ class Highest(OfOneGame, KernelAgent, Deterministic):
 
 @dataclasses.dataclass(frozen=True)
 class Shuffled(OfOneGame, Uniform):
-    """Score dice: a random die in hand. Against itself this is the paper's unsorted game.
+    """Score dice: plays a random die in hand. Two of these play the paper's unsorted game.
 
-    Whatever the other does, each of its dice then meets a random one of those left, so every pairing is equally likely.
-    No opponent can gain or lose by its choices, so this is an equilibrium strategy, with any pools.
+    Every pairing of dice is equally likely, whatever the opponent plays. No opponent can gain or lose by its choices, so this
+    is an equilibrium strategy with any pools.
     """
 
     plays = "score_dice"
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Equal chances of all dice in hand, (n, num_actions) float64."""
+        """Return equal probabilities of all dice in hand, (n, num_actions) float64."""
         self.check(turn)
         return super().probabilities(turn)
 
@@ -60,7 +60,7 @@ def _equilibrium(options: Options) -> Equilibrium:
 
 
 def _tied_so_far(options: Options, state: Any, seat: int) -> Tied:
-    """Sizes of the dice that tied in this roll, the seat's and the other's, if they are to be rolled again."""
+    """Return the sizes of the dice that tied in this roll, the seat's and the other's; none if ties are not rolled again."""
     if options.ties != "reroll":
         return NONE_TIED
     tied: tuple[list[int], list[int]] = ([], [])
@@ -77,14 +77,14 @@ def _tied_so_far(options: Options, state: Any, seat: int) -> Tied:
 class Response(OfOneGame, Deterministic):
     """Score dice: the exact best response to `highest` or to `shuffled`.
 
-    Against `highest` it takes the exact expectation over all that the other may still hold, for the rest of the game
+    Against `highest` it takes the exact expectation over all that the opponent may still hold, for the rest of the game
     (with open hands, Tian Ji's horse race). Computing this takes seconds for 5d6 and grows fast with the dice.
 
-    Against `shuffled` nothing can be gained, since it makes every pairing equally likely. Every way to play is a best
-    response to it; this one plays its highest die.
+    Against `shuffled`, which makes every pairing equally likely, every strategy is a best response; this one plays its
+    highest die.
 
     Attributes:
-        to: "highest" or "shuffled".
+        to: the opponent, "highest" or "shuffled".
     """
 
     plays = "score_dice"
@@ -95,13 +95,13 @@ class Response(OfOneGame, Deterministic):
         check_choice("to", self.to, ("highest", "shuffled"))
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for pools whose response takes more than about half a minute to compute."""
+        """Raise ValueError for pools whose best response takes more than about half a minute to compute."""
         self.check_variant(variant)
         if self.to == "highest":
             check_response(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         if self.to == "shuffled":
             return Highest().act(turn)
@@ -112,7 +112,7 @@ class Response(OfOneGame, Deterministic):
             values = response_to_highest(turn.variant.options, seat).action_values(turn.variant, states)
             best = values >= values.max(axis=1, keepdims=True) - 1e-9
             faces = states["faces"][:, seat, : values.shape[1]]
-            out[mine] = np.where(best, faces, 0).argmax(axis=1)  # the highest of the best, the larger of equal ones
+            out[mine] = np.where(best, faces, 0).argmax(axis=1)  # ties go to the highest die, then to the largest
         return out
 
 
@@ -120,9 +120,9 @@ class Response(OfOneGame, Deterministic):
 class Nash(OfOneGame):
     """Score dice: a Nash equilibrium, for small pools (about 3d6 against 3d6; 4 dice a side with open hands).
 
-    It is computed roll by roll when first needed, by linear programming, and mixes its choices. ValueError if the pools
-    are too large. `shuffled` is another equilibrium, with pools of any size. Both have the same value, as all equilibria
-    of a zero-sum game do.
+    Its mixed strategy is computed by linear programming, roll by roll, when first needed. ValueError if the pools are too
+    large. `shuffled` is another equilibrium, with pools of any size. Both have the same value, as all equilibria of a
+    zero-sum game do.
     """
 
     plays = "score_dice"
@@ -133,11 +133,11 @@ class Nash(OfOneGame):
         _equilibrium(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         return draw_actions(turn.streams, self.probabilities(turn))
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         for i, state in enumerate(turn.states):
@@ -151,7 +151,7 @@ class Nash(OfOneGame):
         return out
 
     def _chances(self, turn: Turn, state: Any, seat: int) -> dict[Die, float]:
-        """The chance of each distinct die; empty if all are equally good."""
+        """Return the probability of each distinct die; empty if all are equally good."""
         options = turn.variant.options
         solver = _equilibrium(options)
         columns = range(state["column"])
@@ -179,7 +179,7 @@ def _in_hand(state: Any, seat: int, dice: dict[int, Die]) -> tuple[Die, ...]:
 
 
 def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Die]:
-    """The seat's dice of this roll by place. Dice of a hidden hand that are not shown are guesses and must not be used."""
+    """Return the seat's dice in this roll, by place. Unshown dice of a hidden hand are samples and must not be used."""
     ranges = known_ranges(turn.variant, state, seat, (HELD, PLAYED))
     return {
         place: Die(int(state["faces"][seat, place]), known.size, 1 if turn.variant.options.open_hands else known.low)

@@ -1,10 +1,9 @@
 """Players of The Shakes: bandit policies, the dice argument as one of them, and Bayes-optimal play.
 
-Every policy here says how likely it is to choose each treatment, given patients treated and saved. Where efficacies are open,
-Bayes-optimal play uses them; all others look at the tally alone. A physician draws
-from these probabilities p. Maester i argues with probability p_i / max(p). The maester of the most likely treatment
-therefore always argues; if one treatment has all the probability, only its maester does. Dice then decide among those
-who argue.
+Every policy here gives each treatment's probability, from the tally: patients treated and saved. Only Bayes-optimal play
+also uses efficacies, where they are open. A physician draws from these probabilities p. Maester i argues with probability
+p_i / max(p). The maester of the most likely treatment therefore always argues; if one treatment has all the probability,
+only its maester does. Dice then decide among those who argue.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _ARGUES = np.int64(ARGUE)
 
 @kernel(allocates=False)
 def _choose_by_argument(params, options, state, stream):
-    """The treatment that wins when all argue. `state` is a sample, on which they may throw dice."""
+    """Return the treatment that wins when all argue. `state` is a sample, so dice may be thrown in it."""
     state["rng"] = next_u64(stream)
     return np.int64(argue_all(params, state))
 
@@ -58,7 +57,7 @@ def _choose_to_argue(params, options, state, stream):
 
 @kernel(allocates=False)
 def _choose_by_sample(params, options, state, stream):
-    """The treatment whose Beta(saved + 1, failed + 1) variable is highest, when each is drawn."""
+    """Draw a Beta(saved + 1, failed + 1) variable for each treatment; return the treatment of the highest."""
     highest = -1.0
     best = np.int64(0)
     for one in range(params.num_players):
@@ -78,20 +77,20 @@ def _choose_by_sample(params, options, state, stream):
 
 @kernel(allocates=False)
 def _success(options, treated, saved, patients):
-    """The chance to save the next patient, with a Beta(1, 1) prior."""
+    """Return the probability that the next patient is saved, with a Beta(1, 1) prior."""
     return (saved + 1.0) / (treated + 2.0)
 
 
 @kernel(allocates=False)
 def _bound(options, treated, saved, patients):
-    """The upper confidence bound, for a treatment and all patients so far; infinite for one not tried yet."""
+    """Return a treatment's upper confidence bound, given all patients so far; infinite for one not tried yet."""
     if treated == 0:
         return np.inf
     return saved / treated + np.sqrt(options["exploration"] * np.log(patients) / treated)
 
 
 def _by_score(score: Callable[..., float]) -> tuple[Callable[..., int], Callable[..., None]]:
-    """The kernels of a policy that takes the highest score, ties at random: one chooses, the other scores many tallies."""
+    """Return the kernels of a policy that takes the highest score, ties at random: one chooses, one scores many tallies."""
     compiled = functools.partial(kernel, tag=score.__name__, allocates=False)
 
     @compiled
@@ -135,26 +134,26 @@ _EXPLORATION = np.dtype([("exploration", np.float64)])
 
 
 class TallyPolicy(OfOneGame, KernelAgent):
-    """A policy that looks at the tally only: patients treated and saved with each treatment."""
+    """A policy that depends on the tally only: patients treated and saved with each treatment."""
 
     plays = "shakes"
     tally_alone = True  # see `dice_envs.exact.shakes.measure`
     reads_efficacies = False  # where they are open
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        """How likely each treatment is chosen, (m, n) float64, from patients treated and saved, (m, n) whole numbers.
+        """Return each treatment's probability, (m, n) float64, given patients treated and saved, (m, n) whole numbers.
 
-        Treatments that change places take their chances with them, so `dice_envs.exact.shakes.evaluate` may merge tallies.
+        Permuting the treatments permutes the result, so `dice_envs.exact.shakes.evaluate` may merge tallies.
         """
         raise NotImplementedError
 
     def _chances_at(self, options: Options, states: np.ndarray) -> np.ndarray:
-        """How likely each treatment is chosen in each state, (m, n) float64."""
+        """Return each treatment's probability in each state, (m, n) float64."""
         n = options.num_players
         return self.chances(options, states["treated"][:, :n], states["saved"][:, :n])
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         options = turn.variant.options
         chances = self._chances_at(options, turn.states)
@@ -165,11 +164,11 @@ class TallyPolicy(OfOneGame, KernelAgent):
         return np.hstack([1.0 - argues, argues])
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
-        """How it chooses; None: by drawing from its probabilities."""
+        """Return the kernel; None: actions are drawn from `probabilities`."""
         return None
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         if self.kernel(turn.variant) is None:
             return draw_actions(turn.streams, self.probabilities(turn))
@@ -181,8 +180,8 @@ class Greedy(TallyPolicy):
     """Chooses the treatment most likely to save the next patient; ties at random. Never explores on purpose.
 
     Attributes:
-        posterior: "beta": each treatment's chance is (saved + 1) / (treated + 2), whatever the others did;
-            "permutations": the chance given that the efficacies are the known ones in an unknown order.
+        posterior: "beta": each treatment's probability is (saved + 1) / (treated + 2), whatever the others did;
+            "permutations": the probability given that the efficacies are the known ones in an unknown order.
     """
 
     posterior: Literal["beta", "permutations"] = "beta"
@@ -191,7 +190,7 @@ class Greedy(TallyPolicy):
         check_choice("posterior", self.posterior, ("beta", "permutations"))
 
     def _independent(self, options: Options) -> bool:
-        """Whether each treatment is judged by itself. Nothing is known of the order of equal efficacies."""
+        """Whether each treatment is judged by itself, as always in the competitive variation: all efficacies are equal."""
         return self.posterior == "beta" or options.competitive
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
@@ -240,11 +239,11 @@ class UCB(TallyPolicy):
 
 @dataclasses.dataclass(frozen=True)
 class Thompson(TallyPolicy):
-    """Chooses each treatment with the chance that it is the best (Thompson, Biometrika 25, 1933).
+    """Chooses each treatment with the probability that it is the best (Thompson, Biometrika 25, 1933).
 
     Attributes:
-        posterior: the model behind that chance. "beta": independent treatments, each with a Beta(saved + 1, failed + 1)
-            chance to save; "permutations": the known efficacies in an unknown order.
+        posterior: the model behind this probability. "beta": independent efficacies, each distributed as
+            Beta(saved + 1, failed + 1); "permutations": the known efficacies in an unknown order.
     """
 
     posterior: Literal["beta", "permutations"] = "beta"
@@ -262,12 +261,12 @@ class Thompson(TallyPolicy):
         return best / best.sum(axis=1, keepdims=True)
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
-        """See `TallyPolicy`. A physician samples a world from the posterior and acts on it."""
+        """See `TallyPolicy`. A physician samples efficacies from the posterior and takes the best treatment."""
         physician = variant.options.mode == "physician"
         return AgentKernel(_choose_by_sample, reads_hidden=False) if physician and self.posterior == "beta" else None
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         options = turn.variant.options
         if options.mode == "physician" and self.posterior == "permutations" and not options.open_efficacies:
@@ -277,9 +276,9 @@ class Thompson(TallyPolicy):
 
 @dataclasses.dataclass(frozen=True)
 class Argument(TallyPolicy):
-    """The game's own rule as a policy: every maester argues with dice, and the winner's treatment is chosen.
+    """The game's own rule as a policy: all maesters argue with dice, and the winner's treatment is chosen.
 
-    Tied maesters throw again, or a tie is broken at random, as the game's option `ties` says. With mode=maesters every
+    Tied maesters throw again, or ties are broken at random, as the game's option `ties` says. With mode=maesters every
     maester always argues.
     """
 
@@ -288,7 +287,7 @@ class Argument(TallyPolicy):
         return argument_chances(treated, saved, options.ties)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The chance of each action, (n, num_actions) float64."""
+        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         if turn.variant.options.mode == "maesters":
             return Dogmatic().probabilities(turn)
@@ -303,13 +302,13 @@ class Argument(TallyPolicy):
 
 @dataclasses.dataclass(frozen=True)
 class Dogmatic(OfOneGame, KernelAgent, Deterministic):
-    """The maester of the rules: always argues. Plays mode=maesters only."""
+    """A maester that always argues, as in the rules. Plays mode=maesters only."""
 
     plays = "shakes"
     tally_alone = True
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for what is no game of maesters."""
+        """Raise ValueError for another game, or another mode than maesters."""
         super().check_variant(variant)
         if variant.options.mode != "maesters":
             raise ValueError(
@@ -323,14 +322,14 @@ class Dogmatic(OfOneGame, KernelAgent, Deterministic):
 
 @dataclasses.dataclass(frozen=True)
 class Bayes(TallyPolicy):
-    """Bayes-optimal in the cooperative variation: no policy that does not know the efficacies does better on average.
+    """Bayes-optimal in the cooperative variation: no policy without knowledge of the efficacies does better on average.
 
-    Where efficacies are open it chooses the most effective treatment. Where they are hidden the game is solved exactly on
-    first use, within seconds. Equally good treatments are equally likely. With mode=maesters those who hold an optimal
-    treatment argue and the others yield, which makes the team optimal too.
+    Open efficacies: chooses the most effective treatment. Hidden ones: the game is solved exactly on first use, within
+    seconds. Equally good treatments are equally likely. With mode=maesters, maesters with an optimal treatment argue and the
+    others yield, so the team is optimal too.
 
     Attributes:
-        goal: "saved": the expected number of patients saved; "win": the chance that the team wins; None: what the
+        goal: "saved": the expected number of patients saved; "win": the probability that the team wins; None: what the
             game rewards.
     """
 
@@ -342,7 +341,7 @@ class Bayes(TallyPolicy):
         check_choice("goal", self.goal, (None, "saved", "win"))
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for the competitive variation, and for what is too large. It is solved here."""
+        """Raise ValueError for the competitive variation, or a game too large to solve. Solves the game."""
         super().check_variant(variant)
         if not variant.options.open_efficacies:
             self._solution(variant.options)
@@ -356,7 +355,7 @@ class Bayes(TallyPolicy):
         return solve(Problem.of(options), self.goal or options.pays)  # type: ignore[arg-type]
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        """See `TallyPolicy`. ValueError where efficacies are open: its choice then depends on them."""
+        """See `TallyPolicy`. ValueError where efficacies are open: choices then depend on them."""
         if options.open_efficacies:
             raise ValueError("open_efficacies must be false for choices by the tally alone: bayes looks at open ones")
         return self._solution(options).chances(treated, saved)

@@ -1,4 +1,4 @@
-"""Strategies of the game of 30s, and the agent that plays any of them.
+"""Strategies of the game of 30s, and the agent that plays them.
 
 Source: M. Veeningen, "The game of 30s: an analysis" (2008), sections 1.3, 5.1 and 6. With other dice a "six" stands
 for the highest face, a "five" for the one below it, and so on.
@@ -35,17 +35,17 @@ def _below(throw: Dice, face: int) -> int:
 
 
 def sixes(rules: Rules) -> Strategy:
-    """Keep the sixes, or the highest die if there is none."""
+    """Keep the sixes; the highest die if there is none."""
     return Strategy("sixes", lambda throw: min(_below(throw, rules.num_faces), len(throw) - 1))
 
 
 def fives_and_sixes(rules: Rules) -> Strategy:
-    """Keep the fives and sixes, or the highest die if there is none."""
+    """Keep the fives and sixes; the highest die if there is none."""
     return Strategy("fives_and_sixes", lambda throw: min(_below(throw, rules.num_faces - 1), len(throw) - 1))
 
 
 def beginner(rules: Rules) -> Strategy:
-    """As `fives_and_sixes`; but if one die would be left and it is a four or more, keep it too."""
+    """Like `fives_and_sixes`, but if one die would be thrown again and it is a four or more, keep it too."""
     five, four = rules.num_faces - 1, rules.num_faces - 2
 
     def choose(throw: Dice) -> int:
@@ -58,8 +58,8 @@ def beginner(rules: Rules) -> Strategy:
 def heuristic(rules: Rules) -> Strategy:
     """The paper's rule of thumb, nearly as good as `maximize`.
 
-    If at most one die below the highest is less than a five, keep all the others, and that one if it is a four.
-    Otherwise keep the sixes, or the highest die if there is none.
+    If at most one die other than the highest is less than a five, keep all the others, and this one if it is a four.
+    Otherwise keep the sixes; the highest die if there is none.
     """
     six, five, four = rules.num_faces, rules.num_faces - 1, rules.num_faces - 2
 
@@ -78,7 +78,7 @@ NAMES = (*_RULES_OF_THUMB, *GOALS)
 
 @functools.lru_cache(maxsize=64)
 def named(rules: Rules, name: str) -> Strategy:
-    """A strategy by name: one of NAMES, where a goal stands for the best strategy for it, or one's own function.
+    """Return a strategy by name: one of NAMES, where a goal stands for its best strategy, or the user's own function.
 
     Raises:
         ValueError: the name is unknown, or the strategy does not exist with these rules.
@@ -94,10 +94,10 @@ def named(rules: Rules, name: str) -> Strategy:
 
 
 def function_in(name: str, what: str) -> Callable[..., Any] | None:
-    """The function that FILE.py:FUNCTION or MODULE.FUNCTION names; None if the name has neither form.
+    """Return the function named by FILE.py:FUNCTION or MODULE.FUNCTION; None if the name has neither form.
 
     Raises:
-        ValueError: it cannot be had; the message says of `what`.
+        ValueError: it cannot be loaded; the message names `what` it is.
     """
     own = split_own(name)
     if own is not None and not own[2]:
@@ -109,12 +109,12 @@ def function_in(name: str, what: str) -> Callable[..., Any] | None:
 
 
 def _is_dotted(name: str) -> bool:
-    """Whether it can be MODULE.FUNCTION."""
+    """Whether the name has the form MODULE.FUNCTION."""
     return "." in name and all(part.isidentifier() for part in name.split("."))
 
 
 def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
-    """A strategy from a function: of the throw (a simple one), or of the throw and the dice aside (a full one).
+    """Make a strategy from a function of the throw (a simple strategy), or of the throw and the dice aside (a full one).
 
     Both are tuples of face values in rising order; the function returns how many of the lowest to throw again.
     """
@@ -127,7 +127,7 @@ def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
 
 
 class _Table:
-    """A strategy's choices so far, by a code of the position; the agent looks them up for many games at once."""
+    """A strategy's choices so far, by a code of the position, to look them up for many games at once."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
@@ -178,11 +178,11 @@ _WAYS = np.array([[math.comb(n, k) for k in range(MAX_FACES + 1)] for n in range
 
 @kernel(allocates=False)
 def _place_of(counts, num_dice, num_faces):
-    """The number of a throw of up to `num_dice` dice, given by its counts: all such throws are numbered from 0 on."""
+    """Return the number of a throw of up to `num_dice` dice, given its counts: all such throws are numbered from 0."""
     place = np.int64(0)
     left = np.int64(num_dice)
     for face in range(num_faces):
-        others = num_faces - face  # the faces that follow, and dice that are not thrown
+        others = num_faces - face  # the faces that follow, and one place for dice not thrown
         place += _WAYS[left + others, others] - _WAYS[left - counts[face] + others, others]
         left -= counts[face]
     return place
@@ -201,7 +201,7 @@ def _places_of(counts, num_dice, num_faces, out):
 
 @functools.lru_cache(maxsize=64)
 def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
-    """The kernel of a strategy with a name, which looks up each throw; None for one that looks at the dice aside as well."""
+    """Return the kernel of a named strategy, which looks up each throw; None for one that depends on the dice aside."""
     strategy = named(rules, name)
     if not strategy.simple:
         return None
@@ -224,9 +224,9 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
 
     Attributes:
         strategy: "sixes", "fives_and_sixes", "beginner", "heuristic"; the best strategy for a goal: "maximize",
-            "minimize_loss", "thirty_or_over", "optimal"; "goal": the best for the environment's own goal, at a table
-            "optimal"; or FILE.py:FUNCTION or MODULE.FUNCTION, a function of the throw or of throw and dice aside. From Python
-            also the function itself or a `Strategy`.
+            "minimize_loss", "thirty_or_over", "optimal"; "goal": the best for the environment's goal, with several players
+            "optimal"; or FILE.py:FUNCTION or MODULE.FUNCTION, a function of the throw, or of throw and dice aside. From
+            Python also the function itself or a `Strategy`.
     """
 
     plays = "thirties"
@@ -257,13 +257,13 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
         return _table(Rules.of(options), self._strategy(options))
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
-        """How it chooses, by a strategy with a name that looks at the throw alone; others are asked in Python."""
+        """Return the kernel of a named strategy that depends on the throw alone; other strategies run in Python."""
         strategy = self._strategy(variant.options)
         known = isinstance(strategy, str) and strategy in NAMES
         return _kernel_of(Rules.of(variant.options), str(strategy)) if known else None
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         if self.kernel(turn.variant) is not None:
             return super().act(turn)

@@ -24,9 +24,9 @@ __all__ = ["AGENTS", "MCTS"]
 
 MAX_SIMULATIONS = 10_000_000
 MOST_THREADS = 256
-# The largest search where people wait. Its tree takes some hundred MiB at most.
+# The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
 MOST_IN_PASSING = 100_000  # simulations
-MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, if games take as long as they can: a second or two
+MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, in games of the greatest length: a second or two
 MOST_GIB_IN_PASSING = 2
 SELECTIONS = {"uct": UCT, "regret": REGRET}
 
@@ -42,13 +42,12 @@ class MCTS:
             learning seat picks at random (default 0.2).
         opponent: "search": the tree search chooses for the others too; "random": they are modelled as uniformly random.
         expect: take the expectation over rolls instead of sampling them, and over a random opponent's simultaneous
-            choice; only for games that offer it.
+            choice; only for games that support it.
         rollout: how simulations continue below the tree: "random"; "numbers" (Liar's Dice); "strongest" (FateStones).
         final: "best" plays the most visited action, "mixed" in proportion to visits or, for "regret", the average
             strategy; None: "mixed" for "regret", else "best".
-        memory: GiB that the tree of each thread may take, 0.01 to 1000. When it is full, simulations continue without adding
-            to it.
-        threads: that search several games at once, 1 to 256. What each game's search finds is the same.
+        memory: GiB that the tree of each thread may take, 0.01 to 1000. Simulations in a full tree add no nodes.
+        threads: threads that search games in parallel, 1 to 256. Results do not depend on it.
     """
 
     simulations: int = 100
@@ -74,14 +73,14 @@ class MCTS:
         check_range("threads", self.threads, 1, MOST_THREADS)
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for a game that does not offer what the search is asked to use, or needs more `memory`."""
+        """Raise ValueError for a game without the kernels that the parameters need, or that needs more `memory`."""
         if self.expect and variant.game.expect is None:
             raise ValueError(f"expect must be false for {variant.game.name}, which offers no exact expectation of a roll")
         rollout_of(variant.game, self.rollout)
         self._settings(variant.game, variant.facts)
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for a search of more than a second or two, or one that takes threads."""
+        """Raise ValueError for a search of more than a second or two, or of several threads."""
         fitting = MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)
         most = max(1, min(MOST_IN_PASSING, fitting))
         for name, value, allowed in (
@@ -93,7 +92,7 @@ class MCTS:
                 raise ValueError(f"{name} must be at most {allowed:,} where people wait for a move, not {shown(value)}")
 
     def search(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
-        """Search every game of the turn: the policies (n, num_actions) and the searchers' mean returns (n,), float64.
+        """Search every game of the turn. Return policies (n, num_actions) and the searchers' mean returns (n,), float64.
 
         Raises:
             ValueError: the game does not support the parameters, or `memory` is too little for it.
@@ -151,11 +150,11 @@ class MCTS:
         )
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """The policy of one search for each game, (n, num_actions) float64; another search may find another."""
+        """Return the policy of one search for each game, (n, num_actions) float64. It differs between searches."""
         return self.search(turn)[0]
 
     def act(self, turn: Turn) -> np.ndarray:
-        """One legal action for each game, (n,) int64."""
+        """Return one legal action for each game, (n,) int64."""
         return draw_actions(turn.streams, self.probabilities(turn))
 
 

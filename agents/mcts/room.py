@@ -31,7 +31,7 @@ _TABLE_BYTES = 24  # a node's share of the hash table, and of the old table whil
 
 
 def most(memory: float, simulations: int, game: Game, facts: Facts) -> tuple[int, int]:
-    """The most nodes and edges of a tree: what `memory` GiB hold, and no more than the simulations can make.
+    """Return the most nodes and edges of a tree: what fits into `memory` GiB, and no more than the simulations can make.
 
     Raises:
         ValueError: not even one simulation fits.
@@ -53,7 +53,7 @@ def _path_length(facts: Facts) -> int:
 
 
 def _fitting(limit: int, wanted: int) -> int:
-    """`limit`, halved as often as possible without falling below `wanted`. So every growth doubles, the last one too."""
+    """Halve `limit` as often as possible without falling below `wanted`, so every growth doubles, the last one too."""
     size = limit
     while size // 2 >= wanted:
         size //= 2
@@ -65,7 +65,7 @@ def _table_for(nodes: int) -> np.ndarray:
 
 
 def new_tree(settings: Settings, facts: Facts) -> Tree:
-    """An empty tree."""
+    """Make an empty tree."""
     begin = min(settings.simulations, _FIRST_SIMULATIONS) + _NODES_A_SIMULATION + 1
     nodes = _fitting(settings.most_nodes, begin)
     return Tree(
@@ -81,7 +81,7 @@ def new_tree(settings: Settings, facts: Facts) -> Tree:
 
 
 def grown(tree: Tree, lacks: int, settings: Settings) -> Tree:
-    """The tree with room for twice as many nodes or edges, up to the limit."""
+    """Return the tree with room for twice the nodes or edges, up to the limit."""
     used = tree.runs[0]
     if lacks == MORE_EDGES:
         edges = np.empty(_fitting(settings.most_edges, 2 * len(tree.edges)), EDGE)
@@ -96,7 +96,7 @@ def grown(tree: Tree, lacks: int, settings: Settings) -> Tree:
 
 @kernel(allocates=False)
 def lacking(settings, run, tree):
-    """What the tree must have more of before another simulation starts. Growing does not change results."""
+    """Return what the tree needs more of before the next simulation starts. Growing does not change results."""
     if len(tree.nodes) < settings.most_nodes and run["nodes"] + _NODES_A_SIMULATION > len(tree.nodes):
         return MORE_NODES
     expanded = min(run["leaves"] + _NEW_WITH_EDGES, len(tree.path))

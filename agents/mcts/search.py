@@ -1,4 +1,4 @@
-"""The search engine: simulations of one game, and the policy that they make."""
+"""The search engine: simulations of one game, and the resulting policy."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Searches(NamedTuple):
 def compile_search(
     game: Game, rollout: str = RANDOM, selection: Selection = UCT, turns: Turns = "sampled"
 ) -> Callable[..., int]:
-    """The search of one game, compiled on first use.
+    """Return the search of one game, compiled on first use.
 
     Returns:
         A kernel `(params, settings, searches, scratch, tree)` that searches each state of the `Searches` for its seat to
         move, drawing from its stream. It writes the resulting policy and the searcher's mean return. `streams` and the
         last two are modified in place, too. It returns ENOUGH when all searches are done. Otherwise it returns what `tree`
-        must have more of; call it again with a larger tree and it resumes.
+        needs more of; called again with a larger tree, it resumes.
 
     Raises:
         ValueError: the game has no such rollout.
@@ -86,7 +86,7 @@ def compile_search(
 
 
 def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
-    """The kernel `(params, settings, state, weight, run, tree) → action` of the seat to move."""
+    """Return the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move."""
     observe, note = game.observe, selection.note
     roll_out, pick_random = rollout_of(game, rollout), rollout_of(game, RANDOM)
     # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
@@ -96,7 +96,7 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
 
     @inlined
     def decide(params, settings, state, weight, run, tree):
-        """The action of the seat to move, from the tree while the simulation is in it. In place."""
+        """Return the action of the seat to move, from the tree while the simulation is in it. In place."""
         seat = np.int64(state["seat"])
         if settings.opponent_random and seat != run["searcher"]:
             return np.int64(pick_random(params, state, tree.mask))
@@ -111,8 +111,8 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
         if run["depth"] < len(tree.path):
             number = node_of(params, state, key, run["depth"] == 0 or own_first, run, tree)
         if number == NO_NODE:
-            # In a full tree the first seat's position may have no node, if its hand is hidden. Stay in the tree then, as
-            # the searcher's own node, further on, has to learn.
+            # In a full tree the first seat's position may have no node, if its hand is hidden. Stay in the tree then,
+            # because the searcher's own node, further on, has to learn.
             if run["depth"] > 0 or own_first:
                 run["in_tree"] = 0
             action = np.int64(roll_out(params, state, tree.mask))
@@ -130,7 +130,7 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
 
 
 def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., int]:
-    """The kernel that finds or makes the node of a position."""
+    """Return the kernel that finds or makes the node of a position."""
     legal = game.legal
 
     @compiled
@@ -159,7 +159,7 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
 
     @compiled(inline=True)
     def node_of(params, state, key, at_once, run, tree):
-        """The node of this key, expanded, or NO_NODE where the rollout policy is to choose. In place.
+        """Return the node of this key, expanded, or NO_NODE where the rollout policy is to choose. In place.
 
         A new position becomes a node if there is room. It is expanded now if `at_once`. Otherwise it stays a leaf until it
         is seen again, because most positions never are.
@@ -194,7 +194,7 @@ def _compile_tree_move(selection: Selection, compiled: Callable[..., Any]) -> Ca
 
     @compiled(inline=True)
     def tree_move(settings, number, seat, weight, run, tree):
-        """Choose an edge of the node and record it in the path. Returns the edge. In place."""
+        """Choose an edge of the node, record it in the path and return it. In place."""
         step = tree.path[run["depth"]]
         run["depth"] += 1
         step["node"] = number
@@ -213,13 +213,13 @@ def _compile_tree_move(selection: Selection, compiled: Callable[..., Any]) -> Ca
 def _compile_simulations(
     game: Game, selection: Selection, turn: Callable[..., float], compiled: Callable[..., Any]
 ) -> Callable[..., int]:
-    """The kernel that runs the simulations left and counts the searcher's first moves."""
+    """Return the kernel that runs the remaining simulations and counts the searcher's first moves."""
     reroll_hidden, retract, back_up = game.reroll_hidden, game.retract, selection.back_up
     merged = functools.partial(compiled, merge=True)  # has one caller: as a kernel of its own it is optimised twice
 
     @compiled
     def redraw(params, state, seat):
-        """Draw again what the seat cannot see. In place."""
+        """Draw everything hidden from the seat again. In place."""
         reroll_hidden(params, state, seat)
 
     @compiled
@@ -232,7 +232,7 @@ def _compile_simulations(
 
     @merged
     def simulate(params, settings, scratch, run, tree):
-        """One simulation from the state `worlds[0]`. In place."""
+        """Run one simulation from the state `worlds[0]`. In place."""
         worlds = scratch.worlds
         run["depth"] = 0
         run["in_tree"] = 1
@@ -248,7 +248,7 @@ def _compile_simulations(
 
     @compiled
     def simulate_all(params, settings, state, policy, scratch, tree):
-        """Run the simulations left and count the searcher's first moves. Returns what the tree lacks. In place."""
+        """Run the remaining simulations and count the searcher's first moves. Return what the tree lacks. In place."""
         run, worlds = tree.runs[0], scratch.worlds
         searcher = run["searcher"]
         for simulation in range(run["simulation"], settings.simulations):
@@ -273,14 +273,14 @@ def _compile_simulations(
 
 
 def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., float]:
-    """The kernel that turns counts into the policy."""
+    """Return the kernel that turns counts into the policy."""
     legal, mix_actions = game.legal, selection.conclude
 
     @compiled(merge=True)
     def conclude(params, settings, state, policy, totals, tree):
-        """Turn the counts into the policy. Returns the searcher's mean return. In place."""
+        """Turn the counts into the policy. Return the searcher's mean return. In place."""
         run = tree.runs[0]
-        counted = 0.0  # fewer than all simulations where a full tree has had no node for the searcher's choice
+        counted = 0.0  # less than all simulations if a full tree had no node for the searcher's choice
         for a in range(len(policy)):
             counted += policy[a]
         if run["own_node"] == NO_NODE:  # the searcher's own choice was never reached

@@ -45,7 +45,7 @@ class Selection(NamedTuple):
 
 @kernel(allocates=False, inline=True)
 def note_nothing(run, action):
-    """Nodes depend on what the mover sees alone."""
+    """Nodes depend only on what the mover sees."""
 
 
 # --- UCB1 -------------------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def note_nothing(run, action):
 
 @kernel(allocates=False, inline=True)
 def choose_by_ucb(settings, run, step, tree):
-    """The edge of the highest upper confidence bound; those not tried yet come first."""
+    """Return the edge of the highest upper confidence bound; edges not tried yet come first."""
     edges, node = tree.edges, tree.nodes[step["node"]]
     start, count, visits = node["start"], node["count"], node["visits"]
     if visits < count:  # edges lie in random order
@@ -81,7 +81,7 @@ def _back_up_returns(settings, run, tree):
 
 @kernel(allocates=False, inline=True)
 def keep_visits(run, tree, policy):
-    """Actions weigh as often as they were visited."""
+    """Weigh actions by their visits."""
 
 
 UCT = Selection(choose_by_ucb, _back_up_returns, keep_visits, note_nothing)
@@ -159,7 +159,7 @@ def _back_up_regrets(settings, run, tree):
 
 @kernel(allocates=False, inline=True)
 def _take_average(run, tree, policy):
-    """Actions weigh as in the average strategy. In place."""
+    """Weigh actions as in the average strategy. In place."""
     node = tree.nodes[run["own_node"]]
     for edge in range(node["start"], node["start"] + node["count"]):
         policy[tree.edges[edge]["action"]] = tree.edges[edge]["strategy"]

@@ -112,7 +112,7 @@ def _stir(key, word):
 
 @kernel(allocates=False, inline=True)
 def hash_words(start, words):
-    """A hash of the words, a multiple of CHAINS of them: in four chains, whose multiplications overlap."""
+    """Hash the words, a multiple of CHAINS of them, in four chains whose multiplications overlap."""
     a, b, c, d = start, start + SALT, start ^ SALT, start - SALT
     for k in range(0, len(words), CHAINS):
         a = _stir(a, words[k])
@@ -124,7 +124,7 @@ def hash_words(start, words):
 
 @kernel(allocates=False, inline=True)
 def find(key, table, nodes):
-    """The node of this key, or −1 − the free place of the table where it belongs."""
+    """Return the node of this key, or −1 − the free place of the table where it belongs."""
     last = np.uint64(len(table) - 1)
     place = key & last
     while True:

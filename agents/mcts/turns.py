@@ -1,7 +1,7 @@
 """One turn of a simulation: kernels `(params, settings, scratch, weight, run, tree) → the simulation's new weight`.
 
-A turn plays the game that is `scratch.worlds[0]` and adds to `run["earned"]` what each seat earns, times the simulation's
-weight: the probability that a simulation which takes expectations has come so far.
+A turn plays the game `scratch.worlds[0]` and adds each seat's rewards to `run["earned"]`, times the simulation's weight: the
+probability that a simulation which takes expectations reaches this turn.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dice_envs.core.game import Game
 
 __all__ = ["Scratch", "Turns", "compile_turn"]
 
-# "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": so it does, and
-# the expectation is taken over the simultaneous choice of a uniformly random opponent, too.
+# "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is
+# also taken over the simultaneous choice of a uniformly random opponent.
 Turns: TypeAlias = Literal["sampled", "expected", "averaged"]
 
 
@@ -30,10 +30,10 @@ class Scratch(NamedTuple):
 
 
 def compile_turn(game: Game, turns: Turns, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
-    """The kernel of one turn.
+    """Return the kernel of one turn.
 
     Args:
-        game: one that offers `expect`, unless turns are "sampled".
+        game: must have `expect`, unless turns are "sampled".
         turns: how a turn is played.
         decide: the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move.
         compiled: the decorator for kernels of this search.
@@ -66,8 +66,8 @@ def _compile_advance(game: Game, compiled: Callable[..., Any]) -> Callable[..., 
 
     @compiled(inline=True)
     def advance(params, settings, state, action, share, run):
-        """Play in expectation, and add what each seat earns times `share`. Returns the probability that the game continues,
-        in the state that is left. In place."""
+        """Play in expectation, and add each seat's rewards times `share`. Return the probability that the game continues, in
+        the state that is left. In place."""
         goes_on = expect(params, state, action, run["rewards"])
         for seat in range(settings.seats):
             run["earned"][seat] += share * run["rewards"][seat]
@@ -97,7 +97,7 @@ def _compile_averaged(game: Game, decide: Callable[..., int], compiled: Callable
 
     @compiled
     def imagine(params, settings, scratch, weight, run, mask):
-        """Make a world of each choice of the opponent, who is to move in `worlds[1]`. Returns how many. In place."""
+        """Make a world of each choice of the opponent, who moves in `worlds[1]`. Return their number. In place."""
         worlds, chances = scratch.worlds, scratch.chances
         worlds[0] = worlds[1]
         start = chances[0]
@@ -117,7 +117,7 @@ def _compile_averaged(game: Game, decide: Callable[..., int], compiled: Callable
 
     @compiled
     def averaged_turn(params, settings, scratch, weight, run, tree):
-        """A turn in which two seats choose at once, taking the expectation over a uniformly random opponent and the roll.
+        """Play a turn in which two seats choose at once, in expectation over a uniformly random opponent and the roll.
 
         Each choice of the opponent makes a world. The searcher cannot tell them apart, so it chooses once for all. The
         state becomes one of the worlds, drawn in proportion to its probability of continuing. In place.

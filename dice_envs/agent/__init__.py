@@ -1,4 +1,4 @@
-"""The contract of an agent: what it sees, returns and may offer (`Agent`), and checked ways to ask it."""
+"""The contract of an agent (`Agent`): what it sees, returns and may offer; and functions that ask it and check the answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
     "resolve",
 ]
 
-_ROUNDING = 1e-4  # tolerance for the sum of probabilities, as for float32 networks; they are then rescaled to sum to 1
+_ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
 
 
 class AgentError(ValueError):
@@ -47,7 +47,7 @@ class AgentError(ValueError):
 
 
 class Turn:
-    """n games in which an agent is to move, as it may see them.
+    """n games in which an agent is to move, as the agent may see them.
 
     Properties are computed when first read and are valid during `act` only. Reading them changes no game.
 
@@ -56,8 +56,8 @@ class Turn:
         seats: (n,) int64, the seat that is to move in each game.
         streams: (n,) `dice_envs.core.dice.STREAM`, the agent's own random stream for each game. Agents draw from
             it in place, so their choices depend on each game's seed and not on which games share a batch.
-        memory: (n,) of the data type that the agent `remembers`: what it has written in this match so far, all zero when
-            a match begins. Agents write in place. None without a memory.
+        memory: (n,) of the data type that the agent `remembers`: its notes of this match, all zero when a match begins.
+            Agents write in place. None without a memory.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Turn:
 
     @functools.cached_property
     def states(self) -> np.ndarray:
-        """(n,) sampled states: all that the mover cannot see, future dice included, is drawn again."""
+        """(n,) sampled states: everything hidden from the mover, future dice included, is drawn again."""
         out = np.empty(len(self), self.game.state)
         self.variant.kernels.reroll(self.params, self._true_states, self._index, self.seats, self.streams, out)
         return out
@@ -127,29 +127,29 @@ class Turn:
 class Agent(Protocol):
     """A player: `act(turn)` is all that it needs.
 
-    Optional attributes say more of it, and each buys something. A match is any number of games that the same players play
-    one after another.
+    Every optional attribute below buys something. A match is any number of games that the same players play one after
+    another.
 
     Attributes:
         probabilities: `probabilities(turn) -> (n, num_actions) float64`, the stochastic policy. Makes exact measures possible.
         kernel: `kernel(variant) -> dice_envs.agent.kernel.AgentKernel | None`, the kernel by which the agent chooses in a
-            variant. Games between such agents are one compiled loop, without `act`, and end exactly as with it: `act` must
-            be `turn.choose(self.kernel(turn.variant))`, as `KernelAgent` has it. Such an agent cannot have a memory.
+            variant. Games between such agents are one compiled loop that does not call `act`, with the same results: `act`
+            must be `turn.choose(self.kernel(turn.variant))`, as in `KernelAgent`. Such an agent cannot have a memory.
         check_variant: `check_variant(variant)`, which raises ValueError for a variant that the agent does not play. Wrong
             games are then refused before they begin.
         for_variant: `for_variant(variant) -> agent`, the agent that stands for this one in a variant. Exact measures ask it.
-        remembers: a NumPy data type. Gives the agent a memory: `Turn.memory` holds one record for each game, what the agent
-            wrote at earlier turns of this match. It knows only what its own turns have shown it. `act` updates the records;
-            `probabilities` reads them and changes nothing. Exact measures ask the agent as it plays when a match begins.
-        memoryless: True: the probabilities depend on how a position stands (in Liar's Dice: the last bid, the dice left and
+        remembers: a NumPy data type. Gives the agent a memory: `Turn.memory` holds one record for each game, which the agent
+            wrote at earlier turns of this match. It knows only what its own turns have shown. `act` updates the records;
+            `probabilities` reads them and changes nothing. Exact measures ask the agent as at the beginning of a match.
+        memoryless: True: the probabilities depend on the position itself (in Liar's Dice: the last bid, the dice left and
             the own dice), not on how it came about. Exact measures then ask less often.
         observes_only: True: the probabilities depend on the observations and the legal actions alone. Exact measures then
-            compare what two seats observe, and need not ask the agent in both.
+            ask once where two seats observe the same.
         looks_back: False: what past rounds of a game have shown makes no difference. Without this, exact measures look for a
-            difference and report what they found.
-        check_in_passing: `check_in_passing(variant, asked)`, which raises ValueError where the agent takes too much for a
-            server that many play on: more than a second or two to be asked in `asked` positions, more than about a minute to
-            solve the game first, several threads, or memory for each move. The page calls it for agents that visitors name.
+            difference and report it.
+        check_in_passing: `check_in_passing(variant, asked)`, which raises ValueError where the agent needs too much for a
+            shared server: more than a second or two for `asked` positions, more than about a minute to solve the game first,
+            several threads, or memory for each move. The page calls it for agents that visitors name.
     """
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -165,7 +165,7 @@ def check_plays(agent: Any, variant: Variant) -> None:
 
 
 def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
-    """Raise ValueError if the agent takes longer than people wait; see `Agent`.
+    """Raise ValueError if the agent is too slow for people who wait for its moves; see `Agent`.
 
     Args:
         agent: the agent.
@@ -178,10 +178,10 @@ def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
 
 
 def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
-    """Return the agent's memory as a match begins: zeros of the data type that it declares; None if it declares none.
+    """Return the agent's memory at the beginning of a match: zeros of the data type that it declares; None if none.
 
     Raises:
-        AgentError: what it declares is no data type of a fixed size.
+        AgentError: the agent declares no data type of a fixed size.
     """
     declared = getattr(agent, "remembers", None)
     if declared is None:
@@ -211,8 +211,8 @@ def ask(
         states: the games.
         index: (m,) int64, the games in which the agent is to move.
         streams: one for each game of `states`; modified in place.
-        memory: as `fresh_memory` makes it, one record for each game of `states`; modified in place. None: the agent plays
-            as when a match begins, and what it writes is lost.
+        memory: one record of `fresh_memory` for each game of `states`; modified in place. None: the agent plays as at the
+            beginning of a match, and its notes are lost.
 
     Raises:
         AgentError: an action is malformed or not legal; nothing has changed.
@@ -297,10 +297,10 @@ def draw_actions(streams: np.ndarray, policies: np.ndarray) -> np.ndarray:
 
 
 class KernelAgent:
-    """Base class of agents that choose by a kernel: a subclass has only to define `kernel(variant)`."""
+    """Base class of agents that choose by a kernel: a subclass only defines `kernel(variant)`."""
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
-        """Return the kernel for the variant; None where the subclass has an `act` of its own."""
+        """Return the kernel for the variant; None where the subclass has its own `act`."""
         raise NotImplementedError
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -308,7 +308,7 @@ class KernelAgent:
         check_plays(self, turn.variant)
         offered = self.kernel(turn.variant)
         if offered is None:
-            raise NotImplementedError(f"{name_of(self)} chooses by no kernel in {turn.variant}, and by nothing else")
+            raise NotImplementedError(f"{name_of(self)} has no kernel for {turn.variant}, and no act of its own")
         return turn.choose(offered)
 
 
@@ -335,8 +335,8 @@ def make_agent(spec: str) -> Agent:
 
     Args:
         spec: NAME, NAME:VALUE or NAME:KEY=VALUE,KEY=VALUE, such as "numbers:bluff=0.25". NAME is one that
-            `python -m experiments agents` lists, or a class of your own: "my_players.py:Bold" or "my_package.module:Bold",
-            whose code is run: never use a spec from a source that you do not trust.
+            `python -m experiments agents` lists, or a class of your own: "my_players.py:Bold" or "my_package.module:Bold".
+            Such a spec runs that code: never use one from a source that you do not trust.
 
     Raises:
         ValueError: an unknown name or parameter, or a value that the agent refuses; the message says what is allowed.

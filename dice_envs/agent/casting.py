@@ -1,4 +1,4 @@
-"""Who plays what: the variant that a command names, and the agents that its specs name."""
+"""The variant of a command, from its options and policies, and the agents that its specs name."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Cast(NamedTuple):
     Attributes:
         variant: the game with its options.
         players: the agents, all of which play the variant.
-        policy: the spec of the trained policy whose options were taken where they are not the command's usual ones;
-            else empty.
+        policy: the spec of the trained policy whose options were taken, where these are not the command's usual ones;
+            otherwise empty.
     """
 
     variant: Variant
@@ -30,15 +30,15 @@ class Cast(NamedTuple):
 
 
 def cast(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Callable[..., Variant] = configure) -> Cast:
-    """Return the variant that the options name and the agents that the specs name.
+    """Return the variant of the options, and the agents of the specs.
 
     A trained policy plays only its own variant: if a spec names one, options that are not given are taken from it.
 
     Args:
-        game: its name.
-        options: those given by the user.
-        specs: of the agents.
-        usual: makes the variant where there is no policy, `configure` or `single_seat`.
+        game: name of the game.
+        options: options given by the user.
+        specs: specs of the agents.
+        usual: makes the variant where there is no policy: `configure` or `single_seat`.
 
     Raises:
         ValueError: unknown names, policies of different variants, or an agent that does not play the variant.
@@ -84,10 +84,10 @@ def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
 
 
 def make_player(variant: Variant, spec: str) -> Agent:
-    """Return the agent that a spec names, whether it plays the variant or not.
+    """Return the agent that a spec names, even if it does not play the variant.
 
     Raises:
-        ValueError: a spec names no agent; an unknown name is answered with those that play the game.
+        ValueError: the spec names no agent; for an unknown name the message lists agents that play the game.
     """
     name = spec.partition(":")[0]
     if name not in players().factories() and split_own(spec) is None:

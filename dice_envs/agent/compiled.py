@@ -30,7 +30,7 @@ class Team(NamedTuple):
         choosers: their kernels, each once.
         numbers: (agents, 2) int64, each agent's kernel among `choosers`, and the row of its options.
         options: for each kernel, the options of the agents that share it, an array of records.
-        may_fail: whether actions must be checked: not if all agents are `random`.
+        may_fail: whether actions must be checked; not needed if all agents are `random`.
     """
 
     choosers: tuple[Chooser, ...]
@@ -40,7 +40,7 @@ class Team(NamedTuple):
 
 
 def team_of(agents: Sequence[Agent], variant: Variant) -> Team | None:
-    """Return the agents as a team; None if one of them has no kernel, or remembers.
+    """Return the agents as a team; None if one of them has no kernel, or has a memory.
 
     Raises:
         ValueError: an agent does not play the variant.
@@ -88,15 +88,14 @@ def _may_fail(game: Game, choosers: Iterable[Chooser]) -> bool:
 
 
 class Context(NamedTuple):
-    """The arguments that every loop over games between agents shares.
+    """Arguments of every loop over games between agents.
 
     Attributes:
-        params: of the game, as its kernels receive them.
-        numbers: of the team.
-        options: of the team.
+        params: the game's, as its kernels receive them.
+        numbers, options: the team's.
         sample: (1,) of the game's states, work space.
         mask: (actions,) int8, work space.
-        fault: (3,) int64, the first illegal action: its row, its player and the action. The row is NO_FAULT without one.
+        fault: (3,) int64, the first illegal action: row, player and action. The row is NO_FAULT if there is none.
     """
 
     params: Any
@@ -121,10 +120,10 @@ def context_of(variant: Variant, team: Team) -> Context:
 
 @functools.cache
 def compile_legal_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[..., int], Any]:
-    """The kernel `(context, agent, state, stream) → action`, and the decorator for kernels that call it.
+    """Return the kernel `(context, agent, state, stream) → action`, and the decorator for kernels that call it.
 
-    It returns the action of the agent with this number. If that is illegal, it returns NO_ACTION and writes the last two
-    entries of `context.fault`.
+    The kernel returns the action of the agent with this number. If the action is illegal, it returns NO_ACTION and writes the
+    last two entries of `context.fault`.
     """
     choose, decorate = compile_chooser(game, choosers)
     may_play, careful = compile_check(game), _may_fail(game, choosers)
@@ -149,7 +148,7 @@ def _compile_games(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., N
 
     @decorate(merge=True)
     def play_one(context, state, streams, shift, returns):
-        """Play a dealt game to its end; False where an agent's action is illegal."""
+        """Play a dealt game to its end; False if an agent's action is illegal."""
         seats = len(returns)
         for agent in range(seats):
             returns[agent] = 0.0
@@ -194,7 +193,7 @@ def play_games(
         team: these agents, from `team_of`.
         states: (n,), with their random streams set; modified in place.
         streams: (n,) for each agent; not modified.
-        shifts: (n,) int64, the first agent's seat in the first game. In each later game all agents move up one seat.
+        shifts: (n,) int64, the first agent's seat in the first game. In each later game all agents move on by one seat.
         match: number of games at each table.
 
     Returns:

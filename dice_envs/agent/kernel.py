@@ -18,20 +18,20 @@ __all__ = ["NO_OPTIONS", "AgentKernel", "Chooser", "compile_choices", "compile_c
 
 NO_OPTIONS = np.zeros((), [("none", np.int8)])  # the options of an agent that has none
 _NO_MASK = np.zeros(0, np.int8)  # for games that draw a random action without one
-_ASIDE = np.uint64(0x51DEC0DE5EED0A6E)  # keeps the dice of sampled states apart from the agent's own stream
+_ASIDE = np.uint64(0x51DEC0DE5EED0A6E)  # separates the dice of sampled states from the agent's own stream
 
 
 class AgentKernel(NamedTuple):
-    """How an agent chooses, as a kernel; `kernel` of `dice_envs.Agent` returns one.
+    """An agent's choice as a kernel; returned by `kernel` of a `dice_envs.Agent`.
 
     Attributes:
         choose: the kernel `(params, options, state, stream) → action`. `params` is the NamedTuple that the game's `params`
             returns, `options` the record below, `state` the game in which the agent is to move, and `stream` the
             agent's own random stream for that game. The kernel draws from this stream alone and changes nothing else.
-        options: () of a structured NumPy data type: numbers and arrays of a fixed shape that the kernel reads, say
+        options: () of a structured NumPy data type: numbers and arrays of a fixed shape that the kernel reads, such as
             `options["bluff"]`. Agents with other values share the machine code.
-        reads_hidden: True: `state` is a sample, in which all that the mover cannot see is drawn again. False is a promise
-            that the kernel reads no such thing, the state's `rng` included; it is then given the game itself, which is faster.
+        reads_hidden: True: `state` is a sample, in which everything hidden from the mover is drawn again. False promises that
+            the kernel reads nothing hidden, nor the state's `rng`; it then receives the game itself, which is faster.
     """
 
     choose: Callable[..., int]
@@ -105,7 +105,7 @@ def compile_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable
 
 @functools.cache
 def compile_choices(game: Game, chooser: Chooser) -> Callable[..., None]:
-    """The loop behind `Turn.choose`: `(params, options, states, index, streams, sample, out)`."""
+    """Return the loop of `Turn.choose`: `(params, options, states, index, streams, sample, out)`."""
     one, decorate = compile_chooser(game, (chooser,))
 
     @decorate
@@ -124,7 +124,7 @@ def random_choice(game: Game) -> Callable[..., int]:
 
     @compiled(allocates=False, inline=True)
     def draw(params, state, stream, mask):
-        kept = state["rng"]  # the game's own stream goes on as if nothing had been drawn
+        kept = state["rng"]  # the draw must not change the game's own stream
         state["rng"] = stream["rng"]
         action = random_action(params, state, mask)
         stream["rng"] = state["rng"]

@@ -13,7 +13,7 @@ __all__ = ["sample_softmax"]
 def sample_softmax(logits, mask, floor, uniform):
     """Draw a legal action from the softmax of the logits; return it and its log probability.
 
-    Actions less likely than `floor` times the likeliest are left out. `uniform` is a random number from 0 to 1.
+    Actions less likely than `floor` times the likeliest one are left out. `uniform` is a random number from 0 to 1.
     """
     top = -np.inf
     for action in range(len(logits)):

@@ -131,7 +131,7 @@ class _Table:
         return render(self.variant, self._states[0], None, self.render_mode)
 
     def _repr_svg_(self) -> str | None:
-        """What a notebook shows: the game as the seat to move sees it, or all of it when it is over."""
+        """Draw the game for a notebook: as the seat to move sees it; all of it when it is over."""
         mover = int(self._mover[0])
         if not self.agents and mover != OVER:
             return None
@@ -146,7 +146,7 @@ class _Table:
         rng = self._np_random
         if seed is not None or rng is None:
             rng, _ = seeding.np_random(seed)
-        elif options:  # they may be invalid, and an error must leave the stream unchanged
+        elif options:  # options may be invalid, and an error must leave the stream unchanged
             rng = copy.deepcopy(rng)
         fresh = self._states.copy()
         fresh["rng"] = np.uint64(rng.integers(_SEED_BOUND))
@@ -167,10 +167,10 @@ class _Table:
         return observation[0], mask[0]
 
     def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
-        """Play the action. Returns why it is not legal, or "" if it has been played.
+        """Play the action. Return "", or the reason why it is not legal.
 
         Raises:
-            IllegalActionError: it is malformed; or it is not legal, and `illegal_action` is "raise".
+            IllegalActionError: the action is malformed; or it is not legal, and `illegal_action` is "raise".
         """
         try:
             number = operator.index(action)
@@ -198,17 +198,17 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
         game: name, Game or Variant.
         render_mode: "human", "ansi", "rgb_array" or None.
         max_cycles: truncate after this many actions; None: never.
-        illegal_action: "raise": an action that is not legal raises IllegalActionError and changes nothing; "lose": it ends
-            the game for all, the agent is left with the least possible return, and `infos[agent]["illegal_action"]` says
-            why. The first one in a process gives a warning.
+        illegal_action: "raise": an illegal action raises IllegalActionError and changes nothing; "lose": it ends the game
+            for all, the agent gets the least possible return, and `infos[agent]["illegal_action"]` says why. The first one
+            in a process gives a warning.
         observation: "dict": `{"observation": (size,) float32, "action_mask": (actions,) int8}`; "box": (size,) float32
             alone, for learners that do not support dictionaries.
         options: the game's options.
     """
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Deal a new game. A seed fixes it; without one the random stream continues. `options` are the game's own (see its
-        file), for example `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice.
+        """Deal a new game. A seed fixes it; without one the random stream continues. `options` are the game's own reset
+        options (see its file), for example `{"dice": [[1, 1, 6], [2, 3, 4]]}` for Liar's Dice.
 
         Raises:
             ValueError: wrong options; nothing has changed.
@@ -295,7 +295,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
         return self._views()
 
     def _masks(self) -> list[np.ndarray]:
-        """Return every seat's legal actions. They do not depend on other seats' choices, so any legal ones are played here."""
+        """Return every seat's mask. Legal actions do not depend on the choices of other seats, so any are played here."""
         scratch = self._states.copy()
         masks = [np.zeros(self.variant.facts.num_actions, np.int8) for _ in self.possible_agents]
         for _ in self.possible_agents:
@@ -374,8 +374,8 @@ def raw_env(game: str | Game | Variant, **kwargs: Any) -> DiceAECEnv:
 def env(game: str | Game | Variant, illegal_action: IllegalAction = "lose", **kwargs: Any) -> AECEnv[Any, Any, Any]:
     """Make the AEC environment in PettingZoo's usual wrappers; an illegal action loses the game.
 
-    The environment itself handles that (`DiceAECEnv`). PettingZoo's TerminateIllegalWrapper is left out: it warns at every
-    illegal action and knows neither what the agent has earned nor the game's least return.
+    `DiceAECEnv` itself handles illegal actions. PettingZoo's TerminateIllegalWrapper is left out: it warns at every illegal
+    action, and knows neither the agent's return so far nor the game's least return.
     """
     wrapped: AECEnv[Any, Any, Any] = raw_env(game, illegal_action=illegal_action, **kwargs)
     return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
@@ -398,7 +398,7 @@ def _bound_to(name: str, make: Callable[..., Any], module: str) -> Callable[...,
 
 
 def _signature(name: str, make: Callable[..., Any]) -> inspect.Signature:
-    """Return the game's options and those of every environment as keywords, for `help` and editors."""
+    """Return the options of the game and of all environments as keywords, for `help` and editors."""
     options = load(name).options
     hints = get_type_hints(options)
     known = [(field.name, field.default, hints[field.name]) for field in dataclasses.fields(options)]

@@ -1,4 +1,4 @@
-"""Gymnasium's environments: one seat of a game, single or many at once."""
+"""Gymnasium environments of one seat: a single game, or many at once."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         return render(self.variant, self.games.states[0], int(self.games.learners[0]), self.render_mode)
 
     def _repr_svg_(self) -> str | None:
-        """What a notebook shows: the table as the learner sees it, or nothing before the first game."""
+        """Draw the table for a notebook, as the learner sees it; nothing before the first game."""
         if self._mask is None:
             return None
         return svg(self.variant.picture(self.games.states[0], int(self.games.learners[0])))
 
 
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """Many games of one seat each, stepped together. Game i seeded with s + i runs as `SeatEnv` seeded with s + i.
+    """Many games of one seat each, stepped together. Game i seeded with s + i runs like `SeatEnv` seeded with s + i.
 
     `infos["action_mask"]` is (num_envs, actions) int8. If an illegal action raises IllegalActionError, or an
     opponent's raises AgentError, no game has changed. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
@@ -129,7 +129,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         autoreset_mode: "NextStep" (the step after an end deals again and ignores the action), "SameStep" (an ended
             game is dealt again at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
             `options={"reset_mask": ...}`).
-        illegal_action: as for `SeatEnv`, but "raise" unless "lose" is asked for.
+        illegal_action: as for `SeatEnv`, but "raise" by default.
         others: as for `SeatEnv`.
     """
 

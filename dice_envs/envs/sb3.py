@@ -23,17 +23,18 @@ __all__ = ["SeatVecEnv", "make_vec_env"]
 
 class SeatVecEnv(VecEnv):
     """Many games with one learner's seat each. An ended game is dealt again at once: its last observation is in
-    `info["terminal_observation"]`, its return and length in `info["episode"]`, as SB3's Monitor gives them.
+    `info["terminal_observation"]`, its return and length in `info["episode"]`, as from SB3's Monitor.
 
-    With `self_play` the learner has every seat of that share of the games: each observation is then that of the seat to
-    move. SB3's own algorithms take a game's steps for those of one seat, so train with `dice_envs.learn.ppo.RegularisedPPO`.
+    `self_play` is the share of games in which the learner has every seat: observations are then those of the seat to move.
+    SB3's own algorithms assume that a game's steps are those of one seat, so train with
+    `dice_envs.learn.ppo.RegularisedPPO`.
 
     Arguments as for `dice_envs.SeatVectorEnv`; `self_play` and `expected_rewards` as for `dice_envs.envs.learner.SeatGames`.
-    Learners without masks (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game has
+    Learners without masks (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game
     ended.
 
     Attributes:
-        seats: (num_envs,) int64, the seat whose turn it is in each game.
+        seats: (num_envs,) int64, the learner's seat in each game; in self-play the seat to move.
         earned: (num_envs, seats) float64, what each seat earned in the last step.
         masks: (num_envs, actions) int8, the legal actions.
     """
@@ -63,10 +64,10 @@ class SeatVecEnv(VecEnv):
         self._start_time = time.time()
 
     def reset(self) -> np.ndarray:
-        """Deal all games; seeds given to `seed` and options given to `set_options` since the last reset apply.
+        """Deal all games, with the seeds and options given to `seed` and `set_options` since the last reset.
 
         Raises:
-            ValueError: wrong seeds or options, or options that are not the same for all games; nothing has changed.
+            ValueError: wrong seeds or options, or options that differ between games; nothing has changed.
             AgentError: an opponent's action is malformed or not legal; nothing has changed.
         """
         if len(self._options) != self.num_envs or any(repr(options) != repr(self._options[0]) for options in self._options):
@@ -109,14 +110,14 @@ class SeatVecEnv(VecEnv):
         return observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Return copies of all that determines how the environment continues after a reset, except the agents themselves."""
+        """Return copies of everything that determines how the environment continues, except the agents themselves."""
         return {**self.games.snapshot(), "lengths": self._lengths.copy()}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> np.ndarray:
         """Go back to a snapshot of an environment made with the same arguments.
 
         Returns:
-            The observations that `reset` or `step` had returned last, (num_envs, size) float32.
+            The observations last returned by `reset` or `step`, (num_envs, size) float32.
 
         Raises:
             ValueError: it is not a snapshot of such an environment; nothing has changed.

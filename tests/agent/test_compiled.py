@@ -289,7 +289,7 @@ def test_what_is_no_kernel_is_refused():
         play_table(variant, [Plain(AgentKernel(_peeking, 0.5)), Uniform()], 2, 1)
     with pytest.raises(TypeError, match="must be a function decorated with dice_envs.core.kernel.kernel, not 7"):
         Plain(AgentKernel(7)).act(turn)
-    with pytest.raises(NotImplementedError, match="Plain chooses by no kernel in fatestones"):
+    with pytest.raises(NotImplementedError, match="Plain has no kernel for fatestones"):
         Plain(None).act(turn)
     assert team_of([Plain(None)], variant) is None
 

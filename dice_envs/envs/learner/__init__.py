@@ -1,6 +1,6 @@
 """Games of a learner against opponents, on which the environments of `gym` and `sb3` are built.
 
-`games` has SeatGames; `opponents` who plays against the learner; `records` the arrays that the parts share; `compiled` a
+`games` holds SeatGames, `opponents` the agents that play against the learner, `records` shared arrays, and `compiled` a
 learner's turn as one compiled loop.
 """
 

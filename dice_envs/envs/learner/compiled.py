@@ -19,7 +19,7 @@ __all__ = ["Moves", "compile_advance", "empty_step"]
 
 
 class Moves(NamedTuple):
-    """What the learner does in m games.
+    """The learner's moves in m games.
 
     Attributes:
         games: (m,) int64, their numbers.
@@ -40,8 +40,8 @@ def empty_step(variant: Variant, count: int, show: bool, restart: bool) -> Step:
     Args:
         variant: the game.
         count: number of games.
-        show: whether what the learners see is wanted.
-        restart: whether games that end begin again at once, so that there are finals.
+        show: whether the learners' views are needed.
+        restart: whether games that end begin again at once; only then are there finals.
     """
     seats, ends = variant.facts.num_seats, count if restart else 0
     return Step(
@@ -60,7 +60,7 @@ def empty_step(variant: Variant, count: int, show: bool, restart: bool) -> Step:
 
 @kernel(allocates=False)
 def _pay(seats, i, earned):
-    """Move what each seat has earned to `earned`, and add it to its returns."""
+    """Move each seat's rewards to `earned`, and add them to its returns."""
     for each in range(seats.earned.shape[1]):
         earned[each] = seats.earned[i, each]
         seats.returns[i, each] += earned[each]
@@ -69,7 +69,7 @@ def _pay(seats, i, earned):
 
 @kernel(allocates=False)
 def _keep_final(seats, i, finals, row):
-    """Write a game that has ended."""
+    """Write a row of `finals`: a game that has ended."""
     finals.games[row] = i
     finals.learners[row] = seats.learners[i]
     for each in range(seats.players.shape[1]):
@@ -79,7 +79,7 @@ def _keep_final(seats, i, finals, row):
 
 @functools.cache
 def _compile_answers(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[..., bool], Any]:
-    """The kernel `play_on` below, and the decorator for kernels that call it."""
+    """Return the kernel `play_on` below, and the decorator for kernels that call it."""
     choose_legal, decorate = compile_legal_chooser(game, choosers)
     play = game.play
 
@@ -107,20 +107,20 @@ def _compile_answers(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callabl
 
 @functools.cache
 def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
-    """The loop `(context, states, streams, start, seats, moves, again, step) → number of finals`.
+    """Return the loop `(context, states, streams, start, seats, moves, again, step) → number of finals`.
 
-    It plays the learner's `moves` and all that follows up to its next turn, and writes `step`: row k belongs to game
-    `moves.games[k]`. `again` (m,) bool marks new games that ended before the learner's first turn.
+    It plays the learner's `moves` and the opponents' answers up to the learner's next turn, and writes `step`: row k belongs
+    to game `moves.games[k]`. `again` (m,) bool marks new games that ended before the learner's first turn.
 
-    A fault is written to `context.fault`. An illegal action of the learner's is found before anything has changed; at an
-    agent's, the game is left as it stood before that action.
+    A fault is written to `context.fault`. An illegal action of the learner's is found before anything has changed; an
+    agent's leaves the game as it stood before that action.
     """
     play_on, decorate = _compile_answers(game, choosers)
     may_play, view, deal = compile_check(game), compile_view(game), game.deal
 
     @decorate(merge=True)
     def all_legal(context, states, moves):
-        """Whether the learner may play its actions."""
+        """Whether all of the learner's actions are legal."""
         for k in range(len(moves.games)):
             if not moves.begins[k] and not may_play(context.params, states[moves.games[k]], moves.actions[k], context.mask):
                 context.fault[0] = k

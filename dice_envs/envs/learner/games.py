@@ -1,4 +1,4 @@
-"""Games of a learner against opponents: what the environments of `gym` and `sb3` are built on.
+"""Games of a learner against opponents, on which the environments of `gym` and `sb3` are built.
 
 The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
 what the learner earned up to its next turn or the end of its game.
@@ -40,7 +40,7 @@ from dice_envs.envs.learner.records import LEARNER, Finals, Seats, Shown, Start,
 
 __all__ = ["SeatGames", "check_arrays", "seat_spaces", "seat_variant"]
 
-_ASIDE = np.uint64(0xD1CE5EED0DD5)  # keeps the opponents' streams apart from the game's own
+_ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
 
 
 @kernel
@@ -85,8 +85,8 @@ class SeatGames:
     Game i depends only on its own seed and on the learner's actions in it, never on the other games, as long as agents
     draw their random numbers from `Turn.streams`.
 
-    What an opponent remembers (see `dice_envs.Agent`) is kept from game to game at the same place after the learner's.
-    Its match begins when the game is seeded, or when a Pool puts another agent in its place.
+    An opponent's memory (see `dice_envs.Agent`) is kept from game to game, at the same place after the learner's. Its match
+    begins when the game is seeded, or when a Pool puts another agent in its place.
 
     If `advance` fails, by wrong input or an opponent's illegal action, nothing has changed. Call `start` and `play` inside
     `with games.unchanged_on_error:`, which makes them atomic as well.
@@ -113,8 +113,8 @@ class SeatGames:
         learners: (n,) int64, the learner's seat; where it has all, the one that is to move or moved last.
 
     Raises:
-        ValueError: wrong arguments; an opponent does not play the variant; or `expected_rewards` of a game that does not
-            tell them.
+        ValueError: wrong arguments; an opponent does not play the variant; or `expected_rewards` for a game that does not
+            compute them.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class SeatGames:
         check_range("num_envs", num_games, 1, MOST_GAMES)
         check_range("self_play", self_play, 0, 1, whole=False)
         if expected_rewards:
-            with_expected_rewards(variant.game)  # raises where the game does not tell them
+            with_expected_rewards(variant.game)  # raises where the game does not compute them
         if seat != "random":
             if isinstance(seat, str):
                 raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {shown(seat)}")
@@ -173,7 +173,7 @@ class SeatGames:
 
     @property
     def agents(self) -> list[Agent]:
-        """The opponents, in the order that `players` numbers them."""
+        """The opponents, in the order of their numbers in `players`."""
         return self.pool.agents if self.pool else self._agents
 
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
@@ -224,7 +224,7 @@ class SeatGames:
                 raise ValueError("the arranged game ends before the learner's turn")
 
     def _deal(self, index: np.ndarray, arrange: Any) -> None:
-        """Seat the players, and deal; with exploration make the first moves."""
+        """Seat the players and deal; with exploration, make random first moves."""
         variant = self.variant
         before = self._at_places(index) if self.pool and self.memories.size else None
         _seat_all(self.states, index, self._start, self._seats)
@@ -244,7 +244,7 @@ class SeatGames:
             self._kernels.wander(variant.params, self.states, index[chosen & self._seats.shared[index]], mask)
 
     def _team(self) -> Team | None:
-        """The opponents, if games can be played in one loop. Random moves at the start, for exploration, are not part of it."""
+        """Return the opponents if games can be one compiled loop, which has no random first moves for exploration."""
         return None if self.self_play and self.exploration else team_of(self.agents, self.variant)
 
     @property
@@ -258,7 +258,7 @@ class SeatGames:
         )
 
     def _at_places(self, index: np.ndarray) -> np.ndarray:
-        """The number of the agent at each place after the learner's, (m, seats) int64; LEARNER at place 0."""
+        """Return the number of the agent at each place after the learner's, (m, seats) int64; LEARNER at place 0."""
         seats = self.players.shape[1]
         places = (self.learners[index, None] + np.arange(seats)) % seats
         found: np.ndarray = np.take_along_axis(self.players[index], places, axis=1)
@@ -297,7 +297,7 @@ class SeatGames:
             raise
 
     def _advance_compiled(self, team: Team, moves: Moves) -> Step:
-        # A fault of the learner's is found before anything changes, and `random` makes none: then nothing needs a copy.
+        # No copy if all agents are `random`: they make no faults, and the learner's is found before anything changes.
         with self.unchanged_on_error if team.may_fail else contextlib.nullcontext():
             step, again = self._run(team, moves, show=True)
             if again.any():
@@ -416,7 +416,7 @@ class SeatGames:
     # --- snapshots ----------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Return copies of all that determines how started games continue, except the agents themselves."""
+        """Return copies of everything that determines how started games continue, except the agents themselves."""
         states = np.zeros(self.num_games, self.states.dtype)
         states[:] = self.states  # `copy` would also copy the undefined padding bytes between fields
         kept = {
@@ -432,7 +432,7 @@ class SeatGames:
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go back to a snapshot of the same variant, number of games and agents.
 
-        Of each state only the seat to move is checked; the game's own fields are taken as they are.
+        Only the seat to move of each state is checked; the game's own fields are taken as they are.
 
         Raises:
             ValueError: it is not a snapshot of such games; nothing has changed.
@@ -469,11 +469,11 @@ def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> No
 
 
 def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
-    """The variant that an environment of one seat plays.
+    """Return the variant that an environment of one seat plays.
 
     Raises:
-        UnknownOptionError: the game has no such option. The words are also Python's for an unknown keyword argument: TorchRL
-            tries the argument `frameskip` and leaves it out when they tell it to.
+        UnknownOptionError: the game has no such option. The message contains Python's words for an unknown keyword argument,
+            because TorchRL tries the argument `frameskip` and drops it when it reads them.
         ValueError: an option's value is not allowed.
     """
     try:
@@ -483,6 +483,6 @@ def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Vari
 
 
 def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
-    """Observation and action space of one seat."""
+    """Return the observation and action space of one seat."""
     facts = variant.facts
     return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)

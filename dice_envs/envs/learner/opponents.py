@@ -1,4 +1,4 @@
-"""Who plays against a learner: agents, pools of them, and what they remember."""
+"""Opponents of a learner: agents, pools of agents, and their memories."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGa
 
 
 def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
-    """Return the agents, all of which play the variant; of a pool its own list.
+    """Return the agents, all of which play the variant; for a pool its own list.
 
     Raises:
         ValueError: wrong number of agents, an unknown spec, or an agent that does not play the variant.
@@ -69,11 +69,11 @@ def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
 
 
 class Memories:
-    """What opponents remember in n games, see `dice_envs.Agent`.
+    """Memories of the opponents in n games, see `dice_envs.Agent`.
 
     Attributes:
         records: (n, seats, bytes) uint8, the record of the agent at each place after the learner's, as bytes of its own data
-            type; no bytes where nobody remembers.
+            type; no bytes if no agent has a memory.
     """
 
     def __init__(self, agents: Sequence[Agent], num_games: int, num_seats: int) -> None:
@@ -83,10 +83,10 @@ class Memories:
     def ask(
         self, agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray, learners: np.ndarray
     ) -> np.ndarray:
-        """Return the agent's actions in the games of `index`, where it is to move. Its records are updated.
+        """Return the agent's actions in the games of `index`, where it is to move. Updates its records.
 
         Raises:
-            AgentError: an action is malformed or not legal, or the agent remembers more than there is room for.
+            AgentError: an action is malformed or not legal, or the agent's memory is larger than any at the beginning.
         """
         memory = fresh_memory(agent, len(states))
         if memory is None:

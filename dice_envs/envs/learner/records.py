@@ -1,4 +1,4 @@
-"""Records of a learner's games: who sits where, and what a turn leads to."""
+"""Records of a learner's games: the players at the seats, and the result of a turn."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def seat_players(state, start, seats, i):
 
 
 class Shown(NamedTuple):
-    """What the learner sees of m games.
+    """The learner's view of m games.
 
     Attributes:
         observations: (m, size) float32.
@@ -119,7 +119,7 @@ class Step(NamedTuple):
 
 
 def room_for(variant: Variant, count: int) -> Shown:
-    """Return empty arrays for what a learner sees of `count` games."""
+    """Return empty arrays for the learner's view of `count` games."""
     facts = variant.facts
     return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
