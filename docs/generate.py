@@ -20,7 +20,7 @@ import numpy as np
 
 from dice_envs import TASKS, Batch, Game, Variant, agents, configure, load, names
 from dice_envs.core.game import OVER, single_seat
-from dice_envs.experiments.ui.page import markdown_table
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import presets_of
 from dice_envs.pictures.render import svg
 from dice_envs.table.rules import attributes, is_table, sections
@@ -48,7 +48,7 @@ def _write(path: Path, text: str) -> None:
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[str] = ()) -> str:
     """A table in Markdown. Columns named in `right` are aligned to the right."""
     words = [number for number, heading in enumerate(headings) if heading not in right]
-    return "\n".join(markdown_table(headings, [[_cell(value) for value in row] for row in rows], words))
+    return "\n".join(Grid("", headings, [[_cell(value) for value in row] for row in rows], words).markdown())
 
 
 def _cell(value: Any) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
 
 import dice_envs.experiments.logs
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, resolve
@@ -26,6 +25,7 @@ from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.discovery import modules
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.names import joined, legend, letters, short
 from dice_envs.experiments.ui.plots import saved_plot
 
@@ -528,35 +528,26 @@ def _named(result: Result) -> list[str]:
 
 def _show_wins(result: Result) -> None:
     won = "% of games in which it earns more than the other, each alone," if result.seats == 1 else "% won"
-    table = Table(title=_title(result, won), title_justify="left")
-    one_table = len(result.win_rate) == 1
-    table.add_column("agent", overflow="fold")
-    if result.elo is not None and result.seats > 1:
-        table.add_column("Elo", justify="right")
-    # Columns have the rows' letters: names side by side would be cut until none could be told from another.
-    for letter in ["share of wins"] if one_table else letters(len(result.agents)):
-        table.add_column(letter if one_table else f"v {letter}", justify="right")
-    if result.seats != 2:
-        table.add_column("mean return", justify="right")
+    n, one_table = len(result.agents), len(result.win_rate) == 1
+    rated = result.elo if result.seats > 1 else None
     wins = result.seats == 1 and all(team.win is not None for team in result.teams)
-    if wins:
-        table.add_column("P(win), %", justify="right")
+    # Columns have the rows' letters: names side by side would be cut until none could be told from another.
+    headings = ["agent", *(("Elo",) if rated else ()), *(["share of wins"] if one_table else [f"v {x}" for x in letters(n)])]
+    headings += [*(("mean return",) if result.seats != 2 else ()), *(("P(win), %",) if wins else ())]
+    rows = []
     for i, name in enumerate(_named(result)):
-        row, columns = (0, [i]) if one_table else (i, range(len(result.agents)))
-        cells = [_share(result.win_rate[row][j], result.ci95[row][j], result.exact) for j in columns]
-        if result.elo is not None and result.seats > 1:
-            cells.insert(0, f"{result.elo[i]:.0f}")
+        row, columns = (0, [i]) if one_table else (i, range(n))
+        cells = [name, *((f"{rated[i]:.0f}",) if rated else ())]
+        cells += [_share(result.win_rate[row][j], result.ci95[row][j], result.exact) for j in columns]
         if result.seats != 2:
-            j = columns[0] if one_table else (i + 1) % len(result.agents)
+            j = columns[0] if one_table else (i + 1) % n
             cells.append(f"{result.mean_return[row][j]:.4f} ± {result.mean_return_ci95[row][j]:.4f}")
         if wins:
             cells.append(_share(result.teams[i].win, result.teams[i].win_ci95, False))
-        table.add_row(name, *cells)
-    for label, cells in (("optimal play", _optimal_cells(result)),) if result.seats == 1 else ():
-        if cells:
-            table.add_section()
-            table.add_row(label, *[""] * (len(result.agents)), *cells[: 1 + wins])
-    console.print(table)
+        rows.append(cells)
+    if result.seats == 1 and (best := _optimal_cells(result)):
+        rows.append(["optimal play", *[""] * n, *best[: 1 + wins]])
+    Grid(_title(result, won), headings, rows, rules=[n - 1]).show()
     if result.copies:
         _show_copies(result)
     if result.parts:
@@ -564,8 +555,8 @@ def _show_wins(result: Result) -> None:
     if one_table:
         ties = [f"{100 * share:.2f} %" for share in result.draws[0][:1] if share]
     else:
-        pairs = itertools.combinations(range(len(result.agents)), 2)
-        names = letters(len(result.agents))
+        names = letters(n)
+        pairs = itertools.combinations(range(n), 2)
         ties = [f"{names[i]} v {names[j]} {100 * share:.2f} %" for i, j in pairs if (share := result.draws[i][j])]
     if ties:
         console.print(f"ties: {', '.join(ties)}")
@@ -582,53 +573,47 @@ def _optimal_cells(result: Result) -> list[str]:
 def _show_teams(result: Result) -> None:
     """What each team earns, and how far that is from optimal play."""
     unit = f" ({next(iter(result.optimal))})" if result.optimal else ""
-    table = Table(title=_title(result, f"what the team earns{unit}"), title_justify="left")
-    table.add_column("team", overflow="fold")
     wins = all(team.win is not None for team in result.teams)
-    for heading in ("mean return", *(("short of optimal",) if result.optimal else ()), *(("P(win), %",) if wins else ())):
-        table.add_column(heading, justify="right")
+    headings = ["team", "mean return", *(("short of optimal",) if result.optimal else ()), *(("P(win), %",) if wins else ())]
+    rows = []
     for team in result.teams:
-        cells = [f"{team.mean_return:.4f} ± {team.ci95:.4f}"]
+        cells = [joined([result.agents[member] for member in team.members]), f"{team.mean_return:.4f} ± {team.ci95:.4f}"]
         if result.optimal:
             cells.append(f"{next(iter(result.optimal.values())) - team.mean_return:.4f} ± {team.ci95:.4f}")
         if wins:
             cells.append(_share(team.win, team.win_ci95, False))
-        table.add_row(joined([result.agents[member] for member in team.members]), *cells)
+        rows.append(cells)
     if best := _optimal_cells(result):
-        table.add_section()
-        table.add_row("optimal play", best[0], "", *best[1 : 1 + wins])
-    console.print(table)
+        rows.append(["optimal play", best[0], "", *best[1 : 1 + wins]])
+    Grid(_title(result, f"what the team earns{unit}"), headings, rows, rules=[len(result.teams) - 1]).show()
     if result.optimal and wins and len(result.optimal) > 1:
         console.print("  each optimum is that of the best play for it alone")
 
 
 def _show_copies(result: Result) -> None:
     """Agents that sit at the table more than once: what all their copies earn."""
-    table = Table(title="all copies of an agent", title_justify="left")
-    for heading in ("agent", "seats", "even share", "share of wins", "mean return of a seat"):
-        table.add_column(heading, justify="left" if heading == "agent" else "right")
+    rows = []
     for each in result.copies:
         even = f"{100 * each.seats / result.seats:.2f}"
         earned = f"{each.mean_return:.4f} ± {each.mean_return_ci95:.4f}"
-        table.add_row(short(each.agent), str(each.seats), even, _share(each.win_rate, each.ci95, False), earned)
-    console.print(table)
+        rows.append((short(each.agent), str(each.seats), even, _share(each.win_rate, each.ci95, False), earned))
+    headings = ("agent", "seats", "even share", "share of wins", "mean return of a seat")
+    Grid("all copies of an agent", headings, rows).show()
 
 
 def _show_parts(result: Result) -> None:
     """The share that each agent wins in each part of the matches."""
-    table = Table(title="% won by part of the match ± 95 % interval", title_justify="left")
-    table.add_column("agents", overflow="fold")
-    for part in result.parts:
-        table.add_column(f"games {part.first}-{part.last}", justify="right")
     one_table = len(result.win_rate) == 1
     n = len(result.agents)
     cells = [(0, i) for i in range(n)] if one_table else list(itertools.combinations(range(n), 2))
+    rows = []
     for row, column in cells:
         name = short(result.agents[column])
         name = name if one_table else f"{short(result.agents[row])} v {name}"
         shares = [_share(part.win_rate[row][column], part.ci95[row][column], False) for part in result.parts]
-        table.add_row(name, *shares)
-    console.print(table)
+        rows.append((name, *shares))
+    headings = ("agents", *(f"games {part.first}-{part.last}" for part in result.parts))
+    Grid("% won by part of the match ± 95 % interval", headings, rows).show()
 
 
 def save_plot(folder: Path, name: str, result: Result) -> None:

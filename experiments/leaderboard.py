@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from dice_envs import TASKS, Task, Variant, agents, measure, names
 from dice_envs.agent import Agent, ask, check_plays, resolve
@@ -27,8 +26,9 @@ from dice_envs.exact.intervals import wilson_half_width
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.names import LONGEST, short
-from dice_envs.experiments.ui.page import Grid, Section, markdown_table, versions
+from dice_envs.experiments.ui.page import Section, versions
 from dice_envs.experiments.ui.plots import saved_plot
 
 __all__ = [
@@ -488,19 +488,16 @@ def _about_task(place: Place) -> list[str]:
 def show(found: Board) -> None:
     """A table for each task on the terminal."""
     for place in found.tasks:
-        table = Table(title=f"{place.name}: {place.asks}", title_justify="left")
         headings, rows = _headings(place), _rows(place)
         worth = "Elo" if place.field else "score"
         columns = ("", "agent", headings[2], worth, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
-        for number, heading in enumerate(columns):
-            table.add_column(heading, justify="left" if number in WORDS else "right", no_wrap=number == 1)
+        cells = []
         for row in rows:
             score = (row[4], row[5]) if place.field else (row[5], row[6])
             trained = "" if row[9] == UNKNOWN else f"{row[9]}, {row[10]}"
-            table.add_row(
-                row[0], short(row[1]), _with_error(row[2], row[3]), _with_error(*score), f"{row[7]} / {row[8]}", trained
-            )
-        console.print(table)
+            figures = (_with_error(row[2], row[3]), _with_error(*score), f"{row[7]} / {row[8]}")
+            cells.append((row[0], short(row[1]), *figures, trained))
+        Grid(f"{place.name}: {place.asks}", columns, cells, words=(1,), whole=(1,)).show()
         for line in _missing(place):
             console.whole_line(f"  {line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + '…'}")
         for row in rows:
@@ -570,7 +567,7 @@ def markdown(found: Board, command: str) -> str:
     for section in sections(found):
         lines += ["", f"## {section.title}", "", *section.text]
         for grid in section.grids:
-            lines += ["", *markdown_table(grid.headings, grid.rows, grid.words)]
+            lines += ["", *grid.markdown()]
             lines += [f"\n{note}" for note in grid.notes]
     return "\n".join(lines) + "\n"
 

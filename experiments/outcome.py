@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents import make
 from dice_envs.core.options import option_texts
 from dice_envs.exact import BEST_RESPONSE_WINS
 from dice_envs.experiments.arena import Result, add_optimal, num_meetings, show, tournament
 from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.measures import measuring
+from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.measures import measures_grid, measuring
 from dice_envs.experiments.ui.measures import show as show_measures
 from dice_envs.experiments.ui.names import short
-from dice_envs.experiments.ui.page import Grid, Section
+from dice_envs.experiments.ui.page import Section
 from dice_envs.experiments.ui.plots import Plot, logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.run import TooManyPositions, up_to
@@ -85,11 +84,10 @@ def add_pool(
     """Add what the policy wins from each opponent of the pool that it was trained on, at a table of three seats or more: the
     opponent has all other seats. Where all are paid the same, it is what they earn together."""
     seats, result["pool"] = variant.facts.num_seats, []
-    table = Table(title=f"against its pool, {games:,} games each, seed {seed}", title_justify="left")
     cooperative = variant.facts.cooperative
     wins = [] if cooperative else ["even share", "share of wins"]
-    for heading in ("all other seats", *wins, "team's mean return" if cooperative else "mean return"):
-        table.add_column(heading, justify="left" if heading == "all other seats" else "right")
+    headings = ("all other seats", *wins, "team's mean return" if cooperative else "mean return")
+    rows = []
     with progress("its pool", len(pool) * games) as done:
         for name, players in pool:
             others = list(itertools.islice(itertools.cycle(players), seats - 1))
@@ -97,10 +95,9 @@ def add_pool(
             row = {key: getattr(met, key)[0][0] for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
             result["pool"].append({"opponent": name, "seats": len(others), "games": games, "even": 1 / seats, **row})
             shares = [] if cooperative else [f"{100 / seats:.2f}", f"{100 * row['win_rate']:.2f} ± {100 * row['ci95']:.2f}"]
-            table.add_row(
-                f"{len(others)} × {short(name)}", *shares, f"{row['mean_return']:.4f} ± {row['mean_return_ci95']:.4f}"
-            )
-    console.print(table)
+            earned = f"{row['mean_return']:.4f} ± {row['mean_return_ci95']:.4f}"
+            rows.append((f"{len(others)} × {short(name)}", *shares, earned))
+    Grid(f"against its pool, {games:,} games each, seed {seed}", headings, rows).show()
 
 
 def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]) -> None:
@@ -192,16 +189,6 @@ def run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[P
         Section("How far from optimal play", why, [measures_grid(each) for each in result["measures"]]),
         *([Section("Against others", grids=games)] if games else []),
     ]
-
-
-def measures_grid(found: Measures) -> Grid:
-    """What was measured of one agent."""
-    rows = []
-    for each in found.measures:
-        error = f"{each.error:.6f}" if each.error else "exact"
-        rows.append((each.name, f"{each.value:.6f}", error, f"{each.optimum:.6f}", f"{each.gap:.6f}", each.unit, each.note))
-    score = [] if found.score is None else [f"score {found.score:.6f} (0: uniformly random play, 1: optimal)"]
-    return Grid(found.agent, ("quantity", "agent", "± 95 %", "optimal", "gap", "unit", "note"), rows, (0, 5, 6), score)
 
 
 def _pool_grid(pool: Sequence[dict[str, Any]]) -> Grid:

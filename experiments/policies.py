@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from dice_envs import measure
 from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
@@ -16,6 +14,7 @@ from dice_envs.core.files import atomic
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import write_json
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.measures import measuring
 
 __all__ = ["add_policy", "list_policies"]
@@ -71,15 +70,14 @@ def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
     """Print the policies that come with the package, with the first measure of each, and then what each plays and the command
     that makes it. Returns what was written as JSON."""
     rows = [_row(name, policy) for name, policy in shipped().items()]
-    table = Table(title="trained policies", title_justify="left")
     columns = {
         "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",
     }  # fmt: skip
-    for field, heading in columns.items():
-        table.add_column(heading, justify="left" if field in ("file", "measured") else "right", no_wrap=field == "file")
-    for row in rows:
-        table.add_row(*(_text(row[field]) for field in columns))
-    console.print(table if rows else "no policies come with the package")
+    cells = [[_text(row[field]) for field in columns] for row in rows]
+    if rows:
+        Grid("trained policies", list(columns.values()), cells, words=(0, 1), whole=(0,)).show()
+    else:
+        console.print("no policies come with the package")
     for row in rows:
         console.print(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by", highlight=False, soft_wrap=True)
         console.print(f"  {row['command']}", highlight=False, soft_wrap=True, markup=False)

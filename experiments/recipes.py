@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from dice_envs import Variant, configure, measure
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import MOST_SEED, Preset, preset_of
 from dice_envs.learn.run import Run
 
@@ -112,14 +112,13 @@ def compare(
 
 def show(variant: Variant, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print medians and the gap of every seed."""
-    table = Table(title=f"{variant}: gap from optimal play, exact", title_justify="left")
-    for heading in ("recipe", "policy", "median", "each seed", "steps", "minutes"):
-        table.add_column(heading, justify="left" if heading in ("recipe", "policy") else "right")
+    lines = []
     for name in dict.fromkeys(row["recipe"] for row in rows):
         own = [row for row in rows if row["recipe"] == name]
         for policy in ("last", "averaged"):
             gaps = [row[policy] for row in own]
             minutes = f"{np.mean([row['minutes'] for row in own]):.1f}"
             each = " ".join(f"{gap:.3f}" for gap in gaps)
-            table.add_row(name, policy, f"{np.median(gaps):.4f}", each, f"{own[0]['steps']:,}", minutes)
-    console.print(table)
+            lines.append((name, policy, f"{np.median(gaps):.4f}", each, f"{own[0]['steps']:,}", minutes))
+    headings = ("recipe", "policy", "median", "each seed", "steps", "minutes")
+    Grid(f"{variant}: gap from optimal play, exact", headings, lines, words=(0, 1)).show()

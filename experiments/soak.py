@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from rich.table import Table
 from rich.text import Text
 
 from dice_envs.core.batch import Batch, IllegalAction, IllegalActionError
@@ -29,6 +28,7 @@ from dice_envs.core.options import shown
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
 
 __all__ = ["CALLERS", "MOST_MOVES", "Fault", "Row", "broken", "grown", "random_variant", "resident_bytes", "show", "soak"]
 
@@ -506,14 +506,9 @@ def broken(rows: list[Row], memory: list[int]) -> bool:
 
 def show(rows: list[Row], memory: list[int], seconds: float) -> None:
     """Print what was played, and what was wrong."""
-    table = Table("game", "interface", "moves", "games", "variants", "faults")
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for row in rows:
-        table.add_row(
-            row.game, row.interface, *(f"{count:,}" for count in (row.moves, row.games, row.variants, len(row.faults)))
-        )
-    console.print(table)
+    counts = [(row.moves, row.games, row.variants, len(row.faults)) for row in rows]
+    cells = [(row.game, row.interface, *(f"{count:,}" for count in own)) for row, own in zip(rows, counts, strict=True)]
+    Grid("", ("game", "interface", "moves", "games", "variants", "faults"), cells, (0, 1)).show()
     for row in rows:
         for fault in row.faults:
             console.print(Text.assemble(("broken: ", "red"), f"{row.interface}, {fault}"))

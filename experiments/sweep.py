@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from dice_envs.core.files import atomic
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.jobs.workers import Done, kept_beside, on_ray
 from dice_envs.experiments.train import setting_text, train
-from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.console import finish
 from dice_envs.experiments.ui.files import check_folder, check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.presets import MOST_SEED, Preset, presets_of
 
@@ -173,9 +173,7 @@ def _trained(
 
 def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print, for each combination of settings, the gap and the share won against each opponent: medians and every seed."""
-    table = Table(title=title, title_justify="left")
-    for heading in ("settings", "quantity", "median", "each seed"):
-        table.add_column(heading, justify="left" if heading in ("settings", "quantity") else "right", overflow="fold")
+    cells = []
     groups = itertools.groupby(
         rows, key=lambda row: " ".join(f"{name}={setting_text(value)}" for name, value in row["settings"].items())
     )
@@ -188,5 +186,5 @@ def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
             lines[f"wins against {opponent}"] = [row["wins"][opponent] for row in own]
         for number, (quantity, values) in enumerate(lines.items()):
             each = " ".join(f"{value:.4f}" for value in values)
-            table.add_row(settings or "as the preset" if number == 0 else "", quantity, f"{np.median(values):.4f}", each)
-    console.print(table)
+            cells.append((settings or "as the preset" if number == 0 else "", quantity, f"{np.median(values):.4f}", each))
+    Grid(title, ("settings", "quantity", "median", "each seed"), cells, words=(0, 1)).show()

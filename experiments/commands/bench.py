@@ -7,11 +7,11 @@ import platform
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from dice_envs.experiments.bench import chosen_parts
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption
 from dice_envs.experiments.ui.page import versions
 
@@ -28,19 +28,17 @@ def main(
     """Measure speed beside peers in the same run, on one core unless a row says otherwise."""
     parts = chosen_parts(only or [])
     check_writable(json)
-    table = Table(title="bench", title_justify="left")
-    for heading in ("game", "what", "ours", "aim", "peer", "peer's name", "ratio", "note"):
-        table.add_column(heading, justify="right" if heading in ("ours", "aim", "peer", "ratio") else "left")
-    rows = []
+    rows, cells = [], []
     for part in parts:
         for row in part.rows(quick):
             rows.append({**vars(row), "ratio": row.ratio})
             figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
             ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
             console.print(f"{row.name}: {figures[0]} {ratio}")
-            table.add_row(part.game, row.name, *figures, row.peer_name, ratio, row.note)
+            cells.append((part.game, row.name, *figures, row.peer_name, ratio, row.note))
+    grid = Grid("bench", ("game", "what", "ours", "aim", "peer", "peer's name", "ratio", "note"), cells, words=(0, 1, 5, 7))
     about = {
         "versions": versions(),
         "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},
     }
-    finish(lambda: console.print(table), lambda: write_json(json, {**about, "rows": rows}))
+    finish(grid.show, lambda: write_json(json, {**about, "rows": rows}))

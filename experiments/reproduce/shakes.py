@@ -9,7 +9,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from rich.table import Table
 from rich.text import Text
 
 from dice_envs import agents, configure
@@ -25,6 +24,7 @@ from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ra
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.findings import Finding, print_rows, verdict
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import (
     GamesOption,
     JsonOption,
@@ -245,17 +245,13 @@ def _print_by_players(title: str, rows: list[Finding], digits: int = 6) -> None:
         figure, _, players = row.figure.rpartition(", ")
         by_figure.setdefault(figure, {})[players] = row
     columns = list(next(iter(by_figure.values())))
-    table = Table(title=title, title_justify="left")
-    table.add_column("figure")
-    table.add_column("published", justify="right")
-    for players in columns:
-        table.add_column(players, justify="right")
+    lines = []
     for figure, cells in by_figure.items():
         published = {None if row.published is None else str(row.published) for row in cells.values()}
         shared = published.pop() if len(published) == 1 else "marked"
         values = [_cell(row, digits) for row in cells.values()]
-        table.add_row(figure, shared or "-", *values)
-    console.print(table)
+        lines.append((figure, shared or "-", *values))
+    Grid(title, ("figure", "published", *columns), lines).show()
     for note in dict.fromkeys(row.note for row in rows if row.note and row.source == RULES):
         console.print(f"  {note}")
 
@@ -288,14 +284,12 @@ def _kept_die_rows() -> list[Finding]:
 
 def _print_kept_die(rows: list[Finding]) -> None:
     """Print the two distributions side by side, a line for each tally."""
-    table = Table(title="Kept die | Beta(saved + 1, failed + 1) × 6, rounded up", title_justify="left")
-    table.add_column("treated, saved")
-    for face in range(1, 7):
-        table.add_column(str(face), justify="center")
+    lines = []
     for (treated, saved), first in zip(TALLIES_SHOWN, range(0, len(rows), 6), strict=True):
         cells = [f"{row.ours:.4f} | {row.published:.4f}" for row in rows[first : first + 6]]
-        table.add_row(f"{treated}, {saved}", *cells)
-    console.print(table)
+        lines.append((f"{treated}, {saved}", *cells))
+    headings = ("treated, saved", *(str(face) for face in range(1, 7)))
+    Grid("Kept die | Beta(saved + 1, failed + 1) × 6, rounded up", headings, lines).show()
     equal = sum(bool(row.agrees) for row in rows)
     console.print(f"  {equal} of {len(rows)} agree to 12 digits; the first is counted exactly, the second is SciPy's")
 
@@ -323,16 +317,15 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
 
 def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
     """Print the share of patients that get a treatment of each efficacy, all treatments of an efficacy together."""
-    table = Table(
-        title="Share of patients by the efficacy of what they get (all treatments of it together)", title_justify="left"
-    )
-    table.add_column("policy")
+    headings = ["policy"]
     for n in exact:
         kinds = Problem.of(_physician(n).options).kinds
-        table.add_column(f"{n} players\n{' / '.join(map(str, kinds))}", justify="center")
-    for name in POLICIES:
-        table.add_row(name, *(" / ".join(f"{share:.3f}" for share in results[name].shares) for results in exact.values()))
-    console.print(table)
+        headings.append(f"{n} players\n{' / '.join(map(str, kinds))}")
+    rows = [
+        (name, *(" / ".join(f"{share:.3f}" for share in results[name].shares) for results in exact.values()))
+        for name in POLICIES
+    ]
+    Grid("Share of patients by the efficacy of what they get (all treatments of it together)", headings, rows).show()
 
 
 # --- played -----------------------------------------------------------------------------------------------------

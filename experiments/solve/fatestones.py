@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from dice_envs import configure
 from dice_envs.core.options import check_range
@@ -27,6 +26,7 @@ from dice_envs.exact.fatestones import (
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import (
     JsonOption,
     OptionOption,
@@ -120,13 +120,13 @@ def _rank(dice: np.ndarray) -> dict[str, Any]:
         for place, die in enumerate(dice.tolist())
     ]
     rows.sort(key=lambda row: (round(row["margin"], 9), round(row["margin_in_bag"], 9), row["die"]))
-    table = Table("die", "average roll", "margin against all 462", "in the bag", "beats", "loses to", title="from the worst")
-    for row in rows:
-        table.add_row(
-            str(row["die"]), f"{row['average_roll']:.3f}", f"{row['margin']:+.4f}", f"{row['margin_in_bag']:+.4f}",
-            str(row["beats"]), str(row["loses_to"]),
-        )  # fmt: skip
-    console.print(table)
+    headings = ("die", "average roll", "margin against all 462", "in the bag", "beats", "loses to")
+    cells = [
+        (str(row["die"]), f"{row['average_roll']:.3f}", f"{row['margin']:+.4f}", f"{row['margin_in_bag']:+.4f}",
+         str(row["beats"]), str(row["loses_to"]))
+        for row in rows
+    ]  # fmt: skip
+    Grid("from the worst", headings, cells, words=range(len(headings))).show()
     console.print("The faces of all 462 dice together are even, so the mean margin against them follows the average roll.")
     found = circles(dice) if len(dice) <= MOST_IN_CIRCLES else []
     if len(dice) > MOST_IN_CIRCLES:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dice_envs import configure
@@ -19,6 +18,7 @@ from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.experiments.jobs.workers import on_ray
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
 from dice_envs.experiments.ui.plots import saved_plot
 
@@ -97,9 +97,9 @@ def line_of(progress: Progress) -> str:
 
 def _show(solution: Solution) -> None:
     single = solution.variant.options.rounds == "single"
-    table = Table("dice of the starter v other", "wins the round", "between", "and", "iterations", "seconds")
-    if not single:
-        table.add_column("wins the game")
+    headings = ["dice of the starter v other", "wins the round", "between", "and", "iterations", "seconds"]
+    headings += [] if single else ["wins the game"]
+    rows = []
     for dice, each in sorted(solution.rounds.items()):
         row = [
             f"{dice[0]} v {dice[1]}",
@@ -111,8 +111,8 @@ def _show(solution: Solution) -> None:
         ]
         if not single:
             row.append(f"{solution.chance(dice, expected=True).lower:.7f}")
-        table.add_row(*row)
-    console.print(table)
+        rows.append(row)
+    Grid("", headings, rows, words=range(len(headings))).show()
     what = "the starter's expected return" if single else "the starter's chance to win the game"
     console.print(f"{what}: {solution.value:.9f}, between {solution.lower:.9f} and {solution.upper:.9f}")
     console.print(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from dice_envs import Variant, configure
 from dice_envs.agents import make
@@ -31,6 +30,7 @@ from dice_envs.exact.thirties import (
 )
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
 from dice_envs.games.thirties import GOALS
 
@@ -146,10 +146,8 @@ def print_figures(rules: Rules, strategy: Strategy, analysis: Analysis) -> None:
     """Print the strategy and the paper's columns."""
     kind = "a simple strategy" if strategy.simple else "a full strategy"
     console.print(f"{strategy.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
-    table = Table(show_header=False)
-    for label, figure in figures(analysis).items():
-        table.add_row(label, "infinite" if figure is None else f"{float(figure):.6f}")
-    console.print(table)
+    rows = [(label, "infinite" if figure is None else f"{float(figure):.6f}") for label, figure in figures(analysis).items()]
+    Grid("", (), rows, words=(0, 1)).show()
 
 
 def cases_line(distribution: Distribution, faces: int) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
-from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
 
-__all__ = ["Finding", "figure_text", "print_rows", "verdict"]
+__all__ = ["Finding", "figure_text", "findings_grid", "print_rows", "verdict"]
 
 
 @dataclasses.dataclass
@@ -36,20 +35,18 @@ def figure_text(value: float | str | None, digits: int = 6) -> str:
     return "-" if value is None else str(value)
 
 
-def print_rows(title: str, findings: list[Finding], digits: int = 4) -> None:
-    """The findings as a table on the terminal, one a row."""
-
-    def text(value: Any) -> str:
-        return figure_text(value, digits)
-
-    table = Table(title=title, title_justify="left")
-    for heading, justify in (("figure", "left"), ("published", "right"), ("ours", "right"), ("±", "right"), ("agrees", "left")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    table.add_column("note")
+def findings_grid(title: str, findings: Sequence[Finding], digits: int = 6, error_heading: str = "± 95 %") -> Grid:
+    """The findings as a table, one a row."""
+    rows = []
     for each in findings:
-        error = text(each.error) if each.error else "exact"
-        table.add_row(each.figure, text(each.published), text(each.ours), error, verdict(each.agrees), each.note)
-    console.print(table)
+        published, ours, error = (figure_text(value, digits) for value in (each.published, each.ours, each.error))
+        rows.append((each.figure, published, ours, error if each.error else "exact", verdict(each.agrees), each.note))
+    return Grid(title, ("figure", "published", "ours", error_heading, "agrees", "note"), rows, (0, 4, 5))
+
+
+def print_rows(title: str, findings: Sequence[Finding], digits: int = 4) -> None:
+    """Print the findings as a table."""
+    findings_grid(title, findings, digits, "±").show()
 
 
 def verdict(agrees: bool | None) -> Text:

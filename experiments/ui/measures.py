@@ -6,14 +6,15 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rich.table import Table
-
 from dice_envs import Measures
 from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.progress import progress
 
-__all__ = ["measuring", "show"]
+__all__ = ["measures_grid", "measuring", "show"]
+
+WORDS = (0, 5, 6)
 
 
 @contextlib.contextmanager
@@ -23,6 +24,22 @@ def measuring(agent: str) -> Iterator[Callable[[int, int], Any]]:
         yield lambda amount, total: done(100 * amount / total)
 
 
+def _rows(measured: Measures) -> list[tuple[str, ...]]:
+    """A row for each measure: its name, the agent's value, error, optimum, gap, unit and note."""
+    rows = []
+    for each in measured.measures:
+        value, optimum, gap = (f"{figure:.6f}" for figure in (each.value, each.optimum, each.gap))
+        rows.append((each.name, value, f"{each.error:.6f}" if each.error else "exact", optimum, gap, each.unit, each.note))
+    return rows
+
+
+def measures_grid(measured: Measures) -> Grid:
+    """The measurements as a table of a page, with the score below it."""
+    score = [] if measured.score is None else [f"score {measured.score:.6f} (0: uniformly random play, 1: optimal)"]
+    headings = ("quantity", "agent", "± 95 %", "optimal", "gap", "unit", "note")
+    return Grid(measured.agent, headings, _rows(measured), WORDS, score)
+
+
 def show(measured: Measures, trained: bool = False) -> None:
     """The measurements on the terminal, the headline first, and the score.
 
@@ -30,17 +47,8 @@ def show(measured: Measures, trained: bool = False) -> None:
     """
     options = f" ({options_text(measured.options)})" if measured.options else ""
     title = f"{measured.agent} in {measured.game}{options}"
-    table = Table(title=f"{title}, seed {measured.seed}", title_justify="left")
-    table.add_column("quantity")
-    for heading in ("response", "±", "even share", "above it") if trained else ("agent", "±", "optimal", "gap"):
-        table.add_column(heading, justify="right")
-    table.add_column("unit")
-    table.add_column("note", overflow="fold")
-    for each in measured.measures:
-        figures = [f"{value:.6f}" for value in (each.value, each.optimum, each.gap)]
-        error = f"{each.error:.6f}" if each.error else "exact"
-        table.add_row(each.name, figures[0], error, figures[1], figures[2], each.unit, each.note)
-    console.print(table)
+    compared = ("response", "±", "even share", "above it") if trained else ("agent", "±", "optimal", "gap")
+    Grid(f"{title}, seed {measured.seed}", ("quantity", *compared, "unit", "note"), _rows(measured), WORDS).show()
     if trained:
         return
     if measured.score is None:

@@ -7,7 +7,7 @@ import dataclasses
 import datetime
 import platform
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,36 +16,18 @@ import dice_envs
 from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
 from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.findings import Finding, figure_text
+from dice_envs.experiments.ui.findings import Finding, findings_grid
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.plots import Plot
 
 with needs("experiments", "a page"):
     import jinja2
 
-__all__ = ["About", "Chapter", "Grid", "Section", "markdown_table", "render", "sections_of", "versions", "write_page"]
+__all__ = ["About", "Chapter", "Section", "render", "sections_of", "versions", "write_page"]
 
 MOST_OPEN = 40  # rows of a table that is not folded
 PAGE = "index.html"
 VERSIONS_OF = ("numpy", "numba", "torch")
-
-
-@dataclasses.dataclass(frozen=True)
-class Grid:
-    """A table.
-
-    Attributes:
-        title: what it shows.
-        headings: of its columns.
-        rows: cells as text; as many as there are headings.
-        words: the columns that hold words; the others hold figures, and are aligned to the right.
-        notes: lines below it.
-    """
-
-    title: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    words: Collection[int] = (0,)
-    notes: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,33 +81,17 @@ def versions() -> dict[str, str]:
     return found
 
 
-def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[int] = (0,)) -> list[str]:
-    """A table as lines of Markdown. `words` are the columns that hold words; the others are aligned to the right."""
-    marks = [":--" if number in words else "--:" for number in range(len(headings))]
-    cells = ([" ".join(cell.replace("|", "\\|").split()) for cell in row] for row in (headings, marks, *rows))
-    return [f"| {' | '.join(row)} |" for row in cells]
-
-
 def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = False) -> list[Section]:
     """A chapter as one section: its plots, what does not agree, and a table for each source; `apart`: a section for each."""
     judged = [row for row in chapter.rows if row.agrees is not None]
     differing = [row for row in judged if not row.agrees]
     agree = f"{len(judged) - len(differing):,} of {len(judged):,} comparisons agree; {len(chapter.rows):,} figures in all."
-    first = [_grid("Those that do not agree", differing)] if differing else []
+    first = [findings_grid("Those that do not agree", differing)] if differing else []
     sources = dict.fromkeys(row.source for row in chapter.rows)
-    grids = [_grid(source or "ours", [row for row in chapter.rows if row.source == source]) for source in sources]
+    grids = [findings_grid(source or "ours", [row for row in chapter.rows if row.source == source]) for source in sources]
     if not apart:
         return [Section(chapter.title, [agree], [*first, *grids], plots)]
     return [Section("In short", [agree], first, plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
-
-
-def _grid(title: str, rows: Sequence[Finding]) -> Grid:
-    cells = []
-    for row in rows:
-        error = figure_text(row.error) if row.error else "exact"
-        agrees = "" if row.agrees is None else "yes" if row.agrees else "no"
-        cells.append((row.figure, figure_text(row.published), figure_text(row.ours), error, agrees, row.note))
-    return Grid(title, ("figure", "published", "ours", "± 95 %", "agrees", "note"), cells, (0, 4, 5))
 
 
 def _anchor(text: str, number: int) -> str:
@@ -216,20 +182,7 @@ dd { margin: 0; overflow-wrap: anywhere }
 </ol>
 </nav>
 {% macro table(grid) %}
-<div class="wide"><table>
-<caption>{{ grid.title }}</caption>
-<thead><tr>
-{% for heading in grid.headings %}
-<th scope="col"{% if loop.index0 in grid.words %} class="w"{% endif %}>{{ heading }}</th>
-{% endfor %}
-</tr></thead>
-<tbody>
-{% for row in grid.rows %}
-<tr>{% for cell in row %}<td{% if loop.index0 in grid.words %} class="w{% if cell == "no" %} no{% endif %}"{% endif %}>\
-{{ cell }}</td>{% endfor %}</tr>
-{% endfor %}
-</tbody>
-</table></div>
+<div class="wide">{{ grid.html()|safe }}</div>
 {% for note in grid.notes %}
 <p class="note">{{ note }}</p>
 {% endfor %}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from dice_envs.experiments.reproduce.liars_dice.answer import (
     ALONE,
@@ -20,6 +19,7 @@ from dice_envs.experiments.reproduce.liars_dice.answer import (
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED, FEWER, MOST, NAMERS, NONE
 from dice_envs.experiments.reproduce.liars_dice.parts import wins_games
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
 
 SEEN = 5e-4  # least share that is shown
 
@@ -35,7 +35,7 @@ def show(answer: Answer) -> None:
         _values(answer),
         _losses(answer),
     ):
-        console.print(table)
+        table.show()
     for sentence in conclusion(answer):
         console.print(sentence)
 
@@ -45,75 +45,73 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{round(100 * share, digits) + 0.0:.{digits}f}" if np.isfinite(share) else "-"  # + 0.0: no -0.0
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right")
-    return table
-
-
-def _named(answer: Answer) -> Table:
+def _named(answer: Answer) -> Grid:
     title = "What bids name in a whole game, % (numbers player and random face: at the solution's own decisions)"
-    table = _table(title, "", *FACES_NAMED, "as a numbers player with bluff")
+    rows = []
     for stage, name in enumerate(STAGES):
         for place, (namer, shares) in enumerate(zip(NAMERS, shares_of(answer.named[stage]), strict=True)):
             bluff = as_bluff(answer.named[stage])
             alike = (f"{bluff:.2f}" if np.isfinite(bluff) else "-", "0", "1")[place]
-            table.add_row(f"{name}, {namer}", *map(percent, shares), alike, end_section=place == 2)
-    return table
+            rows.append((f"{name}, {namer}", *map(percent, shares), alike))
+    last_of_stages = range(len(NAMERS) - 1, len(rows), len(NAMERS))
+    return Grid(title, ("", *FACES_NAMED, "as a numbers player with bluff"), rows, rules=last_of_stages)
 
 
-def _named_by_round(answer: Answer) -> Table:
-    table = _table(
-        "What the solution's bids name, by round, %: the face held most of / a face not held, by choice",
+def _named_by_round(answer: Answer) -> Grid:
+    title = "What the solution's bids name, by round, %: the face held most of / a face not held, by choice"
+    headings = (
         "dice of the starter v other", "in % of games", "first bids", "as bluff", "raises", "as bluff", "raises a round",
     )  # fmt: skip
+    rows = []
     for (own, others), habits in answer.habits.items():
         row = [f"{own} v {others}", percent(answer.shares[own, others])]
         for stage in range(2):
             shares, bluff = shares_of(habits.named[stage])[0], as_bluff(habits.named[stage])
             row.append(f"{percent(shares[MOST])} / {percent(shares[NONE])}")
             row.append(f"{bluff:.2f}" if np.isfinite(bluff) else "-")
-        table.add_row(*row, f"{habits.named[1, 0].sum():.2f}")
-    return table
+        rows.append((*row, f"{habits.named[1, 0].sum():.2f}"))
+    return Grid(title, headings, rows)
 
 
-def _openings(answer: Answer) -> Table:
+def _openings(answer: Answer) -> Grid:
     openings = answer.habits[answer.full].openings
     faces = range(1, openings.shape[1] + 1)
-    table = _table(
-        f"First bids with {answer.dice} v {answer.dice} dice, %", "quantity", *(f"face {face}" for face in faces), "all"
+    rows = [
+        (str(quantity), *map(percent, row), percent(row.sum()))
+        for quantity, row in enumerate(openings, 1)
+        if row.sum() >= SEEN
+    ]  # fmt: skip
+    total = ("all", *map(percent, openings.sum(axis=0)), percent(openings.sum()))
+    title, headings = (
+        f"First bids with {answer.dice} v {answer.dice} dice, %",
+        ("quantity", *(f"face {face}" for face in faces), "all"),
     )
-    for quantity, row in enumerate(openings, 1):
-        if row.sum() >= SEEN:
-            table.add_row(str(quantity), *map(percent, row), percent(row.sum()))
-    table.add_section()
-    table.add_row("all", *map(percent, openings.sum(axis=0)), percent(openings.sum()))
-    return table
+    return Grid(title, headings, [*rows, total], rules=[len(rows) - 1])
 
 
-def _openings_by_most(answer: Answer) -> Table:
+def _openings_by_most(answer: Answer) -> Grid:
     habits = answer.habits[answer.full]
     quantities = [q for q, row in enumerate(habits.openings, 1) if row.sum() >= SEEN]
-    table = _table(
-        f"First bids with {answer.dice} v {answer.dice} dice, by how many dice show the best face, %",
-        "dice of the best face", "hands", *(f"bids {quantity}" for quantity in quantities), *FACES_NAMED[:3],
-    )  # fmt: skip
+    title = f"First bids with {answer.dice} v {answer.dice} dice, by how many dice show the best face, %"
+    bid_headings = (f"bids {quantity}" for quantity in quantities)
+    headings = ("dice of the best face", "hands", *bid_headings, *FACES_NAMED[:3])
+    rows = []
     for most in range(1, answer.dice + 1):
         by_quantity, named = habits.openings_by_most[:, most], habits.named_by_most[:, most]
         if by_quantity.sum() > 0:
             bids = [percent(shares_of(by_quantity)[quantity - 1]) for quantity in quantities]
             faces = [percent(shares_of(named)[each]) for each in (MOST, FEWER, NONE)]
-            table.add_row(str(most), percent(by_quantity.sum(), 2), *bids, *faces)
-    return table
+            rows.append((str(most), percent(by_quantity.sum(), 2), *bids, *faces))
+    return Grid(title, headings, rows)
 
 
-def _calls(answer: Answer) -> Table:
-    table = _table(
-        f"When the solution calls with {answer.dice} v {answer.dice} dice, % of turns with a bid to call or to raise",
+def _calls(answer: Answer) -> Grid:
+    title = f"When the solution calls with {answer.dice} v {answer.dice} dice, % of turns with a bid to call or to raise"
+    headings = (
         "dice needed of the other's", "the bid holds", "turns, starter", "calls", "turns, other", "calls",
         "article's rule", "threshold 0.5",
     )  # fmt: skip
+    rows = []
     both = [answer.calls(answer.full, player) for player in range(2)]
     turns = [shares_of(each.turns) for each in both]
     called = [np.divide(each.calls, each.turns, out=np.full_like(each.turns, np.nan), where=each.turns > 0) for each in both]
@@ -121,38 +119,39 @@ def _calls(answer: Answer) -> Table:
         row = [str(need) if holds > 0 else "more than it has", percent(holds)]
         for player in range(2):
             row += [percent(turns[player][need]), percent(called[player][need])]
-        table.add_row(*row, percent(1 - holds), percent(float(holds < 0.5)))
-    return table
+        rows.append((*row, percent(1 - holds), percent(float(holds < 0.5))))
+    return Grid(title, headings, rows)
 
 
-def _values(answer: Answer) -> Table:
+def _values(answer: Answer) -> Grid:
     most = answer.dice
-    table = _table(
-        "% of games that the starter wins, by its dice (rows) and the other's",
-        "dice", *(str(each) for each in range(1, most + 1)), "being first is worth",
-    )  # fmt: skip
+    headings = ("dice", *(str(each) for each in range(1, most + 1)), "being first is worth")
+    rows = []
     for own in range(1, most + 1):
         row = [percent(answer.values[own, others].value, 2) for others in range(1, most + 1)]
-        table.add_row(str(own), *row, f"{100 * (answer.values[own, own].value - 0.5):+.2f}")
-    return table
+        rows.append((str(own), *row, f"{100 * (answer.values[own, own].value - 0.5):+.2f}"))
+    return Grid("% of games that the starter wins, by its dice (rows) and the other's", headings, rows)
 
 
-def _losses(answer: Answer) -> Table:
+def _losses(answer: Answer) -> Grid:
     dice = f"{answer.dice} v {answer.dice}"
     ours = answer.played[BLUFFS[0]][ALONE][answer.full]
-    table = _table(
+    title = (
         "Numbers agents against the solution, %: games and rounds won; the loss, rounds won less often than the solution "
-        "would; and how much of the loss the solution's calls, first bids or raises would mend",
+        "would; and how much of the loss the solution's calls, first bids or raises would mend"
+    )
+    headings = (
         "agent", "games", f"{dice}, first (solution {percent(ours.best_starting)})",
         f"second ({percent(ours.best_following)})", "loss, all rounds", *BORROWED,
     )  # fmt: skip
+    rows = []
     for bluff in BLUFFS:
         alone = answer.played[bluff][ALONE]
         played, game, loss = alone[answer.full], wins_games(alone, answer.dice), answer.loss(bluff, ALONE)
         mended = [mended_by(answer, bluff, part) for part in BORROWED]
         cells = [game, played.starting, played.following, loss, *mended]
-        table.add_row(f"bluff {bluff:g}", *map(percent, cells))
-    return table
+        rows.append((f"bluff {bluff:g}", *map(percent, cells)))
+    return Grid(title, headings, rows)
 
 
 def mended_by(answer: Answer, bluff: float, part: str) -> float:

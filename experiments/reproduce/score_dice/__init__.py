@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from dice_envs.core.options import check_choice, check_range
 from dice_envs.exact.intervals import Z95
@@ -21,6 +20,7 @@ from dice_envs.experiments.solve.score_dice.pools import STANDARD_DICE, check_ta
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.findings import Finding, print_rows
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import (
     JsonOption,
     RayOption,
@@ -98,13 +98,12 @@ def main(
                 matches = nearest_pools(fixed, candidates, rule, pairing, bias, ties, closeness, count, done)  # type: ignore[arg-type]
             wanted = (("win bias", bias), ("tie %", ties), ("closeness", closeness))
             targets = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
-            table = Table(title=f"nearest to {targets}: {pairing}, ties={rule}", title_justify="left")
-            for heading in ("A", "B", "win bias", "tie %", "closeness", "distance"):
-                table.add_column(heading, justify="left" if len(heading) == 1 else "right")
-            for match in matches:
-                names = pool_name(match.pool_a), pool_name(match.pool_b)
-                table.add_row(*names, *cells(match.result), f"{match.distance:.4f}")
-            console.print(table)
+            rows = [
+                (pool_name(match.pool_a), pool_name(match.pool_b), *cells(match.result), f"{match.distance:.4f}")
+                for match in matches
+            ]
+            headings = ("A", "B", "win bias", "tie %", "closeness", "distance")
+            Grid(f"nearest to {targets}: {pairing}, ties={rule}", headings, rows, words=(0, 1)).show()
             data["search"] = [
                 {
                     "pool_a": match.pool_a,

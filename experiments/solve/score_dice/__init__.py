@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from dice_envs import configure
 from dice_envs.core.options import check_choice
@@ -15,6 +14,7 @@ from dice_envs.exact.score_dice.response import ResponseToHighest
 from dice_envs.experiments.solve.score_dice.distribution import plot_histogram, pool_name
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, ReportOption, game_options
 from dice_envs.experiments.ui.plots import saved_plot
 from dice_envs.experiments.ui.progress import progress
@@ -53,12 +53,8 @@ def main(
             pairing,  # type: ignore[arg-type]
             done=lambda amount, total: advance(100 * amount / total),
         )
-    table = Table(title=game, title_justify="left")
-    for heading in ("score", "chance", "exactly"):
-        table.add_column(heading, justify="right", overflow="fold")
-    for score, chance in result.chances.items():
-        table.add_row(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance))
-    console.print(table)
+    rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in result.chances.items()]
+    Grid(game, ("score", "chance", "exactly"), rows, words=()).show()
     console.print(
         f"win bias {float(result.win_bias):.2f}, ties {float(result.tie_percentage):.2f} %, closeness {result.closeness:.3f}",
     )
