@@ -19,6 +19,7 @@ __all__ = [
     "offsets",
     "seat_labels",
     "seat_name",
+    "with_verb",
     "write_pictures_by",
 ]
 
@@ -140,3 +141,8 @@ def as_die(die: int | Die | None) -> Die:
 def seat_name(seat: int, viewer: int | None, kind: str = "player") -> str:
     """A seat's name in a picture for `viewer`: "you", or a name such as "player 1"."""
     return "you" if seat == viewer else f"{kind} {seat}"
+
+
+def with_verb(name: str, verb: str) -> str:
+    """A seat's name and a verb: "you win", "you (A) win", "player 1 wins"."""
+    return f"{name} {verb}" if name.partition(" (")[0] == "you" else f"{name} {verb}s"

@@ -37,7 +37,7 @@ from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_list, check_types, is_list, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
-from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_name
+from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_name, with_verb
 
 MAX_HAND = 5
 NUM_FACES = 6
@@ -352,8 +352,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         ]
         verdict = "a tie"
         if faces[0] != faces[1]:
-            winner = seat_name(0 if faces[0] > faces[1] else 1, viewer)
-            verdict = f"{winner} {'win' if winner == 'you' else 'wins'}"
+            verdict = with_verb(seat_name(0 if faces[0] > faces[1] else 1, viewer), "win")
         groups = tuple(_roll_shown(f"{seat_name(seat, viewer)}:", thrown[seat], faces[seat], max(faces)) for seat in range(2))
         rows.append(Row("the last roll", detail=verdict, groups=groups))
         notes.append(f"{'; '.join(rolls)}: {verdict}")
@@ -393,10 +392,4 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     state["hands"][:, : options.hand_size] = [[DIE_OF_CODE[int(code)] for code in hand] for hand in hands]
 
 
-GAME = Game.of(
-    globals(),
-    name="fatestones",
-    env_name="FateStones",
-    title="FateStones",
-    reset_options=("dice",),
-)
+GAME = Game.of(globals(), name="fatestones", env_name="FateStones", title="FateStones", reset_options=("dice",))

@@ -36,17 +36,8 @@ from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_faces, check_list, check_types, shown
-from dice_envs.core.state import (
-    MAX_SEATS,
-    OVER,
-    clear_rewards,
-    end_game,
-    next_seat,
-    relative_seat,
-    start_game,
-    state_dtype,
-)
-from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
+from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
+from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
 
 MAX_DICE = 6  # per player
 MAX_FACES = 8
@@ -629,13 +620,11 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
             rows.append(Row("the last call", detail=f"of {_describe_action(options, called)}", groups=hands))
         found = sum(int(state["shown"][:, face].sum()) for face in _faces_that_count(options, called))
         caller, loser = seat_name(int(state["caller"]), viewer), seat_name(int(state["loser"]), viewer)
-        loses = "lose" if loser == "you" else "loses"
         found_text = f"there {'was' if found == 1 else 'were'} {found}"
-        notes.append(f"{caller} called {_describe_action(options, called)}: {found_text}, so {loser} {loses} a die")
+        notes.append(f"{caller} called {_describe_action(options, called)}: {found_text}, so {with_verb(loser, 'lose')} a die")
     if over:
         left = np.flatnonzero(state["dice"])
-        winner = seat_name(int(left[0]), viewer) if len(left) == 1 else ""
-        won = f": {winner} {'win' if winner == 'you' else 'wins'}" if winner else ""
+        won = f": {with_verb(seat_name(int(left[0]), viewer), 'win')}" if len(left) == 1 else ""
         notes.append(f"the game is over{won}")
     return Picture("Liar's Dice", tuple(rows), tuple(notes))
 
@@ -686,10 +675,4 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     state["counts"][: options.num_players] = [counts_of(hand) for hand in hands]
 
 
-GAME = Game.of(
-    globals(),
-    name="liars_dice",
-    env_name="LiarsDice",
-    title="Liar's Dice",
-    reset_options=("dice",),
-)
+GAME = Game.of(globals(), name="liars_dice", env_name="LiarsDice", title="Liar's Dice", reset_options=("dice",))

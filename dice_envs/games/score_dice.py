@@ -37,7 +37,7 @@ from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_faces, check_list, check_range, check_types, is_list, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
-from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets
+from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, with_verb
 
 MAX_DICE = 24  # of one pool
 MAX_SIDES = 100
@@ -126,11 +126,7 @@ def _blocks(options: Options) -> tuple[Block, ...]:
         Block("own_sizes", places, "sizes of own dice in hand / the largest size", labels, high=most),
         Block("other_sizes", places, "sizes of the other's dice in hand / the largest size", labels, high=most),
         Block(
-            "other_faces",
-            places,
-            "faces of the other's dice in hand / the largest size; 0 unless open_hands",
-            labels,
-            high=most,
+            "other_faces", places, "with open_hands, faces of the other's dice in hand / the largest size", labels, high=most
         ),
         Block("other_dropped", places, "faces of the other's dropped dice / the largest size", labels, high=most),
         Block("own_tied", places, "1 for own dice whose pair tied in this roll", labels, flags=True),
@@ -418,7 +414,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         notes.append(f"roll {state['rolls']}: tied dice rolled again")
     if over:
         winner = _whose(int(state["score"] < 0), viewer) if state["score"] else "nobody"
-        notes.append(f"the game is over: {winner} {'win' if winner.startswith('you') else 'wins'}")
+        notes.append(f"the game is over: {with_verb(winner, 'win')}")
     rows = (hands[0], *columns, hands[1])
     return Picture("Score dice", tuple(row for row in rows if row.dice or row.groups), tuple(notes))
 
@@ -470,7 +466,7 @@ def _columns_row(options: Options, state: Any, seat: int, viewer: int | None) ->
         points = pair_points(params, face_a, face_b) * (1 if seat == 0 else -1)
         tone = Tone.BRIGHT if points > 0 else Tone.FADED if points < 0 else Tone.PLAIN
         dice.append(Die(face_b if seat else face_a, tone, number=_has_numbers(options)))
-    return Row(f"{_whose(seat, viewer)} {'show' if seat == viewer else 'shows'}", tuple(dice), facing=seat == 0)
+    return Row(with_verb(_whose(seat, viewer), "show"), tuple(dice), facing=seat == 0)
 
 
 def _full_picture(options: Options) -> Picture:
@@ -499,10 +495,4 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     _drop_spares(_params(options), state)
 
 
-GAME = Game.of(
-    globals(),
-    name="score_dice",
-    env_name="ScoreDice",
-    title="Score dice",
-    reset_options=("dice",),
-)
+GAME = Game.of(globals(), name="score_dice", env_name="ScoreDice", title="Score dice", reset_options=("dice",))

@@ -50,17 +50,8 @@ from dice_envs.core.dice import below, faces_of, roll, roll_counts, uniform
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_list, check_names, check_range, check_types, shown, words
-from dice_envs.core.state import (
-    MAX_SEATS,
-    OVER,
-    clear_rewards,
-    end_game,
-    next_seat,
-    relative_seat,
-    start_game,
-    state_dtype,
-)
-from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
+from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
+from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
 
 FACES = 6
 EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players
@@ -637,10 +628,10 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
 def _outcome(options: Options, state: Any, viewer: int | None) -> str:
     """The result in words."""
     if not options.competitive:
-        return f"the team {'wins' if state['saved'].sum() >= options.to_win else 'loses'}"
+        return with_verb("the team", "win" if state["saved"].sum() >= options.to_win else "lose")
     best = int(state["saved"].argmax())
     winner = _maester(options, best, viewer) if state["saved"][best] >= options.to_win else "nobody"
-    return f"{winner} {'win' if winner == 'you' else 'wins'}"
+    return with_verb(winner, "win")
 
 
 def _argument_shown(state: Any, seat: int) -> Group:

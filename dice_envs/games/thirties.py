@@ -41,16 +41,7 @@ from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_faces, check_types, shown
-from dice_envs.core.state import (
-    MAX_SEATS,
-    OVER,
-    clear_rewards,
-    end_game,
-    next_seat,
-    relative_seat,
-    start_game,
-    state_dtype,
-)
+from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
 from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
 
 MAX_DICE = 8
