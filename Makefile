@@ -4,15 +4,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# The pinned torch is the small CPU build; `pip` takes it from constraints.txt.
-PIP := $(BIN)/python -m pip --disable-pip-version-check
+# The pinned torch is the small CPU build; `pip` takes it from constraints.txt. Python compiles what is imported when it is
+# imported: most of what is installed never is, and compiling all of it takes longer than the rest of the installation.
+PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 
 .PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
 .PHONY: environments mutants docs docs-links results lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python $(PIP_INSTALL) --constraint constraints.txt --editable ".[dev]"
 	touch $(STAMP)
 
 # The virtual environments that CI needs; `make --jobs 2 environments` sets up two at a time.
@@ -29,7 +30,7 @@ play: $(PLAY_VENV)/.installed
 
 $(VENV)-play/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-play
-	$(VENV)-play/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable ".[web]"
+	$(VENV)-play/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable ".[web]"
 	touch $@
 
 # Run one of experiments/examples: make example NAME=sb3_ppo ARGS="--algorithm dqn". Frameworks that pin other versions have their
@@ -79,7 +80,7 @@ test-rllib: $(VENV)-rllib/.installed
 
 $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(PYTHON) -m venv $(VENV)-rllib
-	$(VENV)-rllib/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-rllib.txt --editable ".[commands]" "ray[rllib]" torch pytest
+	$(VENV)-rllib/bin/python $(PIP_INSTALL) --constraint constraints-rllib.txt --editable ".[commands]" "ray[rllib]" torch pytest
 	touch $@
 
 # Tianshou brings packages that nothing else here needs (pandas, h5py, virtualenv), so it has its own environment, too.
@@ -88,25 +89,25 @@ test-tianshou: $(VENV)-tianshou/.installed
 
 $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 	$(PYTHON) -m venv $(VENV)-tianshou
-	$(VENV)-tianshou/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-tianshou.txt --editable ".[experiments]" tianshou pytest
+	$(VENV)-tianshou/bin/python $(PIP_INSTALL) --constraint constraints-tianshou.txt --editable ".[experiments]" tianshou pytest
 	touch $@
 
 # The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat
-INSTALL_INTERFACES = install --quiet --editable ".[experiments]" pytest pytest-xdist hypothesis
+INSTALL_INTERFACES = $(PIP_INSTALL) --editable ".[experiments]" pytest pytest-xdist hypothesis
 test-lowest: $(VENV)-lowest/.installed
 	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
 
 $(VENV)-lowest/.installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(VENV)-lowest
-	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --constraint constraints-lowest.txt
+	$(VENV)-lowest/bin/python $(INSTALL_INTERFACES) --constraint constraints-lowest.txt
 	touch $@
 
 # Installs the newest versions each time, except torch, which stays at the build of constraints.txt.
 test-newest:
 	test -x $(VENV)-newest/bin/python || $(PYTHON) -m venv $(VENV)-newest
 	grep "^torch==" constraints.txt > $(VENV)-newest/torch.txt
-	$(VENV)-newest/bin/python -m pip --disable-pip-version-check $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
+	$(VENV)-newest/bin/python $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
 	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
 
 # Write docs/results: published figures beside ours, for the games' pages. Takes half an hour.

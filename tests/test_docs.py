@@ -92,7 +92,7 @@ def test_pages_name_what_is_there():
             assert made or (page.parent / link).exists(), f"{page.name}: {link}"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
 def test_python_blocks_run(run_python, page: Path):
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):

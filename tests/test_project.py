@@ -113,7 +113,7 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     """First with what it requires and nothing else, then with the extras for the command, its page and learning."""
     programs = tmp_path / "fresh" / "bin"
     subprocess.run([sys.executable, "-m", "venv", str(programs.parent)], check=True)
-    install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
     subprocess.run([*install, str(wheel)], check=True, capture_output=True)
     code = BEFORE_IMPORT + INSTALLED.format(folder=str(programs.parent))
     assert run_apart([str(programs / "python"), "-c", code], tmp_path) == "0.409\n"

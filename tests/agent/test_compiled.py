@@ -97,7 +97,7 @@ def same(one, other):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", names())
 def test_both_ways_show_and_leave_the_same(name):
     """Every agent with a kernel, in a pool; a learner at every seat; self-play; a match at one table."""
@@ -112,7 +112,7 @@ def test_both_ways_show_and_leave_the_same(name):
     same([play_table(variant, table, 12, 5, match=3)], [play_table(variant, copies(table), 12, 5, match=3)])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ALONE)
 def test_games_of_one_seat_end_the_same(name):
     options, specs = ALONE[name]
@@ -122,7 +122,7 @@ def test_games_of_one_seat_end_the_same(name):
         same([play_table(variant, [agent], 12, 5)], [play_table(variant, [Asked(agent)], 12, 5)])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
 def test_both_ways_agree_with_every_option(name, options):
     variant = configure(name, **options)
@@ -323,7 +323,7 @@ def test_the_check_of_one_action_is_the_mask(name, options):
         batch.play(Uniform().act(Turn(variant, batch.states, going, streams[going])), going)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
     """It plays the same both ways, and its option counts, with one compilation for all values of it."""
     (tmp_path / "cautious_agent.py").write_text(shown("How to add an agent", '"""'))
@@ -339,7 +339,7 @@ def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
     assert numba.config.DISABLE_JIT or len(loop.signatures) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_kernels_of_one_name_that_are_not_cached_are_not_mixed_up():
     def made(die):
         @kernel(cache=False)

@@ -133,7 +133,7 @@ def test_a_table_keeps_records_for_a_match(match):
         assert (shift == (each // match + each % match) % 2).all(), "seats rotate within a match and between matches"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_match_does_not_depend_on_the_other_matches():
     variant = configure("liars_dice", num_dice=2)
     players, match = [Adaptive(), Numbers(0.5)], scaled(15, 2)

@@ -30,7 +30,7 @@ def copy_of_package(tmp_path):
     return target
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     """batch.py's loops are cached; the rules they call stand in another file. Editing that file must be noticed."""
     run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
@@ -64,7 +64,7 @@ print(batch.states["turn"][0], round(value, 9), hits)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_python):
     """The loops over states and the search lie in dice_envs and agents; the rules they call do not."""
     shutil.copytree(ROOT / "agents", copy_of_package / "agents", ignore=shutil.ignore_patterns("__pycache__"))
@@ -128,7 +128,7 @@ def _env():
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
     expected = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)[0]
     files = list(copy_of_package.rglob("*.nbc"))
@@ -138,7 +138,7 @@ def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
     assert run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)[0] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stale_files_are_removed(copy_of_package, run_python):
     run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
     count = len(list(copy_of_package.rglob("*.nbc")))
@@ -212,7 +212,7 @@ for reader, array in ((read, np.zeros(8)[:2]), (read_field, record[0])):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_bounds_checking_never_runs_cached_kernels_without_it(run_python, tmp_path):
     (tmp_path / "readers.py").write_text(READERS)
     unchecked, checked = {"NUMBA_BOUNDSCHECK": "0"}, {"NUMBA_BOUNDSCHECK": "1"}
@@ -284,7 +284,7 @@ def test_uniform_and_choice():
     assert choose_from_mask(streams[0], np.zeros(5, np.int8)) == -1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_kernel_with_other_arguments_than_the_contracts_is_a_type_error(tmp_path, monkeypatch):
     api = pytest.importorskip("mypy.api")
     (tmp_path / "game.py").write_text(

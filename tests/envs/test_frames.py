@@ -139,7 +139,7 @@ def video(folder):
 
 @pytest.mark.library("gymnasium", "RecordVideo, vector RecordVideo, HumanRendering")
 @pytest.mark.library("stable-baselines3", "VecVideoRecorder")
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 @every_game
 def test_videos(name, tmp_path, monkeypatch):

@@ -40,7 +40,7 @@ SPECS = ["mcts:20", "mcts:20,select=regret", "mcts:20,opponent=random", "mcts:1"
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("game", [pytest.param("fatestones", marks=pytest.mark.slow), "liars_dice"])
+@pytest.mark.parametrize("game", [pytest.param("fatestones", marks=pytest.mark.thorough), "liars_dice"])
 @pytest.mark.parametrize("moves", [0, 1])
 def test_policies_are_legal_and_games_are_left_alone(game, spec, moves):
     turn = turn_of(game, 30, moves=moves)
@@ -54,7 +54,7 @@ def test_policies_are_legal_and_games_are_left_alone(game, spec, moves):
 
 
 @pytest.mark.parametrize(
-    "game", [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.slow]) for name in names()]
+    "game", [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.thorough]) for name in names()]
 )  # compiled anew for each game
 def test_every_game_can_be_searched(game):
     turn = turn_of(game, 3)
@@ -62,7 +62,7 @@ def test_every_game_can_be_searched(game):
     assert (turn.legal[np.arange(3), actions] == 1).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_search_depends_on_its_own_stream_alone():
     together = agents.make("mcts:50,select=regret").probabilities(turn_of("fatestones", 20))
     batch = Batch("fatestones", 20, 1)
@@ -74,7 +74,7 @@ def test_a_search_depends_on_its_own_stream_alone():
     assert (np.concatenate(alone) == together).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_waiting_commitment_has_no_influence():
     """Seat 1 searches the same whatever seat 0 has chosen."""
     policies = []
@@ -94,13 +94,13 @@ def test_against_random_with_rolls_averaged_50_simulations_take_the_edge():
     assert share - error >= 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_against_random_sampled_simulations_take_most_of_the_edge():
     share, error = first_choices(fair(), agents.make("mcts:20000,opponent=random"), draw_hands(fair(), 100, 2), 1)
     assert share - error >= 0.8
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
     hands = draw_hands(fair(), 40, 3)
     near, error = evaluate(fair(), agents.make("mcts:2000,select=regret,expect=true"), hands, 1).exploitability()
@@ -110,7 +110,7 @@ def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
         assert lost - error > 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_regret_matching_is_within_5_thousandths_of_equilibrium():
     result = evaluate(fair(), agents.make("mcts:10000,select=regret,expect=true"), draw_hands(fair(), 60, 4), 1)
     lost, error = result.exploitability()
@@ -120,7 +120,7 @@ def test_regret_matching_is_within_5_thousandths_of_equilibrium():
     assert abs(share - nash_share) <= share_error
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_search_finds_the_winning_die():
     """Against two worse dice, the best one has to be found by every rule; the joint rule picks a loser for the other."""
     dice = (666666, 111111, 111111, 333333, 333333, 333333)
@@ -133,14 +133,14 @@ def test_search_finds_the_winning_die():
         assert (agent.act(turn) == 0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_search_beats_random_at_liars_dice():
     for rollout in ("random", "numbers"):
         result = tournament(ONE_DIE, [f"mcts:200,rollout={rollout}", "random"], 1000, seed=1)
         assert result.win_rate[0][1] > 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_more_simulations_leave_less_to_be_won_at_liars_dice():
     few, many = (exploitability(ONE_DIE, agents.make(f"mcts:{n},select=regret"), 1) for n in (10, 300))
     assert many < few - 0.05
@@ -168,7 +168,7 @@ def test_what_a_game_does_not_offer_is_refused():
         agents.make("mcts:10,rollout=numbers").act(turn_of("fatestones", 2))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_interpreted_search_is_compiled_search():
     program = (
         "import numpy as np, agents\n"

@@ -53,7 +53,7 @@ def limit(monkeypatch):
 
 
 # Search is compiled anew for each game: one is among the fast tests.
-GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.slow]) for name in names()]
+GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.thorough]) for name in names()]
 
 
 # --- growing ----------------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_when_a_tree_grows_makes_no_difference(game, moves, agent, trees, limit,
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("most", [None, (30, 60)], ids=["grows", "full"])
 def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatch):
     """Results do not change although earlier games of the batch leave a larger tree."""
@@ -121,7 +121,7 @@ def test_hidden_hands_make_more_nodes_than_simulations(agent):
     np.testing.assert_allclose(policies.sum(axis=1), 1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("promised", [200, 3])
 @pytest.mark.parametrize("spec", ["mcts:5", "mcts:5,select=regret"])
 def test_a_game_may_come_back_to_the_same_view(spec, promised):

@@ -25,7 +25,7 @@ def test_random_simulations_pass_openspiels_checks(name):
     pyspiel.random_sim_test(pyspiel.load_game(PREFIX + name), num_sims=1, serialize=True, verbose=False)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("chance", ["explicit", "sampled"])
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
 def test_random_simulations_of_every_variant(name, options, chance):
@@ -39,7 +39,7 @@ def test_random_simulations_of_every_variant(name, options, chance):
 
 
 @pytest.mark.library("open_spiel", "its API tests")
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", names())
 def test_openspiels_api_tests(name):
     """Those that OpenSpiel runs on a part of each of its games' trees."""
@@ -53,7 +53,7 @@ def test_openspiels_api_tests(name):
         getattr(kind(test), test)()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "options"), [QUANTITY, POOLS, ("fatestones", {**STONES[1], "hand_size": 1})])
 def test_openspiels_api_tests_of_a_whole_tree(name, options):
     kind = type("Api", (api_test.EnforceAPIOnFullTreeBase,), {})

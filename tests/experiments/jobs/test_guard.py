@@ -120,7 +120,7 @@ print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, signal.set_
     assert run_python(code) == "True\nTrue -1\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ctrl_c_ends_a_command_while_an_agent_thinks():
     command = [sys.executable, "-m", "experiments", "arena", "liars_dice", "mcts:10000000", "random", "--games", "2"]
     process = subprocess.Popen(

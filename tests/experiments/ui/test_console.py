@@ -137,7 +137,9 @@ def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
         ["solve", "thirties", "--strategy", "sixes"],
         ["solve", "thirties", "--compare", "sixes", "beginner", "-o", "num_dice=2"],
         ["reproduce", "thirties", "--report", "report"],
-        pytest.param(["reproduce", "liars-dice", "--games", "10", "--dice", "1", "--report", "report"], marks=pytest.mark.slow),
+        pytest.param(
+            ["reproduce", "liars-dice", "--games", "10", "--dice", "1", "--report", "report"], marks=pytest.mark.thorough
+        ),
     ],
 )
 def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, monkeypatch):

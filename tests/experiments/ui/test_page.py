@@ -96,7 +96,7 @@ def test_reproduce_writes_a_page(tmp_path):
         assert row["figure"] in text
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_all_sources_on_one_page(tmp_path, monkeypatch):
     """With less work than by itself, in the two that take minutes."""
     less = {fatestones: {"draws": 200, "work": 0.01, "most": 100, "liars_dice": 0}, liars_dice: {"dice": 2}}
