@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dice_envs import names
-from dice_envs.experiments.play import load_game, open_game, play_game, set_up
+from dice_envs.experiments.play.games import load_game, open_game, play_game, set_up
 from dice_envs.experiments.ui.console import console, print_mode
 from dice_envs.experiments.ui.options import OptionOption, SeedOption, seed_or_fresh
 from dice_envs.table.sitting import Sitting

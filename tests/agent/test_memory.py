@@ -16,7 +16,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.arena import parts_of, play_table, tournament
-from dice_envs.experiments.play import play_game, set_up
+from dice_envs.experiments.play.games import play_game, set_up
 from tests.conftest import scaled
 
 ONE_DIE = {"num_dice": 1, "num_faces": 3}

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dice_envs import agents, configure
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.play import choose
+from dice_envs.experiments.play.words import choose
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
 from dice_envs.experiments.ui.console import console
 from tests.conftest import ROOT

@@ -1,0 +1,249 @@
+"""Games at the terminal: seats people and agents, opens saved games, plays them or steps through them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import typer
+from rich.text import Text
+
+from dice_envs import Variant
+from dice_envs.agent import Agent
+from dice_envs.agent.casting import cast
+from dice_envs.core.files import write_text
+from dice_envs.core.game import load
+from dice_envs.core.options import check_range
+from dice_envs.experiments.arena import log_writer
+from dice_envs.experiments.play.terminal import Terminal
+from dice_envs.experiments.ui.console import console, print_mode
+from dice_envs.experiments.ui.files import check_writable
+from dice_envs.experiments.ui.options import game_options
+from dice_envs.pictures.render import ansi
+from dice_envs.table.sitting import PERSON, Sitting
+
+__all__ = ["Seated", "load_game", "open_game", "play_game", "set_up"]
+
+
+class Seated(NamedTuple):
+    """A game that is set up, with its players.
+
+    Attributes:
+        sitting: the game.
+        policy: the trained policy that set the options, as `cast` names it.
+        made: spec → agent.
+    """
+
+    sitting: Sitting
+    policy: str
+    made: dict[str, Agent]
+
+
+def set_up(
+    game: str,
+    opponents: Sequence[str],
+    options: Sequence[str],
+    seat: int | None,
+    people: int,
+    seed: int,
+    watch: bool = False,
+) -> Seated:
+    """Seat people and agents at a game.
+
+    Args:
+        game: its name.
+        opponents: specs in seat order after the last person. One takes all remaining seats; none means random play. In a
+            game of one seat they are only made, not seated.
+        options: game options, KEY=VALUE.
+        seat: the first person's seat; None: chosen at random. Other people sit next to it.
+        people: number of people who play here.
+        seed: fixes the dice and the opponents.
+        watch: nobody plays; agents take all seats, from `seat` or seat 0 on.
+
+    Raises:
+        ValueError: unknown names, or the wrong number of people or agents for the seats.
+    """
+    variant, agents, policy = cast(game, game_options(options), opponents)
+    seats = variant.facts.num_seats
+    if not watch:
+        check_range("people", people, 1, seats)
+    if seat is not None:
+        check_range("seat", seat, 0, seats - 1)
+    people = 0 if watch else people
+    rng = np.random.default_rng(seed)
+    first = (0 if watch else int(rng.integers(seats))) if seat is None else seat
+    persons = [(first + i) % seats for i in range(people)]
+    others = [(first + people + i) % seats for i in range(seats - people)]
+    alone = seats == 1 and not watch
+    if opponents and not alone and len(opponents) not in (min(1, len(others)), len(others)):
+        what = "agent" if watch else "opponent"
+        allowed = {0: "no opponent, since people take all seats", 1: f"1 {what}"}
+        some = allowed.get(len(others), f"1 {what}, or {len(others)}, one for each {'seat' if watch else 'other seat'}")
+        raise ValueError(f"name {some}; not {len(opponents)}")
+    made = dict(zip(opponents, agents, strict=True))
+    specs = list(opponents) if len(opponents) == len(others) else [*(opponents or ["random"])][:1] * len(others)
+    seated = {**dict.fromkeys(persons, PERSON), **dict(zip(others, specs, strict=False))}
+    sitting = _sit(variant, seed, [seated[place] for place in range(seats)], made)
+    return Seated(sitting, policy, made)
+
+
+@contextlib.contextmanager
+def _logged(sitting: Sitting, log: Path | None) -> Iterator[None]:
+    """Write the game's log, in its source's format, into a file when the block ends, also by an exception.
+
+    Player 1 of the log is the first person, or seat 0 where nobody plays.
+
+    Raises:
+        ValueError: the game has no log format, or cannot hold this variant.
+        OSError: the file cannot be written.
+    """
+    if log is None:
+        yield
+        return
+    writer = log_writer(sitting.variant, len(sitting.seats))
+    check_writable(log)
+    first = np.array([sitting.people[0] if sitting.people else 0])
+    try:
+        yield
+    finally:
+        for moves in range(1, len(sitting) + 1):
+            writer.after_move(np.array([sitting.position(moves).state]), np.zeros(1, np.int64), first)
+        write_text(log, writer.text())
+
+
+def play_game(seated: Seated, reviewed: bool = False, log: Path | None = None) -> np.ndarray:
+    """Play a game from `set_up` at the terminal; where nobody plays, step through it.
+
+    In a game of one seat the person plays alone. The opponents then play the same deal, and the highest return wins.
+
+    Args:
+        seated: the game.
+        reviewed: whether to show at the end the cost of each move.
+        log: file for the game's log, in its source's format.
+
+    Returns:
+        Each seat's return, (seats,) float64.
+
+    Raises:
+        ValueError: the game has no log format.
+    """
+    with _logged(seated.sitting, log):
+        return _play_game(seated, reviewed)
+
+
+def _play_game(seated: Seated, reviewed: bool) -> np.ndarray:
+    sitting, made = seated.sitting, seated.made
+    variant, people = sitting.variant, sitting.people
+    alone = bool(people) and len(sitting.seats) == 1
+    console.print(Text.assemble((variant.game.title, "bold"), f", seed {sitting.seed}"))
+    print_mode(variant, seated.policy)
+    terminal = Terminal(sitting)
+    if not alone:
+        _introduce(sitting)
+    if not people:
+        terminal.look()
+        return sitting.returns
+    _play(terminal, reviewed, lambda: None if alone or len(people) > 1 else _tell_winner(sitting.returns, people[0]))
+    returns = sitting.returns
+    if alone:
+        _play_after(variant, sitting.seed, made, float(returns[0]))
+    return returns
+
+
+def open_game(path: Path, game: str | None) -> Sitting:
+    """Return a saved game.
+
+    Args:
+        path: its file.
+        game: the name of the game that it must be; None: any.
+
+    Raises:
+        ValueError: the file is not a saved game, or is one of another game.
+        OSError: the file cannot be read.
+    """
+    sitting = Sitting.load_from(path)
+    if game is not None and load(game).name != sitting.variant.game.name:
+        raise ValueError(f"{path} holds a game of {sitting.variant.game.name}, not {game}")
+    return sitting
+
+
+def load_game(path: Path, game: str | None, replay: bool, reviewed: bool = False, log: Path | None = None) -> np.ndarray:
+    """Continue a saved game; step through it if it is over, has no people, or `replay` is set.
+
+    Args:
+        path, game: as for `open_game`, whose errors are raised.
+        replay: whether to step through a game that is not over.
+        reviewed: whether to show at the end the cost of each move.
+        log: as for `play_game`.
+
+    Returns:
+        Each seat's return, (seats,) float64.
+    """
+    sitting = open_game(path, game)
+    with _logged(sitting, log):
+        return _go_on(sitting, replay, reviewed)
+
+
+def _go_on(sitting: Sitting, replay: bool, reviewed: bool) -> np.ndarray:
+    variant = sitting.variant
+    console.print(Text.assemble((variant.game.title, "bold"), f", seed {sitting.seed}, after {len(sitting)} moves"))
+    print_mode(variant, "")
+    _introduce(sitting)
+    terminal = Terminal(sitting)
+    if replay or sitting.over or not sitting.people:
+        terminal.look()
+        if reviewed and sitting.over:
+            terminal.show_review()
+    else:
+        alone = sitting.people[0] if len(sitting.people) == 1 < len(sitting.seats) else None
+        _play(terminal, reviewed, lambda: None if alone is None else _tell_winner(sitting.returns, alone))
+    return sitting.returns
+
+
+def _sit(variant: Variant, seed: int, seats: Sequence[str], made: dict[str, Agent]) -> Sitting:
+    """Return a sitting with agents that were made before; `random` is made here where needed."""
+    if all(who in made or who == PERSON for who in seats):
+        return Sitting(variant, seed, seats, lambda variant, spec: made[spec])
+    return Sitting(variant, seed, seats)
+
+
+def _introduce(sitting: Sitting) -> None:
+    for place, who in enumerate(sitting.seats):
+        if who != PERSON:
+            console.print(Text(f"{sitting.variant.seat_name(place)}: {who}"))
+        elif len(sitting.people) == 1:
+            console.print(Text(f"{sitting.variant.seat_name(place)}: you"))
+
+
+def _play(terminal: Terminal, reviewed: bool, tell_winner: Any) -> None:
+    """Play to the end, and again after each undo."""
+    while True:
+        terminal.play_on()
+        terminal.show_end()
+        tell_winner()
+        if reviewed:
+            terminal.show_review()
+        if not terminal.after():
+            return
+
+
+def _play_after(variant: Variant, seed: int, made: dict[str, Agent], earned: float) -> None:
+    """Let the agents play the deal that a person has played alone, and say who wins."""
+    totals = [earned]
+    for spec in made:
+        typer.echo(f"\n{spec} plays the same deal")
+        terminal = Terminal(_sit(variant, seed, [spec], made))
+        terminal.play_on()
+        typer.echo(ansi(terminal.sitting.picture()))
+        totals += terminal.sitting.returns.tolist()
+        typer.echo(f"{spec}: {totals[-1]:+g}")
+    if len(totals) > 1:
+        _tell_winner(np.array(totals), 0)
+
+
+def _tell_winner(returns: np.ndarray, person: int) -> None:
+    best = returns == returns.max()
+    typer.echo("a tie" if best.all() else "you win" if best[person] else "you lose")

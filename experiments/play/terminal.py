@@ -1,0 +1,229 @@
+"""A game at one terminal: reads what people type and shows the table."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import typer
+
+from dice_envs.experiments.play.words import (
+    AFTER,
+    LOOKING,
+    WIDTH,
+    advice_text,
+    choose,
+    entry_text,
+    explain_mistake,
+    help_text,
+    is_number,
+    listed,
+    plain,
+)
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.progress import progress
+from dice_envs.pictures.render import ansi
+from dice_envs.table.advice import give_hint, give_odds, review
+from dice_envs.table.rules import rules_text
+from dice_envs.table.sitting import Sitting
+
+__all__ = ["Terminal"]
+
+
+class Terminal:
+    """A sitting at one terminal."""
+
+    def __init__(self, sitting: Sitting) -> None:
+        self.sitting = sitting
+        self._told: dict[int | None, int] = {}  # viewer → number of moves shown
+        self._looking: int | None = None  # the person who sees the screen
+
+    @property
+    def _reader(self) -> int | None:
+        """The viewer of the moves: the only person, else None, who sees everything."""
+        return self.sitting.people[0] if len(self.sitting.people) == 1 else None
+
+    def play_on(self) -> None:
+        """Play to the end."""
+        sitting = self.sitting
+        while not sitting.over:
+            if sitting.mover in sitting.people:
+                self._let_person_move(sitting.mover)
+            else:
+                sitting.step()
+            if len(sitting.people) <= 1:
+                self._tell(self._reader)
+
+    def show_end(self) -> None:
+        """Show the last moves, all that was hidden, and the returns."""
+        sitting = self.sitting
+        self._tell(self._reader)
+        typer.echo(ansi(sitting.picture()))
+        for seat in sitting.people or range(len(sitting.seats)):
+            who = sitting.variant.seat_name(seat, seat if [seat] == list(sitting.people) else None)
+            typer.echo(f"{who}: {sitting.returns[seat]:+g}")
+
+    def after(self) -> bool:
+        """Read commands after the end. Return whether to play on, after an undo."""
+        typer.echo(f"the game is over: {AFTER}")
+        while True:
+            try:
+                words = str(typer.prompt("", prompt_suffix="> ", default="", show_default=False)).strip()
+            except typer.Abort:  # nothing more to read
+                return False
+            if words.lower() == "review":
+                self.show_review()
+            elif words.lower() == "undo":
+                self._undo(self._reader)
+                return True
+            elif not self._command(words, None):
+                near = difflib.get_close_matches(
+                    words.lower(), ["review", "undo", "history", "save", "rules"], n=1, cutoff=0.75
+                )
+                if not near:
+                    return False
+                typer.echo(f"did you mean {near[0]}?")
+
+    def show_review(self) -> None:
+        """Show the cost of each move of a person."""
+        sitting = self.sitting
+        with progress("reviewing, moves", len(sitting)) as done:
+            found = review(sitting, agents=not sitting.people, done=lambda moves, of: done())
+        for move in found.moves:
+            typer.echo(f"{sitting.variant.seat_name(move.seat, self._reader)}, {move.text}")
+        for seat, text in found.texts.items():
+            typer.echo(f"{sitting.variant.seat_name(seat, self._reader)}: {text}")
+        if found.note:
+            typer.echo(f"({found.note})")
+
+    def _let_person_move(self, person: int) -> None:
+        sitting = self.sitting
+        if len(sitting.people) > 1 and self._looking != person:
+            who = sitting.variant.seat_name(person)
+            typer.prompt(f"{who}, press Enter when nobody else is looking", default="", show_default=False)
+            console.clear()
+        self._looking = person
+        self._tell(person)
+        typer.echo(ansi(sitting.picture(person)))
+        legal = sitting.legal()
+        choices = f"you can play   (help says what else can be typed, q quits)\n{listed(sitting.variant, legal)}"
+        typer.echo(choices)
+        while True:
+            words = str(typer.prompt("your move", prompt_suffix="> ")).strip()
+            moves = {plain(sitting.variant.describe_action(action)) for action in legal}
+            if plain(words) not in moves:  # a move's words come before a command of the same name
+                if words.lower() in ("q", "quit", "exit"):
+                    raise KeyboardInterrupt
+                if words.lower() == "undo":
+                    if self._undo(person):
+                        return
+                    continue
+                if self._command(words, person):
+                    typer.echo(choices)
+                    continue
+            action = choose(sitting.variant, legal, words)
+            if action is not None:
+                sitting.play(action)
+                return
+            typer.echo(explain_mistake(sitting.variant, sitting.state, legal, words))
+
+    def _command(self, words: str, person: int | None) -> bool:
+        """Carry out a command that is not a move. Return whether the words are one. `person` is to move; None after the end."""
+        sitting = self.sitting
+        name, _, rest = words.partition(" ")
+        name = "hint" if words == "?" else name.lower()
+        if rest.strip() and name != "save":
+            return False
+        if name == "help":
+            typer.echo(help_text(sitting.variant))
+        elif name == "rules":
+            typer.echo(rules_text(sitting.variant.game, WIDTH))
+        elif name == "history":
+            viewer = self._reader if person is None else person
+            for entry in sitting.history(viewer):
+                typer.echo(f"{entry.number:4}  {entry_text(sitting.variant, entry, viewer)}")
+        elif name == "save":
+            self._save(rest.strip())
+        elif name in ("hint", "odds") and person is not None:
+            give = give_hint if name == "hint" else give_odds
+            try:
+                typer.echo(advice_text(give(sitting.variant, sitting.state, len(sitting))))
+            except KeyboardInterrupt:  # solving may take longer than a person wants to wait
+                typer.echo("stopped")
+        else:
+            return False
+        return True
+
+    def _save(self, name: str) -> None:
+        if not name:
+            typer.echo("save needs the name of a file: save FILE")
+            return
+        try:
+            self.sitting.save_to(Path(name))
+        except (OSError, ValueError) as problem:
+            typer.echo(f"not saved: {problem}")
+        else:
+            typer.echo(f"saved; `play --load {name}` goes on")
+
+    def _undo(self, person: int | None) -> bool:
+        try:
+            self.sitting.undo(person)
+        except ValueError as problem:
+            typer.echo(str(problem))
+            return False
+        self._told = {viewer: min(moves, len(self.sitting)) for viewer, moves in self._told.items()}
+        return True
+
+    def _tell(self, viewer: int | None) -> None:
+        """Show the moves that are new to the viewer, up to the first that it may not know yet."""
+        for entry in self.sitting.history(viewer)[self._told.get(viewer, 0) :]:
+            if entry.action is None:
+                return
+            typer.echo(entry_text(self.sitting.variant, entry, viewer))
+            self._told[viewer] = entry.number
+
+    def look(self) -> None:
+        """Step through the game, move by move. Past its last move, agents play on if no person takes part."""
+        sitting, at = self.sitting, 0
+        self._show(at)
+        typer.echo(LOOKING)
+        while True:
+            try:
+                words = str(typer.prompt(f"move {at}", prompt_suffix="> ", default="", show_default=False)).strip().lower()
+            except typer.Abort:  # nothing more to read
+                return
+            if words in ("q", "quit", "exit"):
+                return
+            if words == "b":
+                at = max(0, at - 1)
+            elif is_number(words):
+                at = self._reach(int(words))
+            elif words == "e":
+                at = self._reach(sitting.variant.facts.max_steps)
+            elif words == "":
+                at = self._reach(at + 1)
+            elif words == "review" and sitting.over:
+                self.show_review()
+                continue
+            elif not self._command(words, None):
+                typer.echo(LOOKING)
+                continue
+            else:
+                continue
+            self._show(at)
+
+    def _reach(self, moves: int) -> int:
+        """Let agents play until `moves` moves are made, if no person takes part; return the position reached."""
+        while len(self.sitting) < moves and not self.sitting.over and not self.sitting.people:
+            self.sitting.step()
+        return min(moves, len(self.sitting))
+
+    def _show(self, at: int) -> None:
+        sitting = self.sitting
+        if at:
+            typer.echo(entry_text(sitting.variant, sitting.history()[at - 1], None))
+        position = sitting.position(at)
+        typer.echo(ansi(position.picture))
+        if at == len(sitting) and (sitting.over or sitting.people):
+            earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(position.returns))
+            typer.echo(earned if sitting.over else "the game was saved here; it is not over")

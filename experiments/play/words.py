@@ -1,0 +1,174 @@
+"""Words at the terminal: how people name a move, why a word is not a move now, and choices, advice and moves as text."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from dice_envs import Variant
+from dice_envs.core.options import shown
+from dice_envs.table.advice import Advice
+from dice_envs.table.sitting import Entry
+
+__all__ = [
+    "AFTER",
+    "LOOKING",
+    "WIDTH",
+    "advice_text",
+    "choose",
+    "entry_text",
+    "explain_mistake",
+    "help_text",
+    "is_number",
+    "listed",
+    "number_choices",
+    "plain",
+]
+
+MOST_LISTED = 12  # legal actions; of more, the first and the last are listed
+MOST_ADVISED = 8  # rows of a hint or of odds
+WIDTH = 100  # characters of a line
+COMMANDS = {
+    "help": "this",
+    "rules": "the rules of the game",
+    "hint": "what each choice is worth, with optimal play afterwards where that is known; ? is short for it",
+    "odds": "the chances of each choice",
+    "undo": "take back your last move and all that followed",
+    "history": "the moves so far, as far as you may know them",
+    "save FILE": "write the game into a file, with which `play --load FILE` goes on",
+    "quit": "stop; q is short for it",
+}
+AFTER = "review, history, undo, save FILE; Enter leaves"
+LOOKING = "Enter: next move, b: back, a number: to that move, e: to the end, history, save FILE, q: leave"
+
+
+def plain(words: str) -> str:
+    """Return words without case, blanks and signs: "3 x 5", "3x5" and "3 5" become the same."""
+    return " ".join(re.findall(r"[a-wyz]+|\d+", words.lower()))
+
+
+def is_number(words: str) -> bool:
+    """Return whether the words are a whole number, such as that of a choice."""
+    return re.fullmatch(r"[0-9]{1,9}", words) is not None
+
+
+@functools.lru_cache(maxsize=8)
+def _own_numbers(variant: Variant) -> dict[int, int] | None:
+    """Return number → action for all actions of the variant, from the numbers in their words; None if those do not fit."""
+    found = [list(map(int, re.findall(r"\d+", variant.describe_action(action)))) for action in range(variant.facts.num_actions)]
+    firsts = [numbers[0] for numbers in found if numbers]
+    if len(set(firsts)) == len(found):
+        return {first: action for action, first in enumerate(firsts)}
+    if firsts and all(not numbers or numbers == [action] for action, numbers in enumerate(found)):
+        return {action: action for action in range(len(found))}
+    return None
+
+
+def number_choices(variant: Variant, legal: Sequence[int]) -> dict[int, int]:
+    """Return number → legal action, for choosing by number.
+
+    A number never contradicts the words. If each action's words begin with a number of its own ("die 2"), that number is used;
+    so is a number in the words that equals the action ("throw the 2 lowest again"). Otherwise legal actions count from 1.
+    """
+    own = _own_numbers(variant)
+    if own is None:
+        return dict(enumerate(legal, 1))
+    return {number: action for number, action in own.items() if action in legal}
+
+
+def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
+    """Return the legal action that a person means, None if none or several are meant.
+
+    It may be named by its words, its number in the list, the first letters of its words, or `#` and the environments' number.
+    """
+    said = words.strip()
+    if re.fullmatch(r"#\s*\d{1,9}", said):
+        number = int(said.lstrip("# "))
+        return number if number in legal else None
+    wanted = plain(said)
+    if not wanted:
+        return None
+    meanings = {action: plain(variant.describe_action(action)) for action in legal}
+    exact = [action for action, meaning in meanings.items() if meaning == wanted]
+    if len(exact) == 1:
+        return exact[0]
+    if is_number(said):
+        return number_choices(variant, legal).get(int(said))
+    starts = [action for action, meaning in meanings.items() if meaning.startswith(wanted)]
+    return starts[0] if len(starts) == 1 else None
+
+
+def explain_mistake(variant: Variant, state: Any, legal: Sequence[int], words: str) -> str:
+    """Explain in one line why words that `choose` does not understand are not a move now."""
+    said = words.strip()
+    wanted = plain(said)
+    everything = range(variant.facts.num_actions)
+    meanings = {action: plain(variant.describe_action(action)) for action in everything}
+    meant = [action for action in everything if meanings[action] == wanted]
+    if is_number(said) and not meant:
+        own = (_own_numbers(variant) or {}).get(int(said))
+        meant = [] if own is None else [own]
+    if not meant and wanted and not is_number(said):
+        meant = [action for action in everything if meanings[action].startswith(wanted)]
+    if len(meant) == 1 and meant[0] not in legal:
+        why = variant.explain_illegal(state, meant[0])
+        return why or f"{variant.describe_action(meant[0])} is not legal now"
+    several = [variant.describe_action(action) for action in meant if action in legal]
+    if len(several) > 1:
+        return f"{shown(said)} could be {', '.join(several[:3])}{' …' if len(several) > 3 else ''}"
+    if is_number(said):
+        return f"{said} is the number of no choice"
+    known = {variant.describe_action(action).lower() for action in legal} | {name.split()[0] for name in COMMANDS}
+    near = difflib.get_close_matches(said.lower(), sorted(known), n=2, cutoff=0.6)
+    if near:
+        return f"{shown(said)} is no move; did you mean {' or '.join(near)}?"
+    return f"{shown(said)} is no move; help says what can be typed"
+
+
+def listed(variant: Variant, legal: Sequence[int]) -> str:
+    """Return the legal actions with their numbers, in lines; the middle of a long list is left out."""
+    items = [f"{number}: {variant.describe_action(action)}" for number, action in number_choices(variant, legal).items()]
+    if len(items) > MOST_LISTED:
+        half = MOST_LISTED // 2
+        items = [*items[:half], "…", *items[-half:]]
+    lines = [""]
+    for item in items:
+        if lines[-1] and len(lines[-1]) + 3 + len(item) > WIDTH:
+            lines.append("")
+        lines[-1] += ("   " if lines[-1] else "") + item
+    return "\n".join(lines)
+
+
+def help_text(variant: Variant) -> str:
+    """Return the answer to `help`: how moves are named, and the commands."""
+    example = variant.describe_action(0)
+    lines = [
+        f"A move is its number in the list, its words ({example}), or as many of their first letters as tell it from others."
+    ]
+    if len(re.findall(r"\d+", example)) > 1 and _own_numbers(variant) is None:
+        lines.append(
+            "Signs may be left out, but a number alone is always that of a choice: 3 5 is 3 x 5, and 35 the 35th choice."
+        )
+    return "\n".join([*lines, "Or type:", *(f"  {name:10} {what}" for name, what in COMMANDS.items())])
+
+
+def advice_text(advice: Advice) -> str:
+    """Return advice as a table, the best choices first."""
+    rows = advice.rows[:MOST_ADVISED]
+    words, texts = (max(len(getattr(row, name)) for row in rows) for name in ("words", "text"))
+    lines = [f"{advice.title}:"]
+    for row in rows:
+        share = "" if row.share is None else f"   optimal play does it {100 * row.share:5.1f} % of the time"
+        lines.append(f"  {row.words:{words}}  {row.text:>{texts}}{share}")
+    if len(advice.rows) > len(rows):
+        lines.append(f"  … and {len(advice.rows) - len(rows)} more that are worth no more")
+    return "\n".join([*lines, f"({advice.note})"])
+
+
+def entry_text(variant: Variant, entry: Entry, viewer: int | None) -> str:
+    """Return a move with its notes, in lines."""
+    said = f"{variant.seat_name(entry.seat, viewer)}: {entry.words}"
+    return "\n".join([said, *(f"  {note}" for note in entry.notes)])

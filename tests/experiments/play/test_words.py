@@ -1,0 +1,87 @@
+"""How people name moves, and the answer to a mistaken word."""
+
+import re
+
+import numpy as np
+import pytest
+
+from dice_envs import Batch, configure
+from dice_envs.core.game import names
+from dice_envs.experiments.play.words import choose, explain_mistake, number_choices
+from dice_envs.table.rules import rules_text, sections
+from tests.support.variants import MARKED
+
+
+@pytest.mark.parametrize(("game", "options"), MARKED)
+def test_numbers_choose_every_legal_action_and_mistakes_are_told_in_a_line(game, options):
+    variant = configure(game, **options)
+    batch = Batch(variant, 1, seed=2)
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        if batch.seats[0] < 0:
+            break
+        legal = np.flatnonzero(batch.legal()[0]).tolist()
+        numbers = number_choices(variant, legal)
+        assert sorted(numbers.values()) == legal
+        for number, action in rng.permutation(list(numbers.items()))[:10].tolist():
+            assert choose(variant, legal, str(number)) == action
+            assert choose(variant, legal, variant.describe_action(action)) == action
+        illegal = sorted(set(range(variant.facts.num_actions)) - set(legal))
+        for action in rng.permutation(illegal)[:5].tolist():
+            reason = variant.explain_illegal(batch.states[0], action)
+            assert reason
+            assert reason in explain_mistake(variant, batch.states[0], legal, variant.describe_action(action))
+        for words in ("", "?!", "x", "999", "not a move"):
+            assert len(explain_mistake(variant, batch.states[0], legal, words).splitlines()) == 1
+        batch.play(np.array([rng.choice(legal)]))
+
+
+def test_no_number_says_something_else_than_the_words():
+    for game in names():
+        variant = configure(game)
+        for number, action in number_choices(variant, range(variant.facts.num_actions)).items():
+            alone = re.fullmatch(r"\D*(\d+)\D*", variant.describe_action(action))
+            assert alone is None or int(alone.group(1)) == number
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "played", "words", "said"),
+    [
+        ("liars_dice", {}, [6], "2 x 3", None),
+        ("liars_dice", {}, [8], "2x1", "2 x 1 does not raise 2 x 3: the quantity must rise"),
+        ("liars_dice", {}, [8], "3 1", "3 x 1 does not raise 2 x 3: the face may not fall; only 1 may follow 6"),
+        ("liars_dice", {"raise_rule": "either"}, [8], "2 1", "2 x 1 does not raise 2 x 3: the quantity must rise, or the face"),
+        ("liars_dice", {}, [], "call", "there is no bid to call yet"),
+        ("liars_dice", {}, [], "3", None),
+        ("liars_dice", {}, [8], "rasie", "'rasie' is no move"),
+        ("fatestones", {"dice": (333333,) * 6}, [1, 1], "2", "there is no die 2: you have 2 left, 0 to 1"),
+        ("score_dice", {}, [1, 1], "2", "die 2 has been shown in this roll"),
+        ("shakes", {"mode": "maesters"}, [0, 0], "yield", "all others have yielded"),
+        ("thirties", {}, [1], "3", "at least one die goes aside: 1 die lies on the table, so at most 0"),
+        ("thirties", {}, [], "throw", "could be throw the lowest again, throw the 2 lowest again"),
+    ],
+)
+def test_a_mistaken_word_is_explained(game, options, played, words, said):
+    variant = configure(game, **options)
+    batch = Batch(variant, 1, seed=2)
+    for action in played:
+        batch.play(np.array([action]))
+    legal = np.flatnonzero(batch.legal()[0]).tolist()
+    if said is None and words == "2 x 3":
+        said = "2 x 3 does not raise 2 x 1: the quantity must rise"
+    if said is None:
+        assert choose(variant, legal, words) == legal[2]
+        return
+    assert choose(variant, legal, words) is None
+    assert said in explain_mistake(variant, batch.states[0], legal, words)
+
+
+@pytest.mark.parametrize("game", names())
+def test_rules_have_every_word_of_the_docstring(game):
+    import importlib
+
+    game = configure(game).game
+    text = importlib.import_module(game.deal.__module__).__doc__
+    assert rules_text(game).split()[len(game.title.split()) :] == text.split()
+    assert all(len(line) <= 130 for line in rules_text(game).splitlines())
+    assert [section.heading for section in sections(game)][:2] == ["", "Play"]
