@@ -9,7 +9,7 @@ import typer
 
 from dice_envs import load, names
 from dice_envs.core.options import check_range
-from dice_envs.experiments.soak import MOST_MOVES, broken, show, soak
+from dice_envs.experiments.soak.run import MOST_MOVES, broken, show, soak
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, SeedOption, seed_or_fresh

@@ -17,7 +17,7 @@ from dice_envs.core.options import check_names, option_texts, parse_options
 from dice_envs.experiments import train
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.soak import random_variant
+from dice_envs.experiments.soak.run import random_variant
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.games.shakes import TREATMENTS
 from dice_envs.pictures.render import ansi, rgb_array, svg
