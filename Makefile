@@ -96,7 +96,7 @@ $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat
 INSTALL_INTERFACES = $(PIP_INSTALL) --editable ".[experiments]" pytest pytest-xdist hypothesis
 test-lowest: $(VENV)-lowest/.installed
-	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
+	PYTHONPATH=. $(CHECKED) $(VENV)-lowest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
 
 $(VENV)-lowest/.installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(VENV)-lowest
@@ -108,7 +108,7 @@ test-newest:
 	test -x $(VENV)-newest/bin/python || $(PYTHON) -m venv $(VENV)-newest
 	grep "^torch==" constraints.txt > $(VENV)-newest/torch.txt
 	$(VENV)-newest/bin/python $(INSTALL_INTERFACES) --upgrade --upgrade-strategy eager --constraint $(VENV)-newest/torch.txt
-	PYTHONPATH=. $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
+	PYTHONPATH=. $(CHECKED) $(VENV)-newest/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow and not thorough" $(INTERFACES:%=tests/%.py)
 
 # Write docs/results: published figures beside ours, for the games' pages. Takes half an hour.
 RESULTS = thirties score_dice shakes liars_dice fatestones
