@@ -1,4 +1,4 @@
-"""The command `distill`: a solution of two-player Liar's Dice as one small network, measured exactly."""
+"""The command `distill`: turns a solution of two-player Liar's Dice into one small network, and measures it exactly."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ SAY_EVERY = 500  # updates
 
 
 def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
-    """The policy with the floor for which best responses win least, its measures, and the seconds that measuring takes."""
-    measure(policy.variant, "random")  # scores refer to it: computed beforehand, so as not to count in the seconds
+    """Return the policy with the floor for which best responses win least, its measures, and the seconds of measuring."""
+    measure(policy.variant, "random")  # the scores' reference, computed first so that its seconds do not count
     best: tuple[NetworkPolicy, Measures, float] | None = None
     for candidate in with_floors(policy):
         name, start = f"floor {candidate.floor:g}", time.monotonic()
@@ -50,17 +50,17 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
 def distill(
     game: str, option: Sequence[str], settings: Settings, out: Path | None, seed: int | None, json: Path | None
 ) -> dict[str, Any]:
-    """Solve, train, measure and save; the arguments are those of the command `distill`.
+    """Solve, train, measure and save. The arguments are those of the command `distill`.
 
     Returns:
         The `about` of the policy's file (see `dice_envs.agents.about.check_about`), with the solution's own exploitability.
 
     Raises:
-        ValueError: a game that is not solved or cannot be measured, or wrong settings.
+        ValueError: a game that is not solved or cannot be measured, or wrong arguments.
     """
     plain = configure(game).game.name
     if plain != "liars_dice":
-        raise ValueError(f"distill takes liars_dice, not {plain}: no solution of another game is held as probabilities")
+        raise ValueError(f"distill takes liars_dice, not {plain}: only its solutions are stored as probabilities")
     options = game_options(option)
     variant = configure(plain, **options)
     check_measurable(variant, "distilling, which measures the network,")
@@ -77,18 +77,18 @@ def distill(
     start = time.monotonic()
     with progress("updates", settings.steps) as done:
 
-        def told(made: int, loss: float) -> None:
+        def report(made: int, loss: float) -> None:
             done(1)
             losses.append(loss)
             if made % SAY_EVERY == 0:
                 mean = float(np.mean(losses[-SAY_EVERY:]))
                 console.print(f"{made:>8,} updates  {time.monotonic() - start:>6,.0f} s  divergence {mean:.5f}")
 
-        made = train(learner, positions, told)
+        made = train(learner, positions, report)
     minutes = (time.monotonic() - start) / 60
     policy, measured, seconds = best_floor(learner.policy())
-    with measuring("greedy") as told_share:
-        greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=told_share), agent="greedy")
+    with measuring("greedy") as done:
+        greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=done), agent="greedy")
     policy.about = {
         "command": _command(option, settings, seed),
         "method": "distill",
@@ -118,7 +118,7 @@ def _save(out: Path, policy: NetworkPolicy) -> None:
 
 
 def _command(option: Sequence[str], settings: Settings, seed: int) -> str:
-    """The command that makes the policy, without its file's name; with a time limit it may make another one."""
+    """The command that makes the same policy again, without --out; a time limit may make it another one."""
     given = [f"-o {each}" for each in option]
     given += [f"--hidden {','.join(map(str, settings.hidden))}", f"--steps {settings.steps}", f"--rate {settings.rate:g}"]
     given += [f"--minutes {settings.minutes:g}"] if math.isfinite(settings.minutes) else []
@@ -128,7 +128,7 @@ def _command(option: Sequence[str], settings: Settings, seed: int) -> str:
 
 
 def hidden_sizes(text: str) -> tuple[int, ...]:
-    """The sizes in `512,512`; ValueError for anything else."""
+    """Parse sizes such as `512,512`; ValueError for anything else."""
     parts = text.split(",")
     if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
         raise ValueError(f"hidden must be sizes of layers such as 512,512, not {shown(text)}")

@@ -1,18 +1,17 @@
-"""Comparison of ways of training by self-play: the exact gap that each reaches with the same number of steps."""
+"""Recipes: ways of training by self-play, compared by the exact gap that each reaches with the same number of steps."""
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
-import multiprocessing
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dice_envs import Variant, configure, measure
+from dice_envs import Variant, measure
 from dice_envs.core.options import check_range, shown
+from dice_envs.experiments.jobs.workers import Done, Processes
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import MOST_SEED, Preset, preset_of
@@ -26,7 +25,7 @@ _SIMPLE: dict[str, Any] = {
     "kl": 0.0, "reference_rate": 0.0, "entropy_end": None,
 }  # fmt: skip
 
-# Changes to the preset "equilibrium", an entry for each recipe.
+# An entry for each recipe: its changes to the preset "equilibrium".
 RECIPES: dict[str, dict[str, Any]] = {
     "plain": {**_SIMPLE, "normalize": True, "entropy": 0.01},
     "high entropy": {**_SIMPLE, "normalize": True, "entropy": 0.1},
@@ -47,7 +46,7 @@ al., Reevaluating Policy Gradient Methods for Imperfect-Information Games (2025)
 
 
 def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Preset]:
-    """The presets of these recipes, by default of all but "published", with this many steps.
+    """Return the presets of these recipes, by default of all but "published", with this number of steps.
 
     Raises:
         ValueError: there is no such recipe.
@@ -60,13 +59,14 @@ def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Pr
     return {name: dataclasses.replace(base, **RECIPES[name]) for name in chosen}
 
 
-def _run(game: str, options: Mapping[str, Any], preset: Preset, seed: int) -> dict[str, Any]:
-    run = Run(configure(game, **options), preset, seed)
+def _run(variant: Variant, name: str, preset: Preset, seed: int, done: Done) -> dict[str, Any]:
+    run = Run(variant, preset, seed)
     start = time.perf_counter()
     run.model.learn(preset.steps)
     minutes = (time.perf_counter() - start) / 60
     gaps = [measure(run.variant, run.policy(averaged), seed=seed).measures[0].gap for averaged in (False, True)]
-    return {"seed": seed, "steps": run.model.num_timesteps, "minutes": minutes, "last": gaps[0], "averaged": gaps[1]}
+    row = {"recipe": name, "seed": seed, "steps": run.model.num_timesteps, "minutes": minutes}
+    return {**row, "last": gaps[0], "averaged": gaps[1]}
 
 
 def compare(
@@ -80,32 +80,25 @@ def compare(
 
     Args:
         variant: a game with an exact measure.
-        recipes: by name.
-        seeds: of the runs.
-        jobs: runs at once, each in a process of its own with one thread.
-        done: called when a run has ended.
+        recipes: presets by name.
+        seeds: of each recipe's runs.
+        jobs: runs at once, each in its own process with one thread.
+        done: called after each run.
 
     Returns:
-        A row for each run: recipe, seed, steps, minutes, and the gaps of the last and of the averaged policy.
+        A row for each run: recipe, seed, steps, minutes, and the gaps of the last and the averaged policy.
     """
     if variant.facts.num_seats == 1:
         raise ValueError(f"recipes are for self-play, and {variant} has one seat")
     check_range("jobs", jobs, 1, 256)
     for seed in seeds:
         check_range("seed", seed, 0, MOST_SEED)
-    options = variant.changed_options()
     rows: list[dict[str, Any]] = []
-    with concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        waiting = {
-            pool.submit(_run, variant.game.name, options, preset, seed): name
-            for seed in seeds
-            for name, preset in recipes.items()
-        }
-        for future in concurrent.futures.as_completed(waiting):
-            row = {"recipe": waiting[future], **future.result()}
-            console.print(f"{row['recipe']}, seed {row['seed']}: last {row['last']:.4f}, averaged {row['averaged']:.4f}")
-            rows.append(row)
-            done()
+    runs = [(variant, name, preset, seed) for seed in seeds for name, preset in recipes.items()]
+    for _, row in Processes(jobs).as_done(_run, runs):
+        console.print(f"{row['recipe']}, seed {row['seed']}: last {row['last']:.4f}, averaged {row['averaged']:.4f}")
+        rows.append(row)
+        done()
     names = list(recipes)
     return sorted(rows, key=lambda row: (names.index(row["recipe"]), row["seed"]))
 

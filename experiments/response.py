@@ -1,6 +1,6 @@
-"""The return of a trained response to an agent: a lower bound of a best response's.
+"""A trained response to an agent, whose return is a lower bound of a best response's.
 
-It serves where no exact best response is known: at tables of three and more, against agents with memory, in large games.
+Useful where no exact best response is known: with three players and more, against agents with memory, in large games.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ MOST_MINUTES = 60 * 24 * 7
 
 
 def _bound(name: str, values: np.ndarray, even: float, unit: str, trained: str) -> Measurement:
-    """The response's mean beside `even`, its mean among its like; a bound only if it is significantly higher."""
+    """The response's mean beside `even`, its mean among copies of itself: a bound only if it is significantly higher."""
     mean, half = float(values.mean()), Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
     if mean - half > even:
         note = f"a lower bound of what a best response gets: {trained}"
     else:
-        note = f"no bound: the response is not seen to get more than its even share, and says nothing of the agent; {trained}"
+        note = f"no bound: the response does not get significantly more than its even share; {trained}"
     return Measurement(name, mean, even, max(0.0, mean - even), half, unit, note)
 
 
@@ -47,11 +47,11 @@ def measure_response(
     done: Callable[[float], Any] = lambda minutes: None,
     workers: Workers = HERE,
 ) -> Measures:
-    """Measure what a trained response wins from an agent: above the even share, a lower bound of a best response's wins.
+    """Measure how much a trained response wins from an agent: above the even share, a lower bound of a best response's wins.
 
-    The response trains against the agent at every other seat, then plays `games` games against it, seats rotating. It plays
-    drawn or most likely actions of the last or of the averaged policy: the form that is best in `games` earlier games. A gap
-    is a mean return above that of the agent among copies of itself, which is 0 in a zero-sum game.
+    The response trains against the agent at every other seat, then plays `games` games against it, seats rotating. It is the
+    last or the averaged policy, with drawn or most likely actions: the form that did best in `games` earlier games. A gap is
+    a mean return above that of the agent among copies of itself, which is 0 in a zero-sum game.
 
     Args:
         variant: a zero-sum game of two seats or more.
@@ -59,10 +59,10 @@ def measure_response(
         agent: the agent.
         minutes: of training, up to a week.
         games: evaluated.
-        seed: fixes all but how much fits into the time.
+        seed: fixes all but the number of rollouts that fit into the time.
         preset: how to train; None: the game's preset "quick".
         done: progress callback: the minutes of training since its last call.
-        workers: play the games that judge the response.
+        workers: play the games of the evaluation.
 
     Raises:
         ValueError: a game of one seat or that is not zero-sum, or arguments out of range.
@@ -70,7 +70,7 @@ def measure_response(
     if variant.facts.num_seats == 1:
         raise ValueError(f"{variant} has one seat, so nobody can respond to {name}; `measure` without --response is exact")
     if not variant.facts.zero_sum:
-        raise ValueError(f"{variant} is not zero-sum, so what a response wins is no measure of {name}")
+        raise ValueError(f"{variant} is not zero-sum, so the wins of a response do not measure {name}")
     check_range("minutes", minutes, 0, MOST_MINUTES, whole=False)
     if minutes <= 0:
         raise ValueError(f"minutes must be above 0, not {minutes}")

@@ -1,4 +1,4 @@
-"""Sweeps: training runs over seeds and settings, and a table of their results."""
+"""Sweeps: training runs for several seeds and settings, and a table of their results."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _FLAGS = {"true": True, "false": False}
 
 
 def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]:
-    """Parse settings of a preset: NAME=VALUE, or NAME=VALUE,VALUE,... for several; layers are written 128x128.
+    """Parse settings of a preset: NAME=VALUE, or NAME=VALUE,VALUE,... to try several; layers are written 128x128.
 
     Raises:
-        ValueError: not of that form, no such setting, a wrong value, or one given twice.
+        ValueError: another form, an unknown setting, a wrong value, or a setting or value given twice.
     """
-    # Opponents have an option of their own.
+    # Opponents have their own option.
     known = {field.name: getattr(preset, field.name) for field in dataclasses.fields(Preset) if field.name != "opponents"}
     found: dict[str, list[Any]] = {}
     for pair in given:
@@ -58,7 +58,7 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
 
 
 def _value(name: str, text: str, like: Any) -> Any:
-    """Parse a setting's value, of the type that it has in the preset; settings that may be None are numbers."""
+    """Parse a setting's value as the type that it has in the preset; settings that may be None are numbers."""
     try:
         if isinstance(like, bool):
             return _FLAGS[text.lower()]
@@ -85,20 +85,20 @@ def sweep(
 ) -> list[dict[str, Any]]:
     """Train once for each seed and each combination of settings, each run in its own folder.
 
-    Runs have one thread each, so that their results do not depend on where they are made. Finished runs are kept.
+    Each run has one thread, so that its result does not depend on where it is made. Finished runs are kept.
 
     Args:
         game, preset: as for `train`.
         folder: of all runs.
         settings: the values to try, by field of the preset.
         seeds: of the runs.
-        ray: the cluster that makes the runs; None: here, one after another.
-        resume: continue a sweep that was stopped; an unfinished run starts anew on a cluster, and is resumed here.
+        ray: address of the Ray cluster that makes the runs; None: this process, one after another.
+        resume: continue a stopped sweep. An unfinished run is resumed here, and starts anew on a cluster.
         json: a file for the rows, besides `sweep.json` in the folder.
         arguments: other arguments of `train`.
 
     Returns:
-        A row for each run: its name, seed and settings, its exact gap, and its win rates.
+        A row for each run: its name, seed, settings, exact gap and win rates.
     """
     combinations = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
     check_range("the number of runs", len(combinations) * len(seeds), 1, MOST_RUNS)
@@ -114,12 +114,10 @@ def sweep(
         if (folder / name).exists() and not resume:
             raise ValueError(f"{folder} holds the run {name} already; add --resume to go on with it, or choose another --out")
     given = {"threads": 1, **arguments}
-    where = None if ray else folder
     what = {"game": game, "preset": preset, "settings": dict(settings), "seeds": list(seeds), "arguments": given}
     with kept_beside(folder / "sweep.json", resume, what, 0) as kept, on_ray(ray, kept) as workers:
         with progress("runs", len(runs)) as done:
-            parts = [(name, chosen, seed) for name, chosen, seed in runs]
-            trained = workers.run(_trained, (game, preset, given, None if where is None else str(where)), parts, done=done)
+            trained = workers.run(_trained, (game, preset, given, None if ray else str(folder)), runs, done=done)
         rows = []
         for (name, chosen, seed), (result, files) in zip(runs, trained, strict=True):
             own = folder / name
@@ -145,7 +143,7 @@ def _trained(
     game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, name: str, chosen: Mapping[str, Any], seed: int,
     done: Done,
 ) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
-    """Make one run; return its results, and its files unless they are in the folder already."""
+    """Make one run; return its results and, without a folder, the contents of its files."""
     with tempfile.TemporaryDirectory() if folder is None else contextlib.nullcontext(folder) as place:
         own = Path(place) / name
         result = train(game, preset, own, seed=seed, resume=True, settings=chosen, **arguments)

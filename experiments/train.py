@@ -1,4 +1,4 @@
-"""The command `train`: trains with progress on the terminal, measures, saves, and reports."""
+"""The command `train`: trains with progress on the terminal, measures, saves and reports."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Shown(TrainingCallback):
 
 
 def _learn(run: Run, folder: Path) -> None:
-    """Train what is left of a run. Stopped if a signal has come; everything is saved."""
+    """Train the rest of a run. Raises Stopped, with everything saved, after a signal."""
     if run.left <= 0:
         return
     log = folder / "tensorboard"
@@ -92,10 +92,10 @@ def train(
     settings: Mapping[str, Any] | None = None,
     report: Path | None = None,
 ) -> dict[str, Any]:
-    """Train, measure and save; the arguments are those of the command `train`, `settings` fields of the preset.
+    """Train, measure and save. The arguments are those of the command `train`; `settings` are fields of the preset.
 
     Returns:
-        The content of results.json: the cross table, the learning curve, the seed, the speed.
+        The content of results.json: command, seed, speed, learning curve, measures, cross table.
 
     Raises:
         ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
@@ -135,7 +135,7 @@ def _command(
     threads: int | None,
     settings: Mapping[str, Any],
 ) -> str:
-    """The command that makes the same policy again; `threads` belong to it because they change how sums are rounded."""
+    """The command that makes the same policy again. `threads` are part of it, because they change how sums are rounded."""
     parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
     parts += [f"-o {shlex.quote(part)}" for part in option_texts(variant.plain.changed_options())]
     parts += [f"--opponent {spec}" for spec in opponents or ()]
@@ -154,7 +154,7 @@ def setting_text(value: Any) -> str:
 def _finish(
     run: Run, folder: Path, evaluation_games: int, json: Path | None, command: str, report: Path | None
 ) -> dict[str, Any]:
-    """Train what is left to train, measure, and write the results."""
+    """Train the rest, measure, and write the results."""
     first = run.model.num_timesteps
     console.print(f"training {run.variant} from step {first:,} to {run.preset.steps:,} in {folder}, seed {run.seed}")
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""`distill`: a solution of Liar's Dice as one small network."""
+"""`distill`: one small network that plays a solution of Liar's Dice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def main(
     ] = None,
     rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = Settings().rate,
     memoryless: Annotated[
-        bool, typer.Option("--memoryless", help="The network sees the last bid only: measured fast, but it plays worse.")
+        bool, typer.Option("--memoryless", help="The network sees the last bid only: it is measured fast, but plays worse.")
     ] = False,
     precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = Settings().precision,
     out: Annotated[Path | None, typer.Option(help="The policy file; runs/liars_dice_distilled.npz if left out.")] = None,

@@ -27,13 +27,13 @@ def main(
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GAME_PRESET if left out.")] = None,
     option: OptionOption = None,
     opponents: Annotated[
-        list[str] | None, typer.Option("--opponent", help="A fixed opponent instead of the preset's; repeat it.")
+        list[str] | None, typer.Option("--opponent", help="A fixed opponent instead of the preset's; may be repeated.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Learner steps in all, instead of the preset's number.")] = None,
     seed: SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     evaluation_games: Annotated[int, typer.Option(help="Games for each pair of agents in the final cross table.")] = 20_000,
-    device: Annotated[str, typer.Option(help="Where the network is trained, say cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="PyTorch's device, such as cpu or cuda.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="PyTorch's threads, instead of the preset's number.")] = None,
     settings: Annotated[
         list[str] | None,

@@ -1,1 +1,1 @@
-"""Work that takes long: `workers` does it in parts, here or on Ray, and resumes it; `guard` ends it by Ctrl-C."""
+"""Long work: `workers` divides it into parts, for processes here or on Ray, and resumes it; `guard` lets Ctrl-C end it."""

@@ -14,17 +14,17 @@ from typing import Any
 
 __all__ = ["ends_at_once", "first_signal_waits", "writer_errors_name"]
 
-PATIENCE = 3.0  # seconds between Ctrl-C and the end of the process, where nothing has answered it
-_answered = threading.Event()  # a handler has seen the last Ctrl-C
+PATIENCE = 3.0  # seconds from Ctrl-C to the end of the process, if no handler runs
+_answered = threading.Event()  # whether a handler has seen the last Ctrl-C
 
 
 @contextlib.contextmanager
 def ends_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process while the block runs, whatever it is doing: PATIENCE seconds later, with status 130.
+    """Let Ctrl-C end the process while the block runs, even inside a kernel: after PATIENCE seconds, with status 130.
 
-    Python handles a signal between two of its own instructions, and a call of a kernel is one; a server also waits for its
-    threads. So a thread watches: where no handler has answered by then, it ends the process. That loses no more than a kill
-    does: what is finished is in whole files already.
+    Python runs signal handlers only between its own instructions, and a kernel call is one of them; a server also waits for
+    its threads. A thread therefore watches, and ends the process if no handler has run by then. Like a kill, this loses
+    nothing that is finished: files are whole at any time.
     """
     usual = signal.default_int_handler
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
@@ -50,7 +50,7 @@ def ends_at_once() -> Iterator[None]:
 
 
 def _watch(signals: socket.socket) -> None:
-    """End the process if a Ctrl-C, of which Python writes the number as a byte, is not answered."""
+    """End the process if no handler answers a Ctrl-C. `signals` receives the number of each signal as a byte."""
     with signals:
         while number := signals.recv(1):
             if number[0] == signal.SIGINT and not _answered.wait(PATIENCE):
@@ -63,13 +63,13 @@ def _watch(signals: socket.socket) -> None:
 
 @contextlib.contextmanager
 def first_signal_waits() -> Iterator[Callable[[], int | None]]:
-    """Let the block stop where its work is whole: Ctrl-C and SIGTERM are only noted the first time.
+    """Let the block stop where its work is whole: the first Ctrl-C or SIGTERM is only noted.
 
-    The second time, and after the block, they do what they did before. Signals that were ignored still are, and
-    threads other than the main one, which receive none, change nothing.
+    The second one, and those after the block, act as before. Ignored signals stay ignored. In other threads than the main
+    one, which alone receives signals, this does nothing.
 
     Yields:
-        A function that tells the signal that has come, or None.
+        A function that returns the number of the signal that has come, or None.
     """
     noted: list[int] = []
     before: dict[int, Any] = {}
@@ -95,10 +95,9 @@ def first_signal_waits() -> Iterator[Callable[[], int | None]]:
 
 @contextlib.contextmanager
 def writer_errors_name(log: Path) -> Iterator[None]:
-    """An OSError of TensorBoard's writer is seen once, as one of this log.
+    """Report an OSError of TensorBoard's writer once, with the name of this log.
 
-    It comes up in a thread of the writer's own, which would print it there and then, and again in the block, without the
-    name of a file.
+    Left alone, the writer's thread prints it with a traceback, and it is raised in the block without a file's name.
     """
     print_traceback = threading.excepthook
 

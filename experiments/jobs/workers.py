@@ -1,15 +1,17 @@
-"""Work in parts: done here one after another, or on a Ray cluster, with the same results; finished parts can be kept.
+"""Work in parts: done in this process, in several or on a Ray cluster, with the same results; finished parts can be kept.
 
-A computation that divides is a function of this project and a list of parts, each with seeds of its own. Which part is
-done where, when, or how often makes no difference to what it gives, so neither does the number of workers.
+A divisible computation is a function of this project and a list of parts, each with its own seeds. Results do not depend on
+where, when or how often a part is done, and so not on the number of workers.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import io
 import json as json_module
 import logging
+import multiprocessing
 import re
 import shutil
 import socket
@@ -28,30 +30,30 @@ from dice_envs.core.options import shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
-__all__ = ["HERE", "Done", "Kept", "OnRay", "Workers", "kept_beside", "on_ray", "stamp"]
+__all__ = ["HERE", "Done", "Kept", "OnRay", "Processes", "Workers", "kept_beside", "on_ray", "stamp"]
 
-Done = Callable[[Any], Any]  # told how much of the work has been done since it was told last
+Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
-PLAN = "plan.json"  # what the parts in a folder are of
+PLAN = "plan.json"  # describes the computation whose parts a folder holds
 PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.(npy|json)")
-ON_NODES = __name__  # what a node must be able to import
-LOOK_EVERY = 5.0  # seconds between two looks at which nodes are there, while no part is done
-MOST_RETRIES = 20  # of a part whose worker has died, before the part is thought to be what kills them
+ON_NODES = __name__  # the module that every node must be able to import
+LOOK_EVERY = 5.0  # seconds between two checks for lost nodes, while no part ends
+MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is taken to be the cause
 
 
 def stamp() -> str:
-    """A hash of all sources. Parts that other code has done do not fit."""
+    """A hash of all sources. Parts computed by other versions of the code are rejected."""
     return package_stamp(__file__, agents.__file__)
 
 
 class Kept:
     """Finished parts in a folder, each in a file of its own, written whole or not at all.
 
-    Nothing is written in the first KEEP_AFTER seconds, since most work is done by then. Where nothing can be written the
-    work goes on without, and says so.
+    Nothing is written in the first KEEP_AFTER seconds, because most work ends before that. Where nothing can be written, a
+    message says so and the work goes on.
 
     Attributes:
-        seed: of the run.
+        seed: the computation's.
     """
 
     def __init__(self, folder: Path, seed: int, plan: Mapping[str, Any]) -> None:
@@ -65,20 +67,20 @@ class Kept:
         self._is_open = False
 
     def open(self) -> None:
-        """Begin to write. ValueError if another process does, OSError if nothing can be written."""
+        """Begin to write. ValueError if another process uses the folder, OSError if nothing can be written."""
         self.folder.mkdir(exist_ok=True)
         self._lock.enter_context(folder_lock(self.folder, "--json"))
         if not (self.folder / PLAN).exists():
-            self._remove_parts()  # nobody knows of what
+            self._remove_parts()  # orphaned: no plan describes them
             write_text(self.folder / PLAN, json_module.dumps({**self._plan, "seed": self.seed}))
         self._is_open = True
 
     def close(self, remove: bool) -> None:
-        """Let others in; and remove what is kept."""
+        """Release the folder, and remove the kept parts if asked to."""
         if remove and self._is_open:
-            with contextlib.suppress(OSError):  # what cannot be removed stays
+            with contextlib.suppress(OSError):  # files that cannot be removed stay
                 self._remove_parts()
-                (self.folder / PLAN).unlink()  # as long as there are parts, it is there: they are not another run's
+                (self.folder / PLAN).unlink()  # last: without a plan, parts could be taken for another run's
         self._lock.close()
         if remove and self._is_open:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -89,13 +91,13 @@ class Kept:
                 path.unlink()
 
     def of_next_run(self, parts: int) -> tuple[dict[int, Any], Callable[[int, Any], None]]:
-        """The parts of the computation's next run that are there, by their numbers; and what keeps one."""
+        """The kept parts of the next call of `Workers.run`, by number, and a function that keeps another one."""
         name = f"{self._runs:03}"
         self._runs += 1
         there = {}
         for number in range(parts if self._is_open else 0):
             file = self.folder / f"{name}_{number:06}"
-            with contextlib.suppress(Exception):  # not there, or damaged, which shows in many ways: it is done again
+            with contextlib.suppress(Exception):  # missing or damaged, with errors of many types: the part is done again
                 array = file.with_suffix(".npy")
                 text = file.with_suffix(".json")
                 if array.exists():
@@ -114,7 +116,7 @@ class Kept:
                 self.open()
             for each, found in self._waiting.items():
                 if isinstance(found, np.ndarray):
-                    content = io.BytesIO()  # not straight into a file: NumPy does not notice a full disk
+                    content = io.BytesIO()  # not directly to a file: NumPy does not report a full disk
                     np.save(content, found, allow_pickle=False)
                     with atomic(self.folder / f"{each}.npy") as temporary:
                         temporary.write_bytes(content.getbuffer())
@@ -127,10 +129,10 @@ class Kept:
 
 
 class Workers:
-    """Does parts in this process, one after another.
+    """Computes parts in this process, one after another.
 
     Args:
-        kept: where finished parts are kept, and taken from.
+        kept: keeps finished parts, and returns those of a stopped run; None: nothing is kept.
     """
 
     def __init__(self, kept: Kept | None = None) -> None:
@@ -144,14 +146,14 @@ class Workers:
         sizes: Sequence[float] | None = None,
         done: Done = lambda amount: None,
     ) -> list[Any]:
-        """`function(*shared, *part, done)` of each part, in their order.
+        """Return `function(*shared, *part, done)` of each part, in the order of the parts.
 
         Args:
-            function: of a module, so that another process finds it by its name. It gives an array, or what JSON holds.
+            function: a module's, so that other processes find it by name. It returns an array, or what JSON can hold.
             shared: arguments that are the same for all parts.
-            parts: the other arguments of each.
-            sizes: how much each part is of what `done` is told; 1 if left out.
-            done: told of progress. `function` tells it its part's size in all.
+            parts: the other arguments of each part.
+            sizes: each part's amount of work; 1 if left out.
+            done: progress callback. The amounts that `function` reports add up to its part's size.
         """
         results, keep = self.kept.of_next_run(len(parts)) if self.kept else ({}, lambda number, result: None)
         size = [1.0] * len(parts) if sizes is None else sizes
@@ -164,17 +166,17 @@ class Workers:
         return [results[number] for number in range(len(parts))]
 
     def as_done(self, function: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
-        """Number of each part and `function(*part, done)` of it, as they are done; who takes them keeps them."""
+        """Yield each part's number and `function(*part, done)` as parts finish. They are not kept: that is up to the caller."""
         return self._each(function, (), list(enumerate(parts)), [1.0] * len(parts), lambda amount: None)
 
     def map(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
-        """As Python's `map`, each call being a part."""
+        """Like Python's `map`; each call is a part."""
         return self.run(_call, (function,), [(argument,) for argument in arguments])
 
     def _each(
         self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
     ) -> Iterator[tuple[int, Any]]:
-        """Number and result of each part, as they are done."""
+        """Yield the number and result of each part as parts finish."""
         for number, part in parts:
             yield number, function(*shared, *part, done)
 
@@ -182,18 +184,45 @@ class Workers:
 HERE = Workers()
 
 
-class OnRay(Workers):
-    """Does parts on a Ray cluster. One whose worker or node dies is done again elsewhere; those that are finished stay.
+class Processes(Workers):
+    """Computes parts in several processes of this machine at once.
 
     Args:
-        address: "local" starts a cluster on this machine, with a worker for each core; else where one runs: "auto",
-            HOST:PORT or ray://HOST:PORT. All its nodes need the same sources of this project installed.
+        number: of processes, which are started for each computation.
         kept: as for Workers.
-        cores: that each part takes.
+    """
+
+    def __init__(self, number: int, kept: Kept | None = None) -> None:
+        super().__init__(kept)
+        self.number = number
+
+    def _each(
+        self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
+    ) -> Iterator[tuple[int, Any]]:
+        # Spawned, because a fork would copy locks that threads of PyTorch and numba hold.
+        pool = concurrent.futures.ProcessPoolExecutor(self.number, multiprocessing.get_context("spawn"))
+        try:
+            numbers = {pool.submit(function, *shared, *part, _ignore): number for number, part in parts}
+            for ready in concurrent.futures.as_completed(numbers):
+                result, number = ready.result(), numbers[ready]
+                done(sizes[number])
+                yield number, result
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class OnRay(Workers):
+    """Computes parts on a Ray cluster. A part whose worker or node dies is done again elsewhere; finished parts stay.
+
+    Args:
+        address: "local" starts a cluster on this machine, with a worker for each core; "auto", HOST:PORT or
+            ray://HOST:PORT is one that runs already. All its nodes need the same sources of this project.
+        kept: as for Workers.
+        cores: of each part.
 
     Raises:
         ImportError: Ray is not installed.
-        ValueError: there is no such cluster, none of its nodes has so many cores, or one has no sources or other ones.
+        ValueError: there is no such cluster, no node has enough cores, or a node has no sources or other ones.
     """
 
     def __init__(self, address: str, kept: Kept | None = None, cores: int = 1) -> None:
@@ -214,7 +243,7 @@ class OnRay(Workers):
             most = max((int(node["Resources"].get("CPU", 0)) for node in self._nodes.values()), default=0)
             if most < cores:
                 raise ValueError(
-                    f"--threads must be {most} at most on this cluster, whose nodes have no more cores, not {cores}"
+                    f"--threads must be {most} at most on this cluster, the cores of its largest node, not {cores}"
                 )
             _check_sources(self._nodes.values())
         except BaseException:
@@ -224,15 +253,15 @@ class OnRay(Workers):
     def _each(
         self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
     ) -> Iterator[tuple[int, Any]]:
-        """As of Workers.
+        """As for Workers.
 
         Raises:
             ValueError: a node has other sources of this project.
-            RuntimeError: the workers of one part have died again and again.
+            RuntimeError: the workers of one part died too often.
         """
         import ray
 
-        # "SPREAD": parts are coarse, so it is better to start one on an idle node than where its arguments lie.
+        # "SPREAD": parts are coarse, so an idle node is better than the one that holds the arguments.
         work = ray.remote(num_cpus=self.cores, max_retries=MOST_RETRIES, scheduling_strategy="SPREAD")(_do)
         given, version = ray.put(tuple(shared)), stamp()
         numbers = {work.remote(version, function, given, tuple(part)): number for number, part in parts}
@@ -242,17 +271,17 @@ class OnRay(Workers):
                     result, number = ray.get(ready), numbers.pop(ready)
                     done(sizes[number])
                     yield number, result
-                self._tell_of_lost_nodes()
+                self._report_lost_nodes()
         except ray.exceptions.RayTaskError as problem:
             raise problem.cause from None
         except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError) as problem:
             reason = str(problem).partition("\n")[0]
-            raise RuntimeError(f"a part could not be done, {MOST_RETRIES + 1} workers have died of it: {reason}") from None
+            raise RuntimeError(f"a part failed, {MOST_RETRIES + 1} workers died while computing it: {reason}") from None
         finally:
             for left in numbers:
                 ray.cancel(left, force=True)
 
-    def _tell_of_lost_nodes(self) -> None:
+    def _report_lost_nodes(self) -> None:
         there = _living()
         for lost in self._nodes.keys() - there.keys():
             console.print(f"{_name_of(self._nodes[lost])} is lost; its parts are done again on other nodes")
@@ -260,7 +289,7 @@ class OnRay(Workers):
 
 
 def _living() -> dict[str, Any]:
-    """The cluster's nodes that are alive: number → what Ray tells of it."""
+    """Ray's descriptions of the cluster's living nodes, by their id."""
     import ray
 
     return {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
@@ -271,13 +300,13 @@ def _name_of(node: Mapping[str, Any]) -> str:
 
 
 def _check_sources(nodes: Iterable[Mapping[str, Any]]) -> None:
-    """Raise ValueError, naming the node and the cure, if one has no sources of this project or others than this machine."""
+    """Raise ValueError, naming the node and the remedy, if one has no sources of this project or other ones."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     module = ON_NODES
 
-    def its_stamp() -> str:  # sent as it stands and not by its name, which a node without the sources would not find
+    def its_stamp() -> str:  # sent as code: a node without the sources would not find its name
         import importlib
 
         try:
@@ -305,15 +334,19 @@ def _call(function: Callable[[Any], Any], argument: Any, done: Done) -> Any:
 
 
 def _do(version: str, function: Callable[..., Any], shared: tuple[Any, ...], part: tuple[Any, ...]) -> Any:
-    """One part, on a worker."""
+    """Compute a part on a worker."""
     if stamp() != version:
-        raise ValueError(f"{socket.gethostname()} has other sources of dice-envs than the machine that gives it work")
-    return function(*shared, *part, lambda amount: None)
+        raise ValueError(f"{socket.gethostname()} has other sources of dice-envs than the machine that sends it work")
+    return function(*shared, *part, _ignore)
+
+
+def _ignore(amount: Any) -> None:
+    """Progress callback of parts elsewhere, of which only the end is reported."""
 
 
 @contextlib.contextmanager
 def on_ray(address: str | None, kept: Kept | None = None, cores: int = 1) -> Iterator[Workers]:
-    """The workers of a cluster while the block runs; without an address, this process."""
+    """Yield a cluster's workers, for as long as the block runs; without an address, this process."""
     if address is None:
         yield Workers(kept)
         return
@@ -328,21 +361,21 @@ def on_ray(address: str | None, kept: Kept | None = None, cores: int = 1) -> Ite
 
 @contextlib.contextmanager
 def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: int | None) -> Iterator[Kept | None]:
-    """Keep finished parts beside a result's file while the block runs; they are removed when it has ended well.
+    """Keep finished parts beside a result's file while the block runs, and remove them when it ends without an error.
 
     Args:
         json: the file of the result; None: nothing is kept.
-        resume: go on with the parts that are there, if any.
-        what: what is computed, as JSON holds it. Parts of something else are refused.
-        seed: None: that of the parts, or a fresh one.
+        resume: use the parts that are there, if any.
+        what: a description of the computation, in what JSON can hold. Parts of another one are refused.
+        seed: the computation's; None: that of the parts, or a fresh one.
 
     Raises:
-        ValueError: there are parts, but they are not to be taken, or they are of another computation or other sources; or
-            `resume` without a file.
+        ValueError: there are parts without `resume`, or parts of another computation or other sources; or `resume` without
+            a file.
     """
     if json is None:
         if resume:
-            raise ValueError("--resume goes on with what is kept beside the file of --json: name that file")
+            raise ValueError("--resume needs --json: finished parts are kept beside its file")
         yield None
         return
     folder = json.with_name(json.name + ".parts")
@@ -363,7 +396,7 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
 
 
 def _seed_of(folder: Path, plan: Mapping[str, Any], seed: int | None) -> int:
-    """The seed of the parts in a folder; ValueError if they are not of this plan, or of another seed."""
+    """The seed of the parts in a folder; ValueError if they are of another plan or seed."""
     try:
         its = json_module.loads((folder / PLAN).read_text())
         its_seed = seed_or_fresh(int(its.pop("seed")))

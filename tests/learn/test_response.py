@@ -60,7 +60,7 @@ def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
     worse = dataclasses.replace(SMALL, num_envs=32, num_steps=1, minibatch=32, epochs=1, learning_rate=0.0)
     for each in measure_response(variant, "reader", agents.make("reader"), 1e-3, games=2000, seed=1, preset=worse).measures:
         assert each.value + each.error < each.optimum
-        assert each.note.startswith("no bound: the response is not seen to get more than its even share")
+        assert each.note.startswith("no bound: the response does not get significantly more than its even share")
 
 
 def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):

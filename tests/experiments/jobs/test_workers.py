@@ -15,7 +15,7 @@ from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import GAMES_ASKED, GAMES_AT_ONCE, play_table
 from dice_envs.experiments.jobs import workers
-from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ray
+from dice_envs.experiments.jobs.workers import HERE, Processes, Workers, kept_beside, on_ray
 from dice_envs.experiments.sweep import parse_settings
 from dice_envs.learn.presets import PRESETS
 
@@ -107,6 +107,15 @@ def test_a_solution_is_the_same_wherever_its_rounds_are_solved(tmp_path):
 def numbered(base, number, done):
     done(1)
     return np.arange(number) + base if number % 2 else {"number": number + base}
+
+
+def test_parts_in_several_processes_give_the_same():
+    told, parts = [], [(number,) for number in range(4)]
+    here, there = HERE.run(numbered, (10,), parts), Processes(2).run(numbered, (10,), parts, done=told.append)
+    assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+    assert sum(told) == len(parts)
+    with pytest.raises(ValueError, match="invalid literal"):
+        Processes(1).map(int, ["1", "x"])
 
 
 @pytest.fixture
@@ -327,7 +336,7 @@ def test_what_cannot_be_a_cluster_gets_one_line():
     result = CliRunner().invoke(app, ["solve", "liars_dice", "--minutes", "1", "--ray", "local"])
     assert "--minutes divides the time between rounds solved one after another" in " ".join(result.output.split())
     result = CliRunner().invoke(app, [*ARENA, "--resume"])
-    assert "--resume goes on with what is kept beside the file of --json" in result.output
+    assert "--resume needs --json: finished parts are kept beside its file" in result.output
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------
