@@ -64,7 +64,6 @@ def distill(
     options = game_options(option)
     variant = configure(plain, **options)
     check_measurable(variant, "distilling, which measures the network,")
-    settings.check()
     seed = seed_or_fresh(seed)
     out = out or Path("runs") / "liars_dice_distilled.npz"
     check_writable(out)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dice_envs.agents.ppo import NetworkPolicy, block_inputs, history_inputs, in
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.core.options import check_range
+from dice_envs.core.options import Range, check_types
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
@@ -29,11 +30,10 @@ COLLECTED = 96  # batches collected at once
 PASSES = 3  # updates from each position
 FLOORS = (0.005, 0.01, 0.02, 0.05)  # of which the one with the lowest exploitability is chosen
 LEAST_LOGIT = -1e9  # of illegal actions
-MOST_STEPS = 10**9
-MOST_HIDDEN = 4096
 
 
-class Settings(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Settings:
     """How to distill.
 
     Attributes:
@@ -45,24 +45,19 @@ class Settings(NamedTuple):
         precision: the exploitability of the solution.
     """
 
-    hidden: tuple[int, ...] = (512, 512)
-    steps: int = 9_000
+    hidden: tuple[Annotated[int, Range(1, 4096)], ...] = (512, 512)
+    steps: Annotated[int, Range(1, 10**9)] = 9_000
     minutes: float = math.inf
-    rate: float = 7e-3
+    rate: Annotated[float, Range(1e-6, 1)] = 7e-3
     memoryless: bool = False
-    precision: float = 1e-3
+    precision: Annotated[float, Range(LEAST_PRECISION, 1)] = 1e-3
 
-    def check(self) -> None:
-        """Raise ValueError, naming the setting, for one that is out of range."""
+    def __post_init__(self) -> None:
+        check_types(self)
         if not self.hidden:
             raise ValueError("hidden must name the size of one layer or more, such as 512,512")
-        for size in self.hidden:
-            check_range("hidden", size, 1, MOST_HIDDEN)
-        check_range("steps", self.steps, 1, MOST_STEPS)
         if not self.minutes > 0:
             raise ValueError(f"minutes must be above 0, not {self.minutes}")
-        check_range("rate", self.rate, 1e-6, 1, whole=False)
-        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
 
 
 class Positions:

@@ -1,4 +1,4 @@
-"""Policies that come with the package, what their headers say, and networks distilled from solutions."""
+"""Policies that come with the package, and what their headers say."""
 
 import json
 import re
@@ -24,11 +24,8 @@ from dice_envs.agents.ppo import (
 )
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
-from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import tournament
-from dice_envs.experiments.distill import distill
-from dice_envs.learn.distill import FLOORS, Learner, Positions, Settings, train
 from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
 
 MOST_BYTES = 2**20
@@ -375,108 +372,3 @@ def test_best_responses_win_little_from_the_champion():
 def test_past_rounds_mean_nothing_to_the_champion():
     policy = Champion().policy
     assert not policy.layers[0][0][:, block_inputs(policy.variant, "past_bids")].any()
-
-
-# --- distilling -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def small():
-    variant = configure("liars_dice", **ONE)
-    return variant, solve(variant, 1e-6)
-
-
-@pytest.mark.slow
-def test_positions_are_the_solutions(small):
-    variant, solution = small
-    positions = Positions(variant, solution, seed=1)
-    observations, masks, chances = positions.collect(20_000)
-    assert len(observations) == len(masks) == len(chances) >= 20_000
-    assert (masks.sum(axis=1) > 1).all()
-    assert (chances[masks == 0] == 0).all()
-    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-6)
-    again = Positions(variant, solution, seed=1).collect(20_000)
-    np.testing.assert_array_equal(again[0], observations)
-    np.testing.assert_array_equal(again[2], chances)
-    # What is to be learned at a position is what the solution does there.
-    states = Batch(variant, 300, seed=5)
-    wanted = {
-        row.tobytes(): chance for row, chance in zip(states.observe(), solution.probabilities(states.states), strict=True)
-    }
-    met = 0
-    for row, chance in zip(observations, chances, strict=True):
-        if row.tobytes() in wanted:
-            np.testing.assert_allclose(chance, wanted[row.tobytes()], atol=1e-6)
-            met += 1
-    assert met > 1000
-
-
-@pytest.mark.slow
-def test_a_network_learns_the_solution(small):
-    variant, solution = small
-    learner, losses = Learner(variant, Settings((32,), steps=250, rate=3e-2), seed=1), []
-    made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: losses.append(loss))
-    assert made == len(losses) == 250
-    assert np.mean(losses[-20:]) < 0.1 * losses[0]
-    assert measure(variant, learner.policy()).score > 0.9
-    assert measure(variant, Learner(variant, Settings((32,)), seed=1).policy()).score < 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("memoryless", [False, True])
-def test_distill_saves_what_it_measured(memoryless, tmp_path):
-    option = [f"{name}={value}" for name, value in ONE.items()]
-    out, json_path = tmp_path / "policy.npz", tmp_path / "about.json"
-    arguments = [
-        *("distill", "liars-dice", "--hidden", "16", "--steps", "60", "--rate", "0.01", "--seed", "5", "--precision", "1e-6"),
-        *(word for each in option for word in ("-o", each)),
-        *("--out", str(out), "--json", str(json_path), *(["--memoryless"] if memoryless else [])),
-    ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    policy = load_policy(out)
-    about = policy.about
-    assert about == json.loads(json_path.read_text())
-    assert policy.memoryless == memoryless
-    assert policy.floor in FLOORS
-    assert (about["seed"], about["steps"], about["method"]) == (5, 60, "distill")
-    options = "".join(f" -o {each}" for each in option)
-    flag = " --memoryless" if memoryless else ""
-    assert about["command"] == (
-        f"python -m experiments distill liars_dice{options} --hidden 16 --steps 60 --rate 0.01{flag} --precision 1e-06 --seed 5"
-    )
-    for field, spec in (("measures", f"ppo:{out}"), ("greedy_measures", f"ppo:{out},greedy=true")):
-        found = measures_as_dicts(measure(policy.variant, spec))
-        assert [each["value"] for each in found] == pytest.approx([each["value"] for each in about[field]], abs=1e-6)
-    again = distill("liars_dice", option, Settings((16,), 60, rate=0.01, memoryless=memoryless, precision=1e-6), out, 5, None)
-    assert again["measures"] == about["measures"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["thirties"], "distill takes liars_dice, not thirties"),
-        (["liars_dice", "-o", "num_players=3"], "num_players must be 2 for distilling"),
-        (["liars_dice", "-o", "num_dice=6"], "information sets"),
-        (["liars_dice", "--hidden", "12,x"], "hidden must be sizes of layers such as 512,512, not '12,x'"),
-        (["liars_dice", "--hidden", "0"], "hidden must be a whole number from 1 to 4096, not 0"),
-        (["liars_dice", "--steps", "0"], "steps must be a whole number from 1 to 1000000000, not 0"),
-        (["liars_dice", "--minutes", "0"], "minutes must be above 0, not 0"),
-        (["liars_dice", "--rate", "2"], "rate must be a number from 1e-06 to 1, not 2"),
-        (["liars_dice", "--precision", "0"], "precision must be a number from"),
-    ],
-)
-def test_wrong_arguments_of_distill(arguments, words, tmp_path):
-    result = CliRunner().invoke(app, ["distill", *arguments, "--out", str(tmp_path / "policy.npz")])
-    assert result.exit_code == 2
-    assert words in result.output
-    assert len(result.output.strip().splitlines()) == 1
-    assert not (tmp_path / "policy.npz").exists()
-
-
-@pytest.mark.slow
-def test_a_limit_of_time_ends_training(small):
-    variant, solution = small
-    learner = Learner(variant, Settings((8,), steps=10**9, minutes=1e-3), seed=1)
-    made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: None)
-    assert 0 <= made < 10**6

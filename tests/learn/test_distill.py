@@ -1,0 +1,154 @@
+"""Networks distilled from solutions play as these do, and are saved with what is measured."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import Batch, configure, measure
+from dice_envs.agents.about import measures_as_dicts
+from dice_envs.agents.ppo import load_policy
+from dice_envs.exact.liars_dice.solver import solve
+from dice_envs.experiments import distill as command
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.distill import distill
+from dice_envs.learn.distill import BATCH, FLOORS, Learner, Positions, Settings, train
+
+ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
+
+
+@pytest.fixture(scope="module")
+def small():
+    variant = configure("liars_dice", **ONE)
+    return variant, solve(variant, 1e-6)
+
+
+@pytest.mark.slow
+def test_positions_are_the_solutions(small):
+    variant, solution = small
+    positions = Positions(variant, solution, seed=1)
+    observations, masks, chances = positions.collect(20_000)
+    assert len(observations) == len(masks) == len(chances) >= 20_000
+    assert (masks.sum(axis=1) > 1).all()
+    assert (chances[masks == 0] == 0).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-6)
+    again = Positions(variant, solution, seed=1).collect(20_000)
+    np.testing.assert_array_equal(again[0], observations)
+    np.testing.assert_array_equal(again[2], chances)
+    # What is to be learned at a position is what the solution does there.
+    states = Batch(variant, 300, seed=5)
+    wanted = {
+        row.tobytes(): chance for row, chance in zip(states.observe(), solution.probabilities(states.states), strict=True)
+    }
+    met = 0
+    for row, chance in zip(observations, chances, strict=True):
+        if row.tobytes() in wanted:
+            np.testing.assert_allclose(chance, wanted[row.tobytes()], atol=1e-6)
+            met += 1
+    assert met > 1000
+
+
+@pytest.mark.slow
+def test_a_network_learns_the_solution(small):
+    variant, solution = small
+    learner, losses = Learner(variant, Settings((32,), steps=250, rate=3e-2), seed=1), []
+    made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: losses.append(loss))
+    assert made == len(losses) == 250
+    assert np.mean(losses[-20:]) < 0.1 * losses[0]
+    assert measure(variant, learner.policy()).score > 0.9
+    assert measure(variant, Learner(variant, Settings((32,)), seed=1).policy()).score < 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("memoryless", [False, True])
+def test_distill_saves_what_it_measured(memoryless, tmp_path):
+    option = [f"{name}={value}" for name, value in ONE.items()]
+    out, json_path = tmp_path / "policy.npz", tmp_path / "about.json"
+    arguments = [
+        *("distill", "liars-dice", "--hidden", "16", "--steps", "60", "--rate", "0.01", "--seed", "5", "--precision", "1e-6"),
+        *(word for each in option for word in ("-o", each)),
+        *("--out", str(out), "--json", str(json_path), *(["--memoryless"] if memoryless else [])),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    policy = load_policy(out)
+    about = policy.about
+    assert about == json.loads(json_path.read_text())
+    assert policy.memoryless == memoryless
+    assert policy.floor in FLOORS
+    assert (about["seed"], about["steps"], about["method"]) == (5, 60, "distill")
+    options = "".join(f" -o {each}" for each in option)
+    flag = " --memoryless" if memoryless else ""
+    assert about["command"] == (
+        f"python -m experiments distill liars_dice{options} --hidden 16 --steps 60 --rate 0.01{flag} --precision 1e-06 --seed 5"
+    )
+    for field, spec in (("measures", f"ppo:{out}"), ("greedy_measures", f"ppo:{out},greedy=true")):
+        found = measures_as_dicts(measure(policy.variant, spec))
+        assert [each["value"] for each in found] == pytest.approx([each["value"] for each in about[field]], abs=1e-6)
+    again = distill("liars_dice", option, Settings((16,), 60, rate=0.01, memoryless=memoryless, precision=1e-6), out, 5, None)
+    assert again["measures"] == about["measures"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["thirties"], "distill takes liars_dice, not thirties"),
+        (["liars_dice", "-o", "num_players=3"], "num_players must be 2 for distilling"),
+        (["liars_dice", "-o", "num_dice=6"], "information sets"),
+        (["liars_dice", "--hidden", "12,x"], "hidden must be sizes of layers such as 512,512, not '12,x'"),
+        (["liars_dice", "--hidden", "0"], "hidden must be a whole number from 1 to 4096, not 0"),
+        (["liars_dice", "--steps", "0"], "steps must be a whole number from 1 to 1000000000, not 0"),
+        (["liars_dice", "--minutes", "0"], "minutes must be above 0, not 0"),
+        (["liars_dice", "--rate", "2"], "rate must be a number from 1e-06 to 1, not 2"),
+        (["liars_dice", "--precision", "0"], "precision must be a number from"),
+    ],
+)
+def test_wrong_arguments_of_distill(arguments, words, tmp_path):
+    result = CliRunner().invoke(app, ["distill", *arguments, "--out", str(tmp_path / "policy.npz")])
+    assert result.exit_code == 2
+    assert words in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert not (tmp_path / "policy.npz").exists()
+
+
+@pytest.mark.slow
+def test_a_limit_of_time_ends_training(small):
+    variant, solution = small
+    learner = Learner(variant, Settings((8,), steps=10**9, minutes=1e-3), seed=1)
+    made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: None)
+    assert 0 <= made < 10**6
+
+
+class Watched(Settings):
+    """Notes which settings are read."""
+
+    def __getattribute__(self, name):
+        object.__getattribute__(self, "__dict__").setdefault("read", set()).add(name)
+        return super().__getattribute__(name)
+
+
+class Same:
+    """Stands for `Positions`: the first decisions of games, where the solution is said to choose at random."""
+
+    def __init__(self, variant):
+        batch = Batch(variant, BATCH, seed=1)
+        masks = batch.legal()
+        self.rng = np.random.default_rng(1)
+        self.data = [batch.observe(), masks, (masks / masks.sum(axis=1, keepdims=True)).astype(np.float32)]
+
+    def collect(self, number):
+        return self.data
+
+
+def test_every_setting_is_used_and_part_of_the_command_that_is_kept():
+    """A new one cannot be forgotten. Only the solver needs the precision."""
+    fields = {field.name for field in dataclasses.fields(Settings)}
+    variant, settings = configure("liars_dice", **ONE), Watched((8,), steps=2)
+    settings.read.clear()
+    assert train(Learner(variant, settings, seed=1), Same(variant), lambda made, loss: None) == 2
+    assert settings.read & fields == fields - {"precision"}
+    settings.read.clear()
+    command._command([], settings, 1)
+    assert settings.read & fields == fields
