@@ -70,7 +70,7 @@ def make(spec: str) -> Agent:
         name, fields = _split(spec)[0], ", ".join(_parameters(factory))
         raise ValueError(f"{shown(spec)}: {problem}; {name} takes: {fields or 'no parameters'}") from None
     if not isinstance(agent, Agent):
-        raise ValueError(f"{shown(spec)} is no agent: it has no method act")
+        raise ValueError(f"{shown(spec)} is not an agent: it has no method act")
     return agent
 
 
@@ -108,5 +108,5 @@ def _parameters(factory: Any) -> dict[str, Any]:
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):
-        raise ValueError(f"{shown(getattr(factory, '__name__', factory))} is no class of agents") from None
+        raise ValueError(f"{shown(getattr(factory, '__name__', factory))} is not a class of agents") from None
     return {name: each.annotation for name, each in signature.parameters.items() if not name.startswith("_")}

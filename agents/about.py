@@ -81,7 +81,7 @@ def _check(name: str, field: str, value: Any, kinds: tuple[type, ...]) -> None:
     if type(value) not in kinds:
         raise ValueError(f"{name}.{field} is {shown(value)}, not {' or '.join(kind.__name__ for kind in kinds)}")
     if isinstance(value, (int, float)) and not _is_small(value):
-        raise ValueError(f"{name}.{field} is {shown(value)}, which is no number to be measured")
+        raise ValueError(f"{name}.{field} is {shown(value)}, not a finite number below 1e300")
 
 
 def _is_small(value: float) -> bool:

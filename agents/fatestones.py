@@ -55,10 +55,7 @@ class BestResponse(OfOneGame, Deterministic):
 
     def __post_init__(self) -> None:
         if str(self.opponent).count("best_response") > MOST_NESTED:
-            raise ValueError(
-                f"opponent must be a best response to a best response at most {MOST_NESTED} times over, "
-                f"not {shown(self.opponent)}"
-            )
+            raise ValueError(f"opponent must nest best_response at most {MOST_NESTED} times, not {shown(self.opponent)}")
         agent = resolve(self.opponent)
         if not hasattr(agent, "probabilities"):
             raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
@@ -73,8 +70,8 @@ class BestResponse(OfOneGame, Deterministic):
         """Raise ValueError for an opponent that takes too long, or best responses nested too deeply."""
         if str(self.opponent).count("best_response") > MOST_NESTED_IN_PASSING:
             raise ValueError(
-                f"opponent must be a best response to a best response at most {MOST_NESTED_IN_PASSING} times over "
-                f"where people wait for a move, not {shown(self.opponent)}"
+                f"opponent must nest best_response at most {MOST_NESTED_IN_PASSING} times where people wait for a move, "
+                f"not {shown(self.opponent)}"
             )
         try:
             check_in_passing(self._agent, variant, asked * ASKED)

@@ -248,14 +248,14 @@ def _read(path: Path) -> NetworkPolicy:
         count = _check_members(archive)
         header = json.loads(_text(archive, "header"))
         if not isinstance(header, dict):
-            raise ValueError("its header is no JSON object")
+            raise ValueError("its header is not a JSON object")
         for field, kind in {"format": int, "game": str, "options": dict, "layers": int}.items():
             if type(header.get(field)) is not kind:
                 raise ValueError(f"its header's {field} is {shown(header.get(field))}")
         if header["format"] != FORMAT:
             raise ValueError(f"its format is {shown(header['format'])}, not {FORMAT}")
         if header["layers"] != count:
-            raise ValueError(f"its header speaks of {shown(header['layers'])} layers, and there are {count}")
+            raise ValueError(f"its header says {shown(header['layers'])} layers, but there are {count}")
         options = {key: tuple(value) if isinstance(value, list) else value for key, value in header["options"].items()}
         layers = [(_floats(archive, f"weights_{i}", 2), _floats(archive, f"biases_{i}", 1)) for i in range(count)]
         floor = header.get("floor", 0.0)
@@ -278,7 +278,7 @@ def _check_members(archive: zipfile.ZipFile) -> int:
     if size > MOST_BYTES:
         raise ValueError(f"it would unpack to {size:,} bytes, more than {MOST_BYTES:,}")
     if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
-        raise ValueError("it is compressed in another way than NumPy compresses")
+        raise ValueError("its compression is not one that NumPy uses")
     return count
 
 
@@ -292,7 +292,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> tuple[np.dtype[Any], tuple[in
         except Exception:  # NumPy's message advises to trust the file
             version = None
         if version != (1, 0):
-            raise ValueError(f"{name} does not begin as the arrays that NumPy writes")
+            raise ValueError(f"{name} does not begin like an array that NumPy writes")
         left = info.file_size - stream.tell()
         if math.prod(shape) * dtype.itemsize != left:
             raise ValueError(f"{name} holds {left} bytes, which is not {shape} of {dtype}")

@@ -357,7 +357,7 @@ class Bayes(TallyPolicy):
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """See `TallyPolicy`. ValueError where efficacies are open: choices then depend on them."""
         if options.open_efficacies:
-            raise ValueError("open_efficacies must be false for choices by the tally alone: bayes looks at open ones")
+            raise ValueError("open_efficacies must be false for choices by the tally alone: bayes uses open ones")
         return self._solution(options).chances(treated, saved)
 
     def _chances_at(self, options: Options, states: np.ndarray) -> np.ndarray:

@@ -245,7 +245,7 @@ def test_an_agent_of_a_pool_that_still_plays_cannot_be_removed():
     games = SeatGames(configure("fatestones"), 20, pool, seat=0)
     games.start(np.arange(20))
     del pool.agents[1]
-    with pytest.raises(ValueError, match="agents that still play cannot be removed: it has only 1 now"):
+    with pytest.raises(ValueError, match="agents that still play cannot be removed from a pool, which has only 1 now"):
         games.advance(np.zeros(20, np.int64), np.zeros(20, bool), restart=False)
 
 

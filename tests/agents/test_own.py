@@ -112,9 +112,9 @@ def test_in_a_module(players, tmp_path, monkeypatch):
     [
         ("Missing", r"agent '.*my_players\.py:Missing' cannot be loaded: .*my_players\.py has no Missing"),
         ("Nth:x=1", "Nth has no parameter 'x'; it has: n, word"),
-        ("Nobody", "is no agent: it has no method act"),
+        ("Nobody", "is not an agent: it has no method act"),
         ("Nobody:1", "Nobody takes no parameters, not '1'"),
-        ("NOTHING", "is no class of agents"),
+        ("NOTHING", "is not a class of agents"),
     ],
 )
 def test_what_cannot_be_had_is_said(players, spec, message):

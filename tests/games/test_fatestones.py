@@ -279,7 +279,7 @@ def test_agents_refuse_other_games_and_opponents_without_chances():
         agents.make("best_response:nobody")
     agents.make("best_response:best_response:random")
     for times in (10, 10_000):
-        with pytest.raises(ValueError, match="opponent must be .* at most 8 times over"):
+        with pytest.raises(ValueError, match="opponent must nest .* at most 8 times"):
             agents.make("best_response:" * times + "random")
 
 

@@ -315,7 +315,7 @@ class SeatGames:
             ValueError: the pool has lost an agent that still plays.
         """
         if self.players.max() >= len(team.numbers):
-            raise ValueError(f"a pool's agents that still play cannot be removed: it has only {len(team.numbers)} now")
+            raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(team.numbers)} now")
         count = len(moves.games)
         step, again = empty_step(self.variant, count, show, moves.restart), np.empty(count, bool)
         context = context_of(self.variant, team)

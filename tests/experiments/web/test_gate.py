@@ -277,7 +277,7 @@ TOO_MUCH = [  # game, options, spec, what the error names
     ("thirties", LONG["thirties"], "mcts:1000", "simulations must be at most"),
     ("fatestones", {}, "best_response:mcts:1000", "in about 500 positions: simulations must be at most 100 "),
     ("fatestones", {}, "best_response:opponent=best_response:mcts", "about 250,000 positions: simulations must be at most 1 "),
-    ("fatestones", {"hand_size": 5}, "best_response:" * 4 + "random", "at most 2 times over"),
+    ("fatestones", {"hand_size": 5}, "best_response:" * 4 + "random", "at most 2 times"),
     ("liars_dice", {}, "nash:precision=1e-5", "precision must be at least 0.001"),
     ("liars_dice", {}, "adaptive:precision=1e-5", "precision must be at least 0.001"),
     ("liars_dice", {"num_dice": 6}, "nash", "in passing up to"),
