@@ -1,4 +1,4 @@
-"""Styles of playing Liar's Dice that `adaptive` distinguishes, in three parts: opening, raising and calling.
+"""Simple players of Liar's Dice, and opponents composed of several: how they open, raise and call.
 
 An opponent may open like one player, raise like another and call like a third, and each part may mix two players, so a few
 players make many opponents. All state their probabilities; best responses to them are exact.
@@ -7,7 +7,7 @@ players make many opponents. All state their probabilities; best responses to th
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,28 +15,11 @@ from dice_envs.agent import Turn, Uniform, ask_probabilities
 from dice_envs.core.kernel import kernel
 from dice_envs.games.liars_dice import NO_BID, is_legal, matching
 
-from .liars_dice import Numbers, Reader, chance_blind
+from ..liars_dice import Numbers, Reader, chance_blind
 
-__all__ = [
-    "LEVELS",
-    "NERVES",
-    "PARTS",
-    "QUARTERS",
-    "Anything",
-    "Claims",
-    "Composed",
-    "Lowest",
-    "Reading",
-    "Style",
-    "Way",
-    "split",
-]
+__all__ = ["Anything", "Claims", "Composed", "Lowest", "Reading", "Way"]
 
-LEVELS = tuple(step / 10 for step in range(11))  # shares of a mixture that are distinguished
-MANY = 30_000  # bids shown: a share of them is as exact as an int16 count allows
-
-
-# --- players that no spec names -----------------------------------------------------------------------------------------
+_MANY = 30_000  # bids shown: a share of them is as exact as an int16 count allows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +62,7 @@ def _claims(params, states, more, out):
 
 @dataclasses.dataclass(frozen=True)
 class Claims:
-    """Claims a fixed number of dice more than it holds of the face most held; where that is no raise, bids like `numbers`.
+    """Bids a fixed number of dice more than it holds of the face most held; where that is no raise, bids like `numbers`.
 
     Calls only where no bid is left.
 
@@ -95,7 +78,7 @@ class Claims:
         """Return each action's probability, (n, num_actions) float64."""
         bids = np.empty(len(turn), np.int64)
         _claims(turn.params, turn.states, self.more, bids)
-        _, others = split(Numbers(), turn)
+        _, others = _split(Numbers(), turn)
         out = np.zeros(turn.legal.shape)
         out[:, :-1] = others
         claimed = np.flatnonzero(bids != NO_BID)
@@ -124,12 +107,9 @@ class Reading:
         """Return each action's probability, (n, num_actions) float64."""
         states = turn.states.copy()
         blind = chance_blind(turn.params.num_faces, turn.params.most_dice)
-        states["bids_shown"][:, :2] = MANY
-        states["bids_honest"][:, :2] = round(MANY * (blind + self.honest * (1 - blind)))
+        states["bids_shown"][:, :2] = _MANY
+        states["bids_honest"][:, :2] = round(_MANY * (blind + self.honest * (1 - blind)))
         return Reader().probabilities(Turn(turn.variant, states, np.arange(len(states)), turn.streams))
-
-
-# --- mixtures, and an opponent made of three parts ------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,14 +132,14 @@ class Way:
 
     def split(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """Return the probability of a call, (n,) float64, and of each bid given no call, (n, bids) float64."""
-        call, bids = split(self.first, turn)
+        call, bids = _split(self.first, turn)
         if len(self.agents) == 1:
             return call, bids
-        other_call, other_bids = split(self.second, turn)
+        other_call, other_bids = _split(self.second, turn)
         return call + self.share * (other_call - call), bids + self.share * (other_bids - bids)
 
 
-def split(agent: Any, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
+def _split(agent: Any, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
     """Return an agent's probability of a call, (n,) float64, and of each bid given no call, (n, bids) float64.
 
     Where the agent always calls, bids are uniform over the legal ones. Zeros where no bid is left.
@@ -201,51 +181,3 @@ class Composed:
             out[later, :-1] *= (1.0 - call)[:, None]
             out[later, -1] = call
         return out
-
-
-# --- the family -----------------------------------------------------------------------------------------------------------
-
-
-class Style(NamedTuple):
-    """A family of players: mixtures of two in any shares, or a single one."""
-
-    first: Any
-    second: Any = None
-    answered: tuple[float, ...] = (0.0,)  # shares of `second` to which best responses are computed; the nearest is played
-
-    @property
-    def levels(self) -> tuple[float, ...]:
-        """The shares that are distinguished."""
-        return LEVELS if self.second is not None else (0.0,)
-
-
-QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
-NERVES = (0.25, 0.5, 0.75)
-THRESHOLDS = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
-
-# The first style of each part is `numbers` by the article's text; the last ones are `reader`. Its parts depend on each other,
-# and a best response to them mixed with other styles takes minutes, so `reader` is known as a whole only.
-OPENINGS = (
-    Style(Claims(1), Anything(), (0.0, 0.5, 1.0)),
-    Style(Claims(0)),
-    Style(Claims(2)),
-    Style(Lowest()),
-    *(Style(Reader(nerve=nerve)) for nerve in NERVES),
-)
-RAISES = (
-    Style(Numbers(), Numbers(bluff=1.0), (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)),
-    # The calls of the article's program give it away, so its share of bluffs hardly matters.
-    Style(Numbers(preset="article"), Numbers(bluff=1.0, preset="article"), (0.5,)),
-    Style(Claims(1)),
-    Style(Claims(2)),
-    Style(Lowest()),
-    Style(Reader()),
-)
-CALLS = (
-    Style(Numbers()),
-    Style(Numbers(preset="article")),
-    *(Style(Numbers(threshold=threshold)) for threshold in THRESHOLDS),
-    Style(Lowest(call=0.0), Lowest(call=1.0), QUARTERS),
-    Style(Reader()),
-)
-PARTS = (OPENINGS, RAISES, CALLS)

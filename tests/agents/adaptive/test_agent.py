@@ -1,0 +1,202 @@
+"""The agent that learns how its opponent plays: what it does, and what it wins."""
+
+import numpy as np
+import pytest
+
+from dice_envs import configure
+from dice_envs.agent import Turn, ask, fresh_memory, resolve
+from dice_envs.agents.adaptive import Adaptive
+from dice_envs.agents.adaptive.rounds import MEMORY, MOST_LOST
+from dice_envs.agents.liars_dice import Nash, Numbers, Reader
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
+from dice_envs.experiments.arena import play_table, tournament
+from tests.agents.adaptive.cases import TWO_DICE
+from tests.conftest import scaled
+
+pytestmark = pytest.mark.thorough
+
+
+def test_probabilities_are_of_what_it_plays_and_change_nothing():
+    games = scaled(400, 20)
+    batch, streams, others = Batch(TWO_DICE, games, seed=1), new_streams(1, games), new_streams(2, games)
+    agent = Adaptive(caution=0.5)
+    memory = fresh_memory(agent, games)
+    sure = 0
+    for _ in range(40):
+        mine, theirs = (np.flatnonzero(batch.seats == seat) for seat in (0, 1))
+        if len(theirs):
+            batch.play(ask(Numbers(), TWO_DICE, batch.states, theirs, others), theirs)
+        if len(mine):
+            turn = Turn(TWO_DICE, batch.states, mine, streams[mine], memory[mine])
+            held = turn.memory.copy()
+            chances = agent.probabilities(turn)
+            assert (turn.memory == held).all()
+            actions = ask(agent, TWO_DICE, batch.states, mine, streams, memory)
+            assert (chances[np.arange(len(mine)), actions] > 0).all()
+            responding = memory["response"][mine] > 0
+            sure += int((chances[responding].max(axis=1) == 1).sum())
+            batch.play(actions, mine)
+    assert sure > 0
+    assert (memory["response"] > 0).any()
+
+
+def test_without_a_record_it_plays_as_optimal_play_does():
+    batch = Batch(TWO_DICE, 50, seed=1)
+    turns = [Turn(TWO_DICE, batch.states, np.arange(50), new_streams(3, 50)) for _ in range(2)]
+    np.testing.assert_array_equal(Adaptive().act(turns[0]), Nash().act(turns[1]))
+    np.testing.assert_array_equal(Adaptive().probabilities(turns[0]), Nash().probabilities(turns[0]))
+
+
+class Simple:
+    """Bids as low as it can; calls whatever it hears, or never unless it must."""
+
+    memoryless = True
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def act(self, turn):
+        actions = turn.legal.argmax(axis=1)
+        return np.where(turn.legal[:, -1] > 0, turn.params.call, actions) if self.calls else actions
+
+    def probabilities(self, turn):
+        chances = np.zeros(turn.legal.shape)
+        chances[np.arange(len(turn)), self.act(turn)] = 1
+        return chances
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
+def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(opponent):
+    """At three dice, over matches of 200 games, of a best response's edge over optimal play."""
+    variant = configure("liars_dice", num_dice=scaled(3, 1))
+    match, matches = scaled(200, 2), scaled(40, 2)
+    games, names = match * matches, ["adaptive", "other"]
+    own = tournament(variant, names, games, 1, match=match, agents=[Adaptive(), opponent])
+    if isinstance(opponent, Reader):  # past rounds matter to it: nothing is exact
+        result = tournament(variant, ["nash", "other"], games, 1, agents=[Nash(), opponent])
+        optimal = result.win_rate[0][1] + result.ci95[0][1]
+    else:
+        optimal = winning_probability(variant, "nash", opponent)
+    best = (1 + exploitability(variant, opponent)) / 2
+    if scaled(1, 0):
+        assert own.win_rate[0][1] - own.ci95[0][1] > optimal + 0.5 * (best - optimal)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"]
+)
+def test_it_wins_nearly_what_a_best_response_wins(spec):
+    """At three dice optimal play wins 81 to 88 % of the best response's edge."""
+    variant = configure("liars_dice", num_dice=scaled(3, 1))
+    match, matches = scaled(200, 2), scaled(40, 2)
+    own = tournament(variant, ["adaptive", spec], match * matches, 1, match=match)
+    optimal, best = winning_probability(variant, "nash", spec), (1 + exploitability(variant, resolve(spec))) / 2
+    if scaled(1, 0):
+        assert own.win_rate[0][1] - own.ci95[0][1] > optimal + 0.5 * (best - optimal)
+
+
+def test_it_loses_little_to_optimal_play():
+    match, matches = scaled(100, 2), scaled(100, 2)
+    result = tournament(TWO_DICE, ["adaptive", "nash"], match * matches, 1, match=match)
+    assert result.win_rate[0][1] + result.ci95[0][1] > 0.49
+
+
+@pytest.mark.parametrize("opponent", [Nash(), Numbers()])
+def test_it_stops_when_best_responses_lose(opponent):
+    """Without caution it takes everybody for somebody that it knows, until it has lost too many rounds."""
+    match, matches = scaled(100, 2), 10
+    lost, credit, paid = [], [], []
+
+    class Watched(Adaptive):
+        def act(self, turn):
+            actions = super().act(turn)
+            memory = turn.memory
+            lost.append(memory["lost"].max())
+            credit.append(memory["credit"].min())
+            begins = memory["num_bids"] <= 1
+            assert not memory["response"][(memory["lost"] >= MOST_LOST) & begins].any()
+            ends = begins & (memory["dice"] == 1).all(axis=1) & (memory["response"] > 0)
+            paid.extend(memory["credit"][ends])
+            return actions
+
+    result = play_table(TWO_DICE, [Watched(caution=0), opponent], match * matches, 1, match=match)
+    assert (np.diff(np.maximum.accumulate(lost)) <= 1).all()
+    assert max(lost) <= MOST_LOST + 1
+    assert min(credit) > -MOST_LOST - 1
+    assert min(paid, default=0) >= 0, "a round whose end nobody tells is paid for in advance"
+    if scaled(1, 0) and isinstance(opponent, Nash):
+        assert max(lost) > MOST_LOST
+        late = result[:, 0].reshape(matches, match)[:, match // 2 :]
+        assert (late.mean() + 1) / 2 > 0.46
+    elif scaled(1, 0):
+        assert len(paid) > matches
+
+
+def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
+    """With one die each there are no others that could pay for them."""
+    variant, played = configure("liars_dice", num_dice=1), []
+
+    class Watched(Adaptive):
+        def act(self, turn):
+            actions = super().act(turn)
+            played.extend(turn.memory["response"])
+            return actions
+
+    play_table(variant, [Watched(caution=0), Nash()], scaled(200, 8), 1, match=scaled(50, 4))
+    assert played
+    assert not any(played)
+
+
+# --- what it does not play ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_players": 3}, "num_players must be 2 for adaptive play, not 3"),
+        ({"reward": "dice"}, "reward must be 'win' for adaptive play, not 'dice'"),
+        ({"rounds": "single"}, "rounds must be 'elimination' for adaptive play, not 'single'"),
+        ({"raise_rule": "either", "num_dice": 1}, "raise_rule must be 'quantity' for adaptive play, not 'either'"),
+        ({"num_dice": 6}, "num_dice=6 with num_faces=6 and raise_rule='quantity' makes a round of about"),
+    ],
+)
+def test_it_refuses_what_it_cannot_play(options, words):
+    variant = configure("liars_dice", **options)
+    with pytest.raises(ValueError, match=words) as caught:
+        Adaptive().check_variant(variant)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"caution": 1.5}, "caution must be a number from 0 to 1, not 1.5"),
+        ({"precision": 0}, "precision must be a number from 1e-12 to 1, not 0"),
+    ],
+)
+def test_wrong_parameters(parameters, words):
+    with pytest.raises(ValueError, match=words):
+        Adaptive(**parameters)
+
+
+def test_records_are_small():
+    assert MEMORY.itemsize < 512
+
+
+# --- five dice ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_five_dice_against_the_numbers():
+    """Over a match of 200 games it wins at least 85 % of the best response's edge, and gives optimal play little."""
+    variant = configure("liars_dice")
+    best = (1 + exploitability(variant, Numbers(0.4))) / 2
+    result = tournament(variant, ["adaptive", "numbers:bluff=0.4"], 4_000, 1, match=200)
+    assert result.win_rate[0][1] - result.ci95[0][1] > 0.5 + 0.85 * (best - 0.5)
+    assert result.win_rate[0][1] + result.ci95[0][1] > 0.954
+    result = tournament(variant, ["adaptive", "nash"], 10_000, 1, match=200)
+    assert result.win_rate[0][1] + result.ci95[0][1] > 0.49

@@ -1,0 +1,74 @@
+"""Best responses from which the agent plays."""
+
+import numpy as np
+import pytest
+
+from dice_envs import Uniform, configure
+from dice_envs.agents.adaptive.players import Claims, Composed, Lowest, Reading, Way
+from dice_envs.agents.liars_dice import Numbers, Reader
+from dice_envs.core.batch import Batch
+from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
+from dice_envs.exact.liars_dice.responses import NOWHERE, respond_to, responses_to
+from tests.agents.adaptive.cases import SMALL, TWO_DICE
+
+pytestmark = pytest.mark.thorough
+
+
+class Responding:
+    """Plays a response, and says so where it does not come to a position."""
+
+    def __init__(self, responses, number):
+        self.responses, self.number, self.lost = responses, number, 0
+
+    def probabilities(self, turn):
+        actions = self.responses.actions(np.full(len(turn), self.number), turn.states)
+        self.lost += int((actions == NOWHERE).sum())
+        chances = np.zeros(turn.legal.shape)
+        chances[np.arange(len(turn)), np.where(actions == NOWHERE, turn.legal.argmax(axis=1), actions)] = 1
+        return chances
+
+
+@pytest.mark.parametrize("options", [SMALL[1], *(pytest.param(each, marks=pytest.mark.slow) for each in SMALL[:1] + SMALL[2:])])
+def test_a_response_wins_as_much_as_the_best_does(options):
+    variant = configure("liars_dice", **options)
+    mixed = Composed(Way(Claims(2), Uniform(), 0.5), Way(Numbers(), Lowest(), 0.3), Way(Lowest(0.0), Lowest(1.0), 0.4))
+    reader = Composed(Way(Reader(nerve=0.25)), Way(Reading(0.75)), Way(Numbers(threshold=0.4)))
+    agents = [Numbers(), Numbers(0.5), Numbers(1.0, preset="article"), Uniform(), mixed, reader]
+    responses = respond_to(variant, agents)
+    for number, agent in enumerate(agents):
+        player = Responding(responses, number)
+        assert responses.wins[number] == pytest.approx((1 + exploitability(variant, agent)) / 2, abs=1e-12)
+        assert winning_probability(variant, player, agent) == pytest.approx(responses.wins[number], abs=1e-12)
+
+
+def test_a_response_says_where_it_does_not_come():
+    responses = respond_to(TWO_DICE, [Numbers()])
+    batch = Batch(TWO_DICE, 200, seed=1)
+    batch.play(np.full(200, 4))  # one 5, which the numbers agent never bids: it opens with two of a face or more
+    rows = np.arange(200)
+    assert (responses.actions(np.zeros(200, np.int64), batch.states[rows]) == NOWHERE).all()
+
+
+def test_responses_are_kept(tmp_path):
+    agents, told = [Numbers(), Numbers(1.0)], []
+    first = responses_to(TWO_DICE, agents, tmp_path, told.append)
+    (file,) = (tmp_path / "responses").iterdir()
+    again = responses_to(TWO_DICE, agents, tmp_path, told.append)
+    assert told == [0, 1], "the second time nothing is computed"
+    for name, array in first.book._asdict().items():
+        np.testing.assert_array_equal(array, getattr(again.book, name))
+    np.testing.assert_array_equal(first.wins, again.wins)
+    content = file.read_bytes()
+    for damaged in (content[: len(content) // 2], b"", b"PK no archive"):
+        file.write_bytes(damaged)
+        np.testing.assert_array_equal(responses_to(TWO_DICE, agents, tmp_path, told.append).book.choice, first.book.choice)
+        assert file.read_bytes() != damaged, "a damaged file is written again"
+    with np.load(file) as kept:
+        arrays = dict(kept)
+    arrays["choice"] = np.zeros_like(arrays["choice"])
+    np.savez(file, **arrays)
+    np.testing.assert_array_equal(responses_to(TWO_DICE, agents, tmp_path).book.choice, first.book.choice)
+    responses_to(TWO_DICE, [Numbers(), Numbers(0.9)], tmp_path)
+    assert len(list((tmp_path / "responses").iterdir())) == 2, "other agents have a file of their own"
+    with pytest.raises(ValueError, match="best responses are kept to memoryless agents only, not to Reader"):
+        responses_to(TWO_DICE, [Reader()], tmp_path)
