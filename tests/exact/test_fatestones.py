@@ -12,7 +12,7 @@ from dice_envs.exact.fatestones import circles, draw_hands, evaluate, margins, s
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.fatestones import CODES
-from tests.support.policies import Noisy
+from tests.support.policies import Noisy, uniform
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
 SMALL = {"dice": EASY, "hand_size": 2}  # 1,680 draws, all of them measured
@@ -64,10 +64,6 @@ def test_every_order_of_a_hand_counts():
     assert found["edge share"].value == pytest.approx(0, abs=1e-12)
     assert found["margin against random"].value == pytest.approx(0, abs=1e-12)
     assert found["exploitability"].gap > by_name("random", **SMALL)["exploitability"].gap  # but known in advance
-
-
-def uniform(observations, masks):
-    return masks / masks.sum(axis=1, keepdims=True)
 
 
 def test_functions_are_measured():

@@ -9,7 +9,7 @@ import pytest
 from dice_envs import AgentError, Measurement, Uniform, agents, measure
 from dice_envs.core.game import load, names, single_seat
 from dice_envs.exact import offered
-from tests.support.policies import save_random_policy
+from tests.support.policies import ActsOnly, save_random_policy
 
 # A small variant of each game, for which all is cheap, and a player whose score is 1 there; others are measured as they are.
 SMALL = {
@@ -77,27 +77,20 @@ def test_a_function_is_measured_as_the_agent_that_it_is(game):
 
 def test_a_score_has_an_error_where_it_is_known():
     options, _ = SMALL["thirties"]
-    exact, repeated = (measure("thirties", agent, **options) for agent in ("thirties", Throwing()))
+    exact, repeated = (measure("thirties", agent, **options) for agent in ("thirties", ActsOnly("random")))
     assert exact.score_error == 0
-    again = [measure("thirties", Throwing(), seed=seed, **options) for seed in range(1, 6)]
+    again = [measure("thirties", ActsOnly("random"), seed=seed, **options) for seed in range(1, 6)]
     assert 0 < repeated.score_error < 0.2
     assert sum(abs(each.score) < each.score_error for each in [repeated, *again]) >= 4  # which is of random play
     assert measure("fatestones", "best_response", sample=20).score_error is None
     assert json.loads(repeated.json())["score_error"] == repeated.score_error
 
 
-class Throwing:
-    """Answers with random actions, and states no probabilities."""
-
-    def act(self, turn):
-        return Uniform().act(turn)
-
-
 @pytest.mark.parametrize("game", MEASURED)
 def test_progress_covers_all_repeats_of_a_random_agent(game):
     options, _ = SMALL.get(game, AS_IT_IS)
     told = []
-    measured = measure(game, Throwing(), sample=200, **options, done=lambda amount, total: told.append((amount, total)))
+    measured = measure(game, ActsOnly("random"), sample=200, **options, done=lambda amount, total: told.append((amount, total)))
     assert "mean of 10 runs" in measured.measures[0].note
     assert len({total for _, total in told}) == 1
     assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9

@@ -40,6 +40,7 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
+from tests.support.policies import ActsOnly, uniform
 
 R = Rules()
 
@@ -380,10 +381,6 @@ class Mixed:
         return chances
 
 
-def uniformly(observations, masks):
-    return masks / masks.sum(axis=1, keepdims=True)
-
-
 @pytest.mark.parametrize("rules", [Rules(4, 3, 9), Rules(3, 4, 8), Rules(1, 5, 3)])
 @pytest.mark.parametrize("agent", ["mixed", "random"])
 def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
@@ -414,7 +411,7 @@ DICE = [{}, {"num_dice": 3, "num_faces": 4, "target": 8}, {"num_dice": 4, "num_f
 def test_random_play_scores_0_the_best_strategy_1_and_others_between(goal, dice):
     options = {"goal": goal, **dice}
     assert measure("thirties", "random", **options).score == 0
-    assert measure("thirties", uniformly, **options).score == pytest.approx(0, abs=1e-12)
+    assert measure("thirties", uniform, **options).score == pytest.approx(0, abs=1e-12)
     best = measure("thirties", "thirties:goal", **options)
     assert best.score == pytest.approx(1, abs=1e-9)
     assert measure("thirties", f"thirties:{goal}", **options).measures == best.measures
@@ -442,16 +439,9 @@ def test_measures_are_the_exact_figures(name, goal):
 
 
 def test_agents_that_only_act_are_measured():
-    class Acts:
-        def __init__(self, agent):
-            self.agent = agent
-
-        def act(self, turn):
-            return self.agent.act(turn)
-
     dice = DICE[1]
-    assert measure("thirties", Acts(Thirties()), **dice).measures == measure("thirties", "thirties", **dice).measures
-    sampled, exact = (measure("thirties", each, **dice).measures[0] for each in (Acts(Random()), "random"))
+    assert measure("thirties", ActsOnly("thirties"), **dice).measures == measure("thirties", "thirties", **dice).measures
+    sampled, exact = (measure("thirties", each, **dice).measures[0] for each in (ActsOnly("random"), "random"))
     assert exact.error == 0 < sampled.error < 0.1
     assert sampled.value == pytest.approx(exact.value, abs=2 * sampled.error)
 

@@ -17,6 +17,7 @@ from dice_envs.experiments.leaderboard import board, chosen, markdown, sections,
 from dice_envs.experiments.ui.page import About, render
 from dice_envs.experiments.ui.plots import saved_plot
 from tests.experiments.ui.test_page import parsed, shown
+from tests.support.policies import uniform
 
 GOALS = ("thirties_maximize", "thirties_minimize_loss", "thirties_thirty_or_over", "thirties_optimal")
 ONE_DIE = "liars_dice_openspiel_1"
@@ -206,9 +207,6 @@ def test_what_is_wrong_with_a_strangers_agent_is_named(mine, spec, words):
 
 @pytest.mark.thorough
 def test_agents_as_objects_and_functions():
-    def uniform(observations, masks):
-        return masks / masks.sum(axis=1, keepdims=True)
-
     others = {"function": uniform, "object": Uniform(), "made": lambda variant: Uniform()}
     (place,) = board(["thirties_maximize"], [], others, seed=1).tasks
     assert {each.agent for each in place.standings} == {"random", *others}

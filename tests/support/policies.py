@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dice_envs import Variant
+from dice_envs import Variant, make_agent
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 
 
@@ -16,8 +16,23 @@ def save_random_policy(path: Path, variant: Variant) -> Path:
     return path
 
 
+def uniform(observations, masks):
+    """Uniformly random legal actions, as a function from observations and masks to probabilities."""
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+class ActsOnly:
+    """Plays as another agent does, without its probabilities and its kernel."""
+
+    def __init__(self, agent):
+        self.agent = make_agent(agent) if isinstance(agent, str) else agent
+
+    def act(self, turn):
+        return self.agent.act(turn)
+
+
 class Noisy:
-    """Its policy is the uniform one, but it answers with other chances each time."""
+    """Plays the uniform policy on average, but its probabilities are drawn anew for each question."""
 
     def act(self, turn):
         return self.probabilities(turn).argmax(axis=1)

@@ -13,19 +13,13 @@ from dice_envs.agents.mcts import MCTS, room
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
 from dice_envs.experiments.reproduce.fatestones.joint import JointSearch
+from tests.agents.mcts.test_agent import turn_of
 from tests.conftest import scaled
 from tests.support.variants import IDS, VARIANTS
 
 FEW = scaled(300, 30)  # simulations
 AGENTS = [MCTS(FEW, final="mixed"), MCTS(FEW, select="regret"), JointSearch(FEW, final="mixed")]
 NAMES = ["uct", "regret", "joint"]
-
-
-def turn_of(game, games, moves=0, **options):
-    batch = Batch(game, games, 1, **options)
-    for _ in range(moves):
-        batch.play(batch.legal().argmax(axis=1))
-    return Turn(batch.variant, batch.states, np.arange(games), new_streams(1, games))
 
 
 @pytest.fixture
@@ -65,12 +59,12 @@ GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.t
 @pytest.mark.parametrize("game", GAMES)
 def test_when_a_tree_grows_makes_no_difference(game, moves, agent, trees, limit, monkeypatch):
     search = agent.search
-    at_once = search(turn_of(game, 3, moves))
+    at_once = search(turn_of(game, 3, moves=moves))
     monkeypatch.setattr(room, "_FIRST_SIMULATIONS", 1)
     for more in range(scaled(20, 2)):  # sizes are the limit halved: each limit puts other simulations before a growth
         trees.clear()
         limit(3 * FEW + 17 * more, 300 * FEW + 19 * more)
-        in_steps = search(turn_of(game, 3, moves))
+        in_steps = search(turn_of(game, 3, moves=moves))
         assert trees
         assert not trees[-1].runs["full"].any()
         for one, other in zip(at_once, in_steps, strict=True):

@@ -18,6 +18,7 @@ from dice_envs.exact.liars_dice.hands import hands_of
 from dice_envs.exact.liars_dice.measures import Stage, exploitability, record_response, winning_probability
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.experiments.arena import play_table, tournament
+from tests.support.policies import ActsOnly, uniform
 
 pyspiel = pytest.importorskip("pyspiel")
 from open_spiel.python import policy as peer_policy  # noqa: E402
@@ -235,20 +236,13 @@ def test_the_best_response_wins_what_it_is_said_to(options):
 def test_answers_instead_of_probabilities(options):
     """An agent that only acts: exactly if its answers never differ, else within its interval."""
 
-    class Acts:
-        def __init__(self, spec):
-            self.agent = agents.make(spec)
-
-        def act(self, turn):
-            return self.agent.act(turn)
-
     for spec in ("numbers:threshold=0.5", "reader"):
-        found, expected = (measure("liars_dice", each, **options).measures for each in (Acts(spec), spec))
+        found, expected = (measure("liars_dice", each, **options).measures for each in (ActsOnly(spec), spec))
         assert [dataclasses.replace(each, note="") for each in found] == [
             dataclasses.replace(each, note="") for each in expected
         ]
     for spec in ("random", "numbers:bluff=0.5"):
-        (sampled, _), (exact, _) = (measure("liars_dice", each, **options).measures for each in (Acts(spec), spec))
+        (sampled, _), (exact, _) = (measure("liars_dice", each, **options).measures for each in (ActsOnly(spec), spec))
         assert exact.error == 0
         assert 0 < sampled.error < 0.1
         assert sampled.value == pytest.approx(exact.value, abs=sampled.error)
@@ -511,14 +505,11 @@ def test_that_past_rounds_matter_is_no_matter_of_luck(num_dice):
 def test_what_is_known_of_past_rounds():
     """True: a difference was seen; False: there can be none; None: none was seen."""
 
-    def even(observations, masks):
-        return masks / masks.sum(axis=1, keepdims=True)
-
     two_dice = configure("liars_dice", num_dice=2)
-    assert exact.past_rounds_matter(two_dice, asked(even, two_dice)) is None
-    assert "it does not declare that they never do" in measure(two_dice, even).measures[0].note
+    assert exact.past_rounds_matter(two_dice, asked(uniform, two_dice)) is None
+    assert "it does not declare that they never do" in measure(two_dice, uniform).measures[0].note
     blind = configure("liars_dice", num_dice=2, past_rounds=False)
-    assert exact.past_rounds_matter(blind, asked(even, blind)) is False, "it does not see them"
+    assert exact.past_rounds_matter(blind, asked(uniform, blind)) is False, "it does not see them"
     for options in ({"num_dice": 1}, {"num_dice": 2, "rounds": "single"}):
         variant = configure("liars_dice", **options)
         assert exact.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
@@ -559,11 +550,7 @@ def test_two_agents_that_are_not_computed():
 
     one_die = configure("liars_dice", num_dice=1)
 
-    class Acts:
-        def act(self, turn):
-            return Uniform().act(turn)
-
-    for pair in (("numbers", chances), (Acts(), "numbers")):
+    for pair in (("numbers", chances), (ActsOnly("random"), "numbers")):
         with pytest.raises(ValueError, match="are random: an exact result of two agents is known for"):
             winning_probability(one_die, *pair)
     with pytest.raises(ValueError, match="an exact result of two agents is known for liars_dice only, not for thirties"):

@@ -18,16 +18,13 @@ from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import SolvedRound, cache_folder
 from dice_envs.exact.liars_dice.tree import Tree, public_nodes
 from dice_envs.games.liars_dice import NO_BID, STATE, play
+from tests.exact.liars_dice.test_tree import tree_of
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
     return tmp_path
-
-
-def tree_of(dice, **options):
-    return Tree(configure("liars_dice", num_dice=6, **options), dice)
 
 
 OPENSPIEL = {"raise_rule": "either", "wild": "highest"}

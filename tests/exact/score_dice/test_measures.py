@@ -18,7 +18,7 @@ from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.response import ResponseToHighest, count_situations
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import HELD, Options
-from tests.support.policies import Noisy
+from tests.support.policies import Noisy, uniform
 
 
 def mean_reward(options, pairing):
@@ -244,10 +244,6 @@ def highest_function(observations, masks):
     return np.eye(masks.shape[1])[own.argmax(axis=1)]
 
 
-def uniform_function(observations, masks):
-    return masks / masks.sum(axis=1, keepdims=True)
-
-
 MEASURED = {
     "2d4": {"pool_a": (4, 4), "pool_b": (4, 4)},
     "three kinds": {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},
@@ -266,7 +262,7 @@ def by_name(agent, **options):
 @pytest.mark.parametrize("name", MEASURED)
 def test_random_play_scores_0_and_the_best_response_1(name):
     options = MEASURED[name]
-    for agent in ("random", "shuffled", uniform_function):
+    for agent in ("random", "shuffled", uniform):
         assert measure("score_dice", agent, **options).score == pytest.approx(0, abs=1e-12)
     assert measure("score_dice", "score_response", **options).score == pytest.approx(1, abs=1e-9)
     assert measure("score_dice", Odd(), **options).score < 1
@@ -392,7 +388,7 @@ def test_the_default_pools_are_sampled():
 @pytest.mark.parametrize(("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
 def test_progress_adds_up(name, expected):
     told = []
-    measure("score_dice", uniform_function, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))
+    measure("score_dice", uniform, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))
     assert sum(amount for amount, _ in told) == expected
     assert {total for _, total in told} == {expected}
 

@@ -20,6 +20,7 @@ from dice_envs.exact.shakes import (
     solve,
     tallies,
 )
+from tests.support.policies import ActsOnly, uniform
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 
 
@@ -54,10 +55,6 @@ class Hidden:
 
     def probabilities(self, turn):
         return self.other.probabilities(turn)
-
-
-def uniformly(observations, masks):
-    return masks / masks.sum(axis=1, keepdims=True)
 
 
 def team_by_brute_force(agent, n, opener, treated, saved, ties):
@@ -138,7 +135,7 @@ def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
 def test_random_play_scores_0_bayes_1_and_others_between(reward, mode, num_players):
     options = {"reward": reward, "mode": mode, "num_players": num_players}
     assert measure("shakes", "random", **options).score == 0
-    assert measure("shakes", uniformly, **options).score == pytest.approx(0, abs=1e-12)
+    assert measure("shakes", uniform, **options).score == pytest.approx(0, abs=1e-12)
     for spec in ("bayes", f"bayes:{reward}", Hidden("bayes")):
         assert measure("shakes", spec, **options).score == pytest.approx(1, abs=1e-9)
     for spec in ("thompson", "thompson:permutations", "greedy", "ucb", "argument"):
@@ -213,13 +210,6 @@ def test_illegal_play_names_the_agent():
 
 
 def test_agents_that_only_act_or_answer_at_random_are_measured():
-    class Acts:
-        def __init__(self, spec):
-            self.agent = make(spec)
-
-        def act(self, turn):
-            return self.agent.act(turn)
-
     class Wavers:
         """Sure of the first patient; after that its probabilities are drawn."""
 
@@ -228,10 +218,10 @@ def test_agents_that_only_act_or_answer_at_random_are_measured():
             return drawn / drawn.sum(axis=1, keepdims=True)
 
     small = {"num_players": 2, "num_patients": 5, "goal": 3}
-    assert measure("shakes", Acts("dogmatic"), mode="maesters", **small).measures == pytest.approx(
+    assert measure("shakes", ActsOnly("dogmatic"), mode="maesters", **small).measures == pytest.approx(
         measure("shakes", Hidden("dogmatic"), mode="maesters", **small).measures
     )
-    for agent, exact in ((Acts("thompson"), "thompson"), (Wavers(), "random")):
+    for agent, exact in ((ActsOnly("thompson"), "thompson"), (Wavers(), "random")):
         sampled, known = (measure("shakes", each, **small).measures[0] for each in (agent, exact))
         assert known.error == 0 < sampled.error < 0.1
         assert sampled.value == pytest.approx(known.value, abs=2 * sampled.error)
@@ -239,7 +229,7 @@ def test_agents_that_only_act_or_answer_at_random_are_measured():
 
 def test_progress_of_a_measure_is_told():
     told = []
-    measure("shakes", uniformly, mode="maesters", done=lambda amount, total: told.append((amount, total)))
+    measure("shakes", uniform, mode="maesters", done=lambda amount, total: told.append((amount, total)))
     assert {total for _, total in told} == {3 * 12_376}
     assert sum(amount for amount, _ in told) == 3 * 12_376
 
@@ -254,7 +244,7 @@ def test_progress_of_a_measure_is_told():
         ),
         ("random", {"num_players": 6, "num_patients": 40}, r"num_patients=40 with num_players=6 has about [\d,]+ tallies"),
         ("dogmatic", {}, "dogmatic is a maester"),
-        (uniformly, {"num_players": 6, "sample": 10}, "sample must be a whole number from 100 to 100000000, not 10"),
+        (uniform, {"num_players": 6, "sample": 10}, "sample must be a whole number from 100 to 100000000, not 10"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(agent, options, message):

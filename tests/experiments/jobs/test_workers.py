@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
-from dice_envs.agent import draw_actions
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import GAMES_ASKED, GAMES_AT_ONCE, play_table
@@ -18,6 +17,7 @@ from dice_envs.experiments.jobs import workers
 from dice_envs.experiments.jobs.workers import HERE, Processes, Workers, kept_beside, on_ray
 from dice_envs.experiments.sweep import parse_settings
 from dice_envs.learn.presets import PRESETS
+from tests.support.policies import ActsOnly
 
 ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--games", "1500", "--seed", "3"]
 
@@ -67,16 +67,9 @@ def test_every_agent_can_be_sent_elsewhere():
         assert type(pickle.loads(pickle.dumps(agent))) is type(agent)  # after it has played, too
 
 
-class Whim:
-    """Plays at random, and does not say so."""
-
-    def act(self, turn):
-        return draw_actions(turn.streams, turn.legal / turn.legal.sum(axis=1, keepdims=True))
-
-
 def test_a_measurement_is_the_same_wherever_its_repeats_are_made():
     variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=3)
-    here, elsewhere = (measure(variant, Whim(), seed=4, apply=apply) for apply in (map, Shuffled().map))
+    here, elsewhere = (measure(variant, ActsOnly("random"), seed=4, apply=apply) for apply in (map, Shuffled().map))
     assert here == elsewhere
     assert "mean of 10 runs" in here.measures[0].note
 
