@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Shared fixtures and settings."""
 
 import os
 
@@ -14,29 +14,29 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.libraries import pytest_collection_modifyitems, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
 
-# A shell starts what runs in the background with SIGINT ignored, and processes pass that on to those that they start.
+# Shells start background processes with SIGINT ignored, and child processes inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def scaled(compiled: int, interpreted: int) -> int:
-    """Games, steps or simulations: fewer if NUMBA_DISABLE_JIT=1 runs kernels as Python, hundreds of times slower."""
+    """A number of games, steps or simulations, smaller if NUMBA_DISABLE_JIT=1 runs kernels hundreds of times slower."""
     return interpreted if numba.config.DISABLE_JIT else compiled
 
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory):
-    """Solutions that tests find are kept in a folder of the run, which its processes share, not in the user's."""
+    """Keep solutions in a folder of the test run, shared by its processes, not in the user's cache."""
     folder = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DICE_ENVS_CACHE", str((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "solutions"))
         yield
 
 
-# FUZZ=100 in the environment tries a hundred times as many examples.
+# FUZZ=100 in the environment tries a hundred times the usual number of examples.
 FUZZ = int(os.environ.get("FUZZ", "1"))
 EXAMPLES = scaled(40, 5) * FUZZ
-# Machines are shared and noisy, and the first example compiles kernels: no test has a deadline.
+# No test has a deadline: machines are shared and noisy, and the first example compiles kernels.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=EXAMPLES)
 # In CI every run tries the same examples; elsewhere each run tries new ones.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
@@ -44,8 +44,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Random streams and hashes let 64-bit numbers wrap around, and NumPy warns of that when kernels run as Python. Nothing
-# else may overflow.
+# Random streams and hashes let 64-bit numbers wrap around, of which NumPy warns when kernels run as Python. Nothing else
+# may overflow.
 WRAPPING_MODULES = (
     "dice_envs.core.dice",
     "dice_envs.agents.mcts.tree",
@@ -59,14 +59,14 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", f"ignore:overflow encountered in scalar:RuntimeWarning:{module}")
 
 
-# For processes that only show that something is there and runs: kernels that compile soon, the same as those of `make test`.
+# For subprocesses that only show that something runs: kernels that compile fast, with the same settings as `make test`.
 # (Below 1, numba cannot cache what calls other kernels.)
 COMPILES_SOON = {"NUMBA_OPT": "1", "NUMBA_BOUNDSCHECK": "1"}
 
 
 @pytest.fixture
 def run_python(tmp_path):
-    """Run Python code in a fresh process; returns what it printed, fails when it fails."""
+    """Run Python code in a fresh process and return what it printed; fails if the code fails."""
     import subprocess
 
     def run(code: str, path: Path = ROOT, **env: str) -> str:

@@ -1,4 +1,4 @@
-"""Agents that choose by kernels: games between them end exactly as when Python asks each agent, move by move."""
+"""Agents with kernels: compiled games give exactly the results of games in which Python asks each agent."""
 
 import importlib
 
@@ -28,7 +28,7 @@ from tests.support.walkthrough import shown
 ROUNDS = scaled(40, 5)  # turns of the learner
 GAMES = scaled(24, 3)
 
-# Agents and the options with which they choose by a kernel; several seats, so that there are opponents.
+# Agents with kernels and the options for them; several seats, so that there are opponents.
 SEATED = {
     "liars_dice": ({}, ["random", "numbers", "numbers:bluff=0.5", "numbers:preset=article,bluff=1", "reader"]),
     "fatestones": ({}, ["random", "strongest"]),
@@ -39,7 +39,7 @@ SEATED = {
         ["random", "thirties:sixes", "thirties:beginner", "thirties:heuristic", "thirties:maximize"],
     ),
 }
-# What plays alone.
+# Agents for games of one seat.
 ALONE = {
     "shakes": ({"mode": "physician"}, ["random", "argument", "greedy", "ucb", "thompson"]),
     "thirties": ({"num_players": 1}, ["random", "thirties:fives_and_sixes", "thirties"]),
@@ -47,7 +47,7 @@ ALONE = {
 
 
 class Asked:
-    """An agent that does not offer its kernel, so that Python asks it; and that is shown samples, whatever it promises."""
+    """Hides an agent's kernel, so that Python asks it, and always gives it samples of the state."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -58,14 +58,14 @@ class Asked:
 
 
 def copies(opponents):
-    """The same opponents, to be asked."""
+    """The same opponents without kernels."""
     if isinstance(opponents, Pool):
         return Pool([Asked(agent) for agent in opponents.agents], opponents.weights)
     return [Asked(agent) for agent in opponents]
 
 
 def history(variant, opponents, seed=3, **arguments):
-    """All that an environment shows and holds, while a learner plays at random."""
+    """All outputs and the state of an environment while a learner plays at random."""
     games = SeatGames(variant, GAMES, opponents, **arguments)
     games.seed_games(np.arange(GAMES), list(range(seed, seed + GAMES)))
     games.start(np.arange(GAMES))
@@ -73,7 +73,7 @@ def history(variant, opponents, seed=3, **arguments):
     shown, begins, seen = games.view(np.arange(GAMES)), np.zeros(GAMES, bool), []
     for turn in range(ROUNDS):
         actions = np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in shown.masks])
-        restart = turn % 8 < 4  # both ways to begin again
+        restart = turn % 8 < 4  # both autoreset modes
         done = games.advance(actions, begins, restart)
         shown, begins = done.shown, done.ended & (not restart)
         seen += [
@@ -100,7 +100,7 @@ def same(one, other):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", names())
 def test_both_ways_show_and_leave_the_same(name):
-    """Every agent with a kernel, in a pool; a learner at every seat; self-play; a match at one table."""
+    """For every agent with a kernel, in a pool; a learner at every seat; self-play; a match."""
     options, specs = SEATED[name]
     variant = configure(name, **options)
     made = [agents.make(spec) for spec in specs]
@@ -132,7 +132,7 @@ def test_both_ways_agree_with_every_option(name, options):
 
 
 def test_both_ways_play_liars_dice_the_same():
-    """One game of three players, with different agents at a table, for the fast set."""
+    """One game of three different players, for the fast tests."""
     variant = configure("liars_dice", num_players=3, num_dice=2)
     made = [Uniform(), Numbers(0.5)]
     same(history(variant, made), history(variant, copies(made)))
@@ -150,7 +150,7 @@ _MANNERS = np.dtype([("wrong", np.int64)])
 
 @kernel
 def _with_manners(params, options, state, stream):
-    """FateStones: a random die; an illegal one if the hand is of the wrong size."""
+    """FateStones: a random die; an illegal action if the hand has the wrong size."""
     if options["wrong"] == state["left"]:
         return params.num_actions + 3
     return below(stream, state["left"])
@@ -166,7 +166,7 @@ class Mannered(KernelAgent):
 
 @kernel
 def _peeking(params, options, state, stream):
-    """FateStones: the die that the other has committed to, which a seat does not see; else a random one."""
+    """FateStones: the hidden die to which the other seat has committed; otherwise a random one."""
     return state["committed"] if state["committed"] >= 0 else below(stream, state["left"])
 
 
@@ -189,13 +189,13 @@ def problem_of(what):
 
 @pytest.mark.parametrize("make", [Mannered, lambda wrong: Asked(Mannered(wrong))], ids=["compiled", "asked"])
 def test_a_kernels_illegal_action_is_named_and_changes_nothing(make):
-    """In a step, in the first moves of new games, and at a table; wherever the game with the fault stands in the batch."""
+    """In a step, in the first moves of new games, and at a table, wherever the faulty game is in the batch."""
     variant = configure("fatestones")
     games = SeatGames(variant, 40, make(0), seat=0)
     everywhere = np.arange(40)
     games.seed_games(everywhere, list(range(40)))
     games.start(everywhere)
-    faulty = make(2)  # wrong where a tie has taken one die of three
+    faulty = make(2)  # wrong after a tie, which takes one die of three
     games._agents[:] = [faulty]
     found = 0
     for _ in range(20):
@@ -225,7 +225,7 @@ class Faulty(Mannered):
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_of_several_agents_the_one_with_the_illegal_action_is_named(place):
-    """At a table of two, and in a step against a pool of three: by its name and its seat."""
+    """By its name and seat, at a table of two and in a step against a pool of three."""
     variant = configure("fatestones", hand_size=3)
     table = [Mannered(), Mannered()]
     table[place] = Faulty()
@@ -262,7 +262,7 @@ def test_a_learners_illegal_action_changes_nothing():
 
 
 def test_a_kernel_sees_a_sample_of_what_is_hidden():
-    """Against a seat that always commits to its first die, peeking would be seen at once."""
+    """Against a seat that always commits to its first die, peeking would be obvious."""
     variant = configure("fatestones")
     games = SeatGames(variant, 200, Peeking(), seat=0)
     games.seed_games(np.arange(200), list(range(200)))
@@ -304,7 +304,7 @@ def test_an_agent_that_remembers_is_asked():
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
 def test_the_check_of_one_action_is_the_mask(name, options):
-    """Along random games: every action, those that do not exist among them, is legal where the mask says so."""
+    """Along random games, every action, including nonexistent ones, is legal exactly if the mask says so."""
     variant = configure(name, **options)
     if variant.game.is_legal is None:
         pytest.skip("the check looks the action up in a mask")
@@ -325,7 +325,7 @@ def test_the_check_of_one_action_is_the_mask(name, options):
 
 @pytest.mark.thorough
 def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
-    """It plays the same both ways, and its option counts, with one compilation for all values of it."""
+    """It plays the same both ways, and its option has an effect, with one compilation for all values."""
     (tmp_path / "cautious_agent.py").write_text(shown("How to add an agent", '"""'))
     monkeypatch.syspath_prepend(tmp_path)
     cautious = importlib.import_module("cautious_agent").Cautious
@@ -366,7 +366,7 @@ def test_kernels_of_one_name_that_are_not_cached_are_not_mixed_up():
 @pytest.mark.parametrize("strategy", ["sixes", "fives_and_sixes", "beginner", "heuristic"])
 @pytest.mark.parametrize("options", [{}, {"num_dice": 3, "num_faces": 8}], ids=["six dice", "three of eight faces"])
 def test_a_strategy_plays_by_its_kernel_as_it_says(strategy, options):
-    """In positions along a random game, with any number of dice on the table."""
+    """At positions along a random game, with any number of dice on the table."""
     variant = configure("thirties", num_players=1, **options)
     agent, states = agents.make(f"thirties:{strategy}"), Batch(variant, scaled(60, 4), seed=1).states
     says, streams, seen = named(Rules.of(variant.options), strategy), new_streams(2, len(states)), set()

@@ -1,4 +1,4 @@
-"""Agents that remember: who keeps their records, when they begin, and that nothing else changes them."""
+"""Agents with a memory: where records are kept, when they begin, and that nothing else changes them."""
 
 import dataclasses
 import itertools
@@ -23,7 +23,7 @@ ONE_DIE = {"num_dice": 1, "num_faces": 3}
 
 
 class Counting:
-    """Plays at random, and remembers how many turns it has had."""
+    """Plays at random, and counts its turns."""
 
     remembers = np.dtype([("turns", np.int64), ("seat", np.int8)])
 
@@ -151,7 +151,7 @@ def test_agents_that_do_not_remember_play_a_first_game_as_ever():
 
 def test_a_tournament_of_matches_has_intervals_over_matches():
     class Moody(Counting):
-        """Plays whole matches well or badly: draws which at its first turn."""
+        """Plays whole matches well or badly, as drawn at its first turn."""
 
         def act(self, turn):
             mood = turn.memory["turns"]

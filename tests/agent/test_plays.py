@@ -1,4 +1,4 @@
-"""Agents say which variants they play, and whatever lets them play asks them before any game."""
+"""`check_variant`: agents refuse variants that they do not play, before any game begins."""
 
 import gymnasium
 import numpy as np
@@ -103,7 +103,7 @@ def test_long_options_are_cut():
 
 
 class Fussy:
-    """Plays nothing, and counts how often it is asked to."""
+    """Refuses every variant, and counts how often it is asked."""
 
     asked = 0
 

@@ -1,4 +1,4 @@
-"""Agents: specs, the numbers agent by hand, policies, and the arena."""
+"""Agents: specs, the numbers agent checked by hand, policies, and the arena."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ def bid(quantity, face, faces=6):
 
 
 def turn_after(dice, bids=(), **options):
-    """The turn after these bids in a first round with these dice."""
+    """The turn after these bids in the first round, with these dice."""
     env = liars_dice_v0.raw_env(num_players=len(dice), num_dice=len(dice[0]), starter="first", **options)
     env.reset(seed=1, options={"dice": dice})
     for action in bids:
@@ -92,7 +92,7 @@ def test_numbers_opens_with_its_most_common_face_and_one_more():
     article=st.booleans(),
 )
 def test_numbers_by_the_rules_text(own, quantity, face, bluff, article):
-    """The whole distribution, computed here from the text of the rules."""
+    """Compared with the whole distribution, computed here from the text of the rules."""
     turn = turn_after([[1, 1, 1], own], [bid(quantity, face)])
     held = [own.count(f) for f in range(1, 7)]
     holds = binom.sf(quantity - held[face - 1] - 1 + article, 3, 1 / 6)
@@ -150,7 +150,7 @@ def test_actions_are_drawn_from_the_probabilities(spec):
 
 
 def test_an_agent_cannot_tell_what_others_hold():
-    """The same observation with other hidden dice gives the same choice."""
+    """Other hidden dice with the same observation give the same choice."""
     for agent in (Numbers(bluff=0.5), agents.make("random")):
         chosen = set()
         for hidden in ([6, 6, 6], [1, 2, 3]):
@@ -184,7 +184,7 @@ def test_chance_of_holding_most_by_enumeration(faces):
 
 
 def test_reader_believes_an_honest_bidder_and_not_a_bluffer():
-    """The same position; what differs is what past calls have shown of the bidder."""
+    """In the same position; only what past calls have shown of the bidder differs."""
     from dice_envs.agents.liars_dice import believe, chance_blind, chance_most
 
     turn = turn_after([[1, 2, 3], [2, 4, 6]], [bid(2, 5)])
@@ -206,7 +206,7 @@ def test_reader_beats_the_numbers_and_learning_helps():
     variant = configure("liars_dice")
     reader, numbers = agents.make("reader"), agents.make("numbers")
     assert (play_table(variant, [reader, numbers], 4000, 3)[:, 0] > 0).mean() > 0.6
-    # Against one that never bluffs, what calls have shown is worth something: 5 standard errors.
+    # Against a player that never bluffs, shown dice are informative: by 5 standard errors.
     games = 60_000
     learns = (play_table(variant, [reader, numbers], games, 4)[:, 0] > 0).mean()
     does_not = (play_table(variant, [agents.make("reader:learn=false"), numbers], games, 4)[:, 0] > 0).mean()
@@ -239,7 +239,7 @@ def test_policy_file_round_trip(policy, tmp_path):
     assert (chances[turn.legal == 0] == 0).all()
     actions = agent.act(turn)
     assert turn.legal[np.arange(4000), actions].all()
-    # The average chance of what was drawn is the average of the squares, within five standard errors.
+    # The mean probability of the drawn actions is the mean sum of squares, within five standard errors.
     drawn, squares = chances[np.arange(4000), actions], (chances**2).sum(axis=1)
     assert abs((drawn - squares).mean()) < 5 * (drawn - squares).std() / np.sqrt(4000)
     greedy = agents.make(f"ppo:{path},greedy=true")
@@ -291,7 +291,7 @@ def test_arena_refuses_wrong_tables():
 
 
 def test_play_table_returns_belong_to_agents_not_seats():
-    """The stronger agent wins as often whichever column it has, though seats rotate."""
+    """Seats rotate, but the stronger agent wins equally often in either column."""
     variant = configure("liars_dice", num_dice=2, num_players=3)
     strong, weak = agents.make("numbers"), agents.make("random")
     for column in range(3):
@@ -302,7 +302,7 @@ def test_play_table_returns_belong_to_agents_not_seats():
 
 
 def test_elo_of_known_odds():
-    # 10 to 1 in wins is 400 points, whatever the sample.
+    # Wins of 10 to 1 are 400 points, whatever the sample size.
     games = 10**7
     ratings = elo([[None, 10 / 11], [1 / 11, None]], games)
     assert ratings[0] - ratings[1] == pytest.approx(400, abs=0.1)
@@ -330,7 +330,7 @@ def test_random_agents_finish_every_game(name):
     ],
 )
 def test_the_reference_figures_of_the_article(bluffs, preset, expected):
-    games = 1_000_000  # as many as the figures are from
+    games = 1_000_000  # the number of games behind the figures
     players = [agents.make(f"numbers:preset={preset},bluff={b}") for b in bluffs]
     variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
     wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)

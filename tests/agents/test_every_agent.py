@@ -1,6 +1,6 @@
-"""Every agent plays whole games of every game and option that it can play, and refuses the others by name.
+"""Every agent plays whole games with every game and option that it supports, and refuses all others by name.
 
-A new game is tested here without a change to this file; a new agent needs a row in ROWS.
+A new game needs no change here; a new agent needs a row in ROWS.
 """
 
 import re
@@ -30,7 +30,7 @@ SEARCH = f"mcts:{scaled(20, 3)}"
 
 
 def keep_pairs(throw, aside):
-    """A strategy of one's own for `thirties`: keep pairs, and the highest die."""
+    """A custom strategy for `thirties`: keep pairs, and the highest die."""
     return next((k for k in range(len(throw) - 1) if throw[k] == throw[k + 1]), len(throw) - 1)
 
 
@@ -70,7 +70,7 @@ def has_a_value(spec: str, variant: Variant) -> str | None:
 
 
 def shows_dice_again(spec: str, variant: Variant) -> str | None:
-    """What an agent can learn from: two players, the article's rule, rounds after a call, and no more than five dice."""
+    """Whether `adaptive` can learn: two players, the article's rule, rounds after a call, at most five dice."""
     if variant.options.num_players != 2 or variant.options.reward != "win":
         return has_a_value(spec, variant)
     if variant.options.rounds == "single":
@@ -87,14 +87,14 @@ def pools_are_small(spec: str, variant: Variant) -> str | None:
 
 
 def second_stage_is_finite(spec: str, variant: Variant) -> str | None:
-    """With dice of two faces, the goal `optimal` has no best play: the second stage's expected points are infinite."""
+    """With two faces the goal `optimal` has no best play: the expected points of the second stage are infinite."""
     wants = spec.partition(":")[2] or "goal"
     optimal = wants == "optimal" or (wants == "goal" and variant.facts.num_seats > 1)
     return "goal must not be 'optimal' with num_faces=2" if optimal and variant.options.num_faces == 2 else None
 
 
 class Row(NamedTuple):
-    """An agent: its games, or None for every game; the specs to try; and the words with which it refuses a variant."""
+    """An agent's games (None for every game), the specs to try, and the words with which it refuses a variant."""
 
     games: tuple[str, ...] | None
     specs: tuple[str, ...]
@@ -165,12 +165,12 @@ ROWS = {
 
 
 def takes_too_long(spec: str, variant: Variant) -> bool:
-    """What is not tried: exact play that grows fast with the game."""
+    """Whether exact play is too expensive to test."""
     if spec.startswith("adaptive"):
         return shows_dice_again(spec, variant) is None and min(variant.options.dice_per_seat) > scaled(2, 1)
     if spec.startswith("nash") and variant.game.name == "liars_dice":  # whole games of five dice take minutes
         return has_a_value(spec, variant) is None and min(variant.options.dice_per_seat) > 1
-    if spec == "score_response":  # it weighs every hand that the other may hold: 24 dice would take forever
+    if spec == "score_response":  # it weighs every possible hand of the other player: 24 dice would take forever
         return max(map(len, variant.options.pools)) > 7
     if spec.startswith("bayes"):  # a second when compiled, a minute as Python
         return bool(numba.config.DISABLE_JIT) and variant.options.num_players >= 5
@@ -199,7 +199,7 @@ ELSEWHERE = [
 
 @pytest.fixture
 def make(tmp_path):
-    """Make an agent from its spec; `ppo` gets a policy file for the variant, with random weights."""
+    """Make an agent from its spec; `ppo` gets a policy file with random weights for the variant."""
 
     def from_spec(spec: str, variant: Variant) -> Any:
         name, comma, rest = spec.partition(",")
@@ -228,7 +228,7 @@ def check_probabilities(agent: Any, turn: Turn) -> None:
 
 
 def play(variant: Variant, agent: Any, seat: int) -> None:
-    """Some games with the agent at one seat and random play at the others; every move is checked."""
+    """Play games with the agent at one seat and random play at the others; every move is checked."""
     facts = variant.facts
     batch = Batch(variant, GAMES, seed=seat)
     own, others = new_streams(seat + 100, GAMES), new_streams(seat + 200, GAMES)

@@ -1,4 +1,4 @@
-"""Agents and games of one's own, named by a file or module, wherever an agent or a game can be named."""
+"""Users' own agents and games, named by a file or module, wherever an agent or a game can be named."""
 
 import copy
 
@@ -192,7 +192,7 @@ def test_names_of_games_are_kept_apart(pig):
 
 
 def test_a_name_in_data_runs_nothing(pig, tmp_path):
-    """A saved game or a policy file names its game, too: no code is run for that."""
+    """Saved games and policy files name their game, which must not run code."""
     with pytest.raises(ValueError, match="unknown game"):
         dice_envs.configure(pig)
     assert np.size(dice_envs.names())

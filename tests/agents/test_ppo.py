@@ -1,4 +1,4 @@
-"""Policy files: today's stay readable, and whatever is wrong with one is reported in one line."""
+"""Policy files: today's stay readable, and any fault is reported in one line."""
 
 import io
 import json
@@ -39,7 +39,7 @@ def npy(array):
 
 
 def npy_with(header, body=b"", version=1):
-    """A .npy file with a header of one's own."""
+    """A .npy file with the given header."""
     length = len(header).to_bytes(2 if version == 1 else 4, "little")
     return b"\x93NUMPY" + bytes([version, 0]) + length + header.encode("latin1") + body
 
@@ -48,7 +48,7 @@ FLOATS = "{{'descr': '<f4', 'fortran_order': False, 'shape': {}, }}\n"
 
 
 def write(path, layers, header=HEADER, compression=zipfile.ZIP_DEFLATED, **replaced):
-    """A policy file written member by member; `replaced` names members and what they hold instead, None for nothing."""
+    """Write a policy file member by member; `replaced` maps members to other contents, None to leave one out."""
     members = {"header": npy(np.array(header if isinstance(header, str) else json.dumps(header)))}
     for i, (weights, biases) in enumerate(layers):
         members[f"weights_{i}"], members[f"biases_{i}"] = npy(weights), npy(biases)
@@ -65,7 +65,7 @@ def turn_of(n=1000):
 
 
 def reason(path):
-    """Why the file is refused, which must be one ValueError of one short line that names the file."""
+    """The message with which the file is refused: a ValueError of one short line that names the file."""
     with pytest.raises(ValueError, match=".") as caught:
         load_policy(path)
     text = str(caught.value)
@@ -96,14 +96,14 @@ def test_a_policy_for_the_longest_options_can_be_saved(path):
 
 @pytest.mark.filterwarnings("error")
 def test_byte_flips_and_truncations(path, layers):
-    """Whatever a flipped byte does, the file loads or is refused in one line."""
+    """With any byte flipped, the file loads or is refused in one line."""
     save_policy(path, NetworkPolicy("liars_dice", {"num_dice": 2}, layers))
     whole = path.read_bytes()
     rng = np.random.default_rng(1)
     refused = 0
     for i in range(400):
         damaged = bytearray(whole)
-        # Every other one where the structure is: the first member, the directory at the end.
+        # Every other byte of the structure: the first member, and the directory at the end.
         at = int(rng.integers(len(whole)) if i % 2 else rng.choice([rng.integers(300), len(whole) - 1 - rng.integers(500)]))
         damaged[at] ^= int(rng.integers(1, 256))
         path.write_bytes(damaged)
@@ -181,11 +181,11 @@ def test_headers_that_lie(header, path, layers):
 
 
 def test_a_bomb_is_refused_by_what_it_declares(path, layers):
-    """A file of a megabyte may unpack to gigabytes: sizes are read before contents."""
+    """A file of a megabyte can unpack to gigabytes, so sizes are read before contents."""
     write(path, layers, weights_0=npy_with(FLOATS.format("(50000000,)"), b"\0" * 200_000_000))
     assert path.stat().st_size < 10**6
     assert "unpack to 200," in reason(path)
-    # The directory at the end now declares 1,000 bytes: no more are unpacked.
+    # The directory at the end now declares 1,000 bytes, and no more are unpacked.
     content = bytearray(path.read_bytes())
     at = content.rfind(b"weights_0.npy") - 46
     content[at + 24 : at + 28] = (1000).to_bytes(4, "little")
@@ -240,7 +240,7 @@ def test_layers_that_do_not_fit(layers):
 @pytest.mark.parametrize("scale", [1e30, 3e38])
 @pytest.mark.filterwarnings("error")
 def test_weights_that_overflow_still_play_legal_actions(scale, path, layers):
-    """Sums of finite weights may overflow to infinity, and sums of infinities to NaN."""
+    """Sums of finite weights can overflow to infinity, and sums of infinities to NaN."""
     rng = np.random.default_rng(2)
     huge = [(np.float32(scale) * rng.choice([-1, 1], size=w.shape).astype(np.float32), b) for w, b in layers]
     save_policy(path, NetworkPolicy("liars_dice", {"num_dice": 2}, huge))

@@ -1,4 +1,4 @@
-"""Enumerated chance: the same outcomes as the compiled kernels draw, with the probabilities with which they draw them."""
+"""Enumerated chance: the same outcomes as the compiled kernels draw, with the same probabilities."""
 
 import collections
 import dataclasses
@@ -16,12 +16,12 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.state import start_game
 from tests.conftest import scaled
 
-# One each with few enough deals to compare all of them with what is drawn.
+# Variants with so few deals that all of them can be compared with drawn ones.
 SMALL = {
     "fatestones": {"dice": (123456, 111666, 333444, 222555), "hand_size": 2},
     "liars_dice": {"num_dice": (2, 1), "num_faces": 3},
     "score_dice": {"pool_a": (3, 2), "pool_b": (3,)},
-    "shakes": {"mode": "physician"},  # tied maesters may argue for ever
+    "shakes": {"mode": "physician"},  # tied maesters may argue forever
     "thirties": {"num_players": 1, "num_dice": 3, "num_faces": 4},
 }
 
@@ -32,7 +32,7 @@ def key(states, i):
 
 
 def compare(expected, states):
-    """Whether states are drawn with the probabilities expected: {key: probability}."""
+    """Assert that states are drawn with the expected probabilities {key: probability}."""
     drawn = collections.Counter(key(states, i) for i in range(len(states)))
     assert set(drawn) <= set(expected), "something was drawn that is not listed"
     counts = np.array([drawn[each] for each in expected])

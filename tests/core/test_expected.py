@@ -1,4 +1,4 @@
-"""Rewards that are the mean over the roll: the same game in the mean, with less luck."""
+"""Expected rewards: the same mean return as drawn rewards, with less variance."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ GAMES = {name: configure(name).game for name in names()}
 TELLING = [name for name, game in GAMES.items() if game.expect is not None or game.play_expected is not None]
 OF_ITS_OWN = [name for name in TELLING if GAMES[name].play_expected is not None]
 
-# The Shakes with few patients, every way to pay. Ties that are thrown again have no end of outcomes.
+# The Shakes with few patients and every kind of reward. Ties that are rolled again have infinitely many outcomes.
 SHAKES = [
     {"num_players": 2, "mode": "physician", "num_patients": 4, "goal": 2},
     {"num_players": 3, "mode": "physician", "num_patients": 3, "goal": 2, "reward": "win"},
@@ -46,7 +46,7 @@ class Asked:
 
 
 def returns_of(expected, opponents="random", steps=300, game="fatestones", **options):
-    """Returns of ended games of random play, one row for each, and what was paid in each step."""
+    """Returns of finished games of random play, a row each, and the rewards of each step."""
     env = make_vec_env(game, 256, opponents, seed=3, expected_rewards=expected, **options)
     env.reset()
     rng = np.random.default_rng(4)
@@ -65,7 +65,7 @@ def test_some_games_tell_what_a_roll_is_worth():
 
 @pytest.mark.parametrize("name", [name for name in TELLING if name not in OF_ITS_OWN])
 def test_a_step_pays_the_mean_over_its_roll(name):
-    """Of every roll that can follow, enumerated with its probability."""
+    """The mean over every possible roll, enumerated with its probability."""
     variant = configure(name)
     drawn = Drawn(variant)
     games = SeatGames(variant, 1, seat=1, expected_rewards=True)
@@ -82,7 +82,7 @@ def test_a_step_pays_the_mean_over_its_roll(name):
 
 @pytest.mark.parametrize("options", SHAKES, ids=str)
 def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
-    """Of all deals and all that follows them, enumerated: those with the same results so far and the same action."""
+    """The mean over all enumerated deals and continuations with the same results so far and the same action."""
     variant = configure("shakes", **options)
     drawn, paying = Drawn(variant), Drawn(with_expected_rewards(variant.game), **options)
     seats = variant.facts.num_seats
@@ -90,7 +90,7 @@ def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
     positions = merged(drawn.every_deal())
     compared = 0
     while positions:
-        # What the mover knows and does, and whose treatment wins → [1, paid, paid in the mean], each times the chance.
+        # (the mover's knowledge, action, winning treatment) → [1, drawn reward, expected reward], each times the probability.
         summed: dict[Any, np.ndarray] = {}
         after = []
         for chance, state in positions:
@@ -113,7 +113,7 @@ def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
 
 
 def merged(positions):
-    """(chance, state) pairs made one where the states differ in nothing but what is there to be looked at."""
+    """Merge (probability, state) pairs whose states differ only in fields for display."""
     found = {}
     for chance, state in positions:
         state["dice"] = state["last_strength"] = 0
@@ -123,7 +123,7 @@ def merged(positions):
 
 
 def bytes_of(state, fields=None):
-    """What a state holds, without the bytes between its fields."""
+    """The contents of a state, without padding bytes."""
     return b"".join(state[field].tobytes() for field in fields or state.dtype.names)
 
 
@@ -134,7 +134,7 @@ def legal_mask(variant, state):
 
 
 def test_patients_of_the_shakes_by_hand():
-    """Efficacies are 4, 1 and 1. Where the first patient recovers, its treatment has 4 with chance 4/6, each other with 1/6."""
+    """Efficacies are 4, 1, 1. If the first patient recovers, its treatment has 4 with probability 4/6, each other with 1/6."""
     games = SeatGames(configure("shakes", mode="physician"), 64, expected_rewards=True)
     games.start(np.arange(64))
     first = games.advance(np.zeros(64, np.int64), np.zeros(64, bool), restart=True)
@@ -156,7 +156,7 @@ def test_returns_have_the_same_mean_and_much_less_luck():
     assert steady.std() < 0.15 < plain.std() / 5
     error = math.sqrt(plain.var() / len(plain) + steady.var() / len(steady))
     assert abs(plain.mean() - steady.mean()) < 5 * error
-    # As many games end in a step: what goes on is drawn with the same odds.
+    # The same number of games ends in a step: the next position is drawn with the same probabilities.
     assert len(steady) == pytest.approx(len(plain), rel=0.02)
 
 
@@ -196,7 +196,7 @@ def test_a_game_that_does_not_tell_is_refused(name):
 
 
 def test_other_environments_pay_what_is_rolled():
-    """The game itself is as it was."""
+    """They have no expected rewards; the game itself is unchanged."""
     returns_of(True, steps=2)
     batch = Batch("fatestones", 64, seed=1)
     for _ in range(2):

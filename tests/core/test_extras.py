@@ -1,4 +1,4 @@
-"""What happens where an optional dependency is not installed: an error that names the extra, and only when it is needed."""
+"""Missing optional dependencies: an error names the extra, and only when it is needed."""
 
 import re
 import sys
@@ -97,5 +97,5 @@ def test_check_and_needs():
     words = r'^a game needs nothing_like_it: pip install "dice-envs\[sb3\]"$'
     with pytest.raises(ImportError, match=words), needs("sb3", "a game"):
         import nothing_like_it.inside
-    with pytest.raises(ImportError, match="cannot import name"), needs("sb3", "a game"):  # a fault of another kind
+    with pytest.raises(ImportError, match="cannot import name"), needs("sb3", "a game"):  # an error of another kind
         from json import nothing_like_it  # noqa: F401

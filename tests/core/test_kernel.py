@@ -1,4 +1,4 @@
-"""Compiled kernels are cached, and never run old rules."""
+"""Cached kernels: compiled once, and never with old rules."""
 
 import dataclasses
 import shutil
@@ -32,7 +32,7 @@ def copy_of_package(tmp_path):
 
 @pytest.mark.thorough
 def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
-    """batch.py's loops are cached; the rules they call stand in another file. Editing that file must be noticed."""
+    """The loops of batch.py are cached, and call rules in another file. Edits to that file must be noticed."""
     run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
     before = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
     rewards, hits = before.rsplit(" ", 1)
@@ -66,7 +66,7 @@ print(batch.states["turn"][0], round(value, 9), hits)
 
 @pytest.mark.thorough
 def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_python):
-    """The loops over states and the search lie in dice_envs and agents; the rules they call do not."""
+    """Loops over states and search are in dice_envs and agents; the rules that they call are not."""
     shutil.copytree(ROOT / "agents", copy_of_package / "agents", ignore=shutil.ignore_patterns("__pycache__"))
     text = shown("How to add a game")
     rules = copy_of_package / "pig.py"
@@ -86,7 +86,7 @@ def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_py
 
 
 def test_kernels_are_told_apart_by_what_they_close_over():
-    """Two games of one name, one of them with another rule, must not find each other's loops."""
+    """Two games with the same name and different rules must not share loops."""
 
     @kernel
     def play(params, state, action):
@@ -101,12 +101,12 @@ def test_kernels_are_told_apart_by_what_they_close_over():
     loops = [compile_kernels(one) for one in (game, *others)]
     played = [identity(loop.play) for loop in loops]
     assert played[0] == played[2] == played[3] != played[1]
-    checked = [identity(loop.first_illegal) for loop in loops]  # it calls `legal` by way of another kernel
+    checked = [identity(loop.first_illegal) for loop in loops]  # it calls `legal` through another kernel
     assert checked[0] == checked[1] == checked[3] != checked[2]
 
 
 def test_kernels_of_main_compile_anew_and_run(tmp_path):
-    """A NamedTuple of __main__ is another class in each process; its cached code would never match a call."""
+    """A NamedTuple of __main__ is a different class in each process, so its cached code would never match a call."""
     import subprocess
     import sys
 
@@ -160,7 +160,7 @@ def test_without_numbas_internals_kernels_still_run(run_python):
 
 
 def test_one_warning_where_nothing_can_be_cached(copy_of_package, run_python):
-    """Every kernel has a reason of its own, and there are a hundred of them."""
+    """Not one for each of a hundred kernels, although each has a reason of its own."""
     for folder in {source.parent for source in copy_of_package.rglob("*.py")}:
         (folder / "__pycache__").write_text("a file where the folder would be")
     no_folder = str(copy_of_package / "dice_envs" / "core" / "__pycache__")
@@ -259,7 +259,7 @@ def test_roll_counts_is_multinomial(faces):
     total = np.zeros(8)
     pairs = np.zeros((8, 8))
     for _ in range(4000):
-        roll_counts(streams[0], 21, faces, counts)  # dice are thrown in pairs, and the last one alone
+        roll_counts(streams[0], 21, faces, counts)  # dice are rolled in pairs, and the last one alone
         assert counts.sum() == 21
         total += counts
         pairs += np.outer(counts, counts)

@@ -1,4 +1,4 @@
-"""Names as options, which change words and nothing that is played: The Shakes' treatments and maesters."""
+"""Names as options, which change words but not the game: treatments and maesters of The Shakes."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Options: how they are written, what is refused, and that messages stay short."""
+"""Options: how they are written, which values are refused, and that messages stay short."""
 
 import dataclasses
 from typing import Annotated, Literal
@@ -164,7 +164,7 @@ ODD = [
 
 
 def problem_with(game, option, value):
-    """Why the value is refused, or None if it is allowed."""
+    """The message with which the value is refused, or None if it is allowed."""
     try:
         configure(game, **{option: value})
     except ValueError as problem:
@@ -202,7 +202,7 @@ EXTREMES = [
 
 @pytest.mark.parametrize(("game", "options"), EXTREMES)
 def test_the_largest_options_fit_into_the_state(game, options):
-    """A field that outgrew its type would turn negative: nothing below -1 but a score that may be."""
+    """An overflow would make a field negative, so no field may be below -1, except scores that can be."""
     batch = Batch(game, 4, seed=1, **options)
     facts = batch.variant.facts
     streams = new_streams(2, 4)
@@ -259,7 +259,7 @@ def test_checks_survive_numbers_too_long_to_print():
     ],
 )
 def test_small_numbers_of_numpy_are_as_good_as_python_s(game, options):
-    """They once overflowed: 2 * hand_size * 100 steps of an int8."""
+    """They once overflowed: 2 * hand_size * 100 steps in an int8."""
     small = {
         name: tuple(map(np.int32, value)) if isinstance(value, tuple) else np.int8(value) for name, value in options.items()
     }

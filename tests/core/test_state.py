@@ -1,4 +1,4 @@
-"""What the states of all games share: rewards, ends and turn order."""
+"""Shared parts of all games' states: rewards, ends and turn order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Images: one size for a variant, whatever happens in the game, and the videos that others make of them."""
+"""Images have one size for each variant, whatever happens in the game, and video recorders accept them."""
 
 import sys
 
@@ -128,7 +128,7 @@ def test_without_pillow_only_images_fail(monkeypatch):
 
 
 def video(folder):
-    """(frames, height, width) and the mean difference of the video's frames from one another."""
+    """(frames, height, width) and the mean difference between consecutive frames."""
     clips = pytest.importorskip("moviepy")
     (path,) = folder.glob("*.mp4")
     clip = clips.VideoFileClip(str(path))
@@ -143,7 +143,7 @@ def video(folder):
 @pytest.mark.filterwarnings("ignore")
 @every_game
 def test_videos(name, tmp_path, monkeypatch):
-    """Gymnasium's and SB3's recorders, each of a game or a few."""
+    """Recorded by Gymnasium and SB3, of one or a few games."""
     pytest.importorskip("moviepy")
     from gymnasium.wrappers import HumanRendering, RecordVideo
     from stable_baselines3.common.vec_env import VecVideoRecorder

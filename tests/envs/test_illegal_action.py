@@ -1,4 +1,4 @@
-"""What an illegal action does, in every shell: the same, and with one warning."""
+"""Illegal actions have the same effect in every environment, with one warning."""
 
 import contextlib
 import warnings
@@ -12,7 +12,7 @@ from dice_envs import IllegalActionError, SeatEnv, SeatVectorEnv, configure
 from dice_envs.core.game import load
 from dice_envs.envs import aec
 
-# One with rewards on the way to the end for each game that has any, so that the last one has to make up for them.
+# For each game that has them, a variant with intermediate rewards, for which the last reward must compensate.
 GAMES = [
     ("liars_dice", {}),
     ("liars_dice", {"num_players": 3, "num_dice": 2, "reward": "dice"}),
@@ -41,7 +41,7 @@ def one_warning():
 
 
 def wrong_action(mask):
-    """The first action that is not legal; where all are, one that does not exist."""
+    """The first illegal action, or one that does not exist if all are legal."""
     return int(np.argmin(np.append(mask, 0)))
 
 
@@ -87,7 +87,7 @@ def test_seat_env(name, options):
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 @pytest.mark.filterwarnings("ignore:an illegal action")
 def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
-    """Observations, rewards, ends and all that `infos` holds, with illegal actions among the others."""
+    """The same observations, rewards, ends and `infos`, with some illegal actions."""
 
     def compare(ours, theirs):
         assert ours.keys() == theirs.keys()
@@ -124,7 +124,7 @@ def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
         if mode is gymnasium.vector.AutoresetMode.DISABLED and ended.any():
             compare(ours[-1], theirs[-1])
             ours, theirs = (env.reset(options={"reset_mask": ended.copy()}) for env in (vector, sync))
-            # Gymnasium's infos then speak of the games that are dealt, ours of all: both have the same masks of these.
+            # Gymnasium's infos then cover only newly dealt games, ours all; the masks of the new ones agree.
             np.testing.assert_array_equal(ours[1]["action_mask"][ended], theirs[1]["action_mask"][ended])
             theirs = (theirs[0], ours[1])
     assert reasons > 5
@@ -181,7 +181,7 @@ def test_pettingzoo_env(name, options, make):
                 elif turn < seed % 4:
                     env.step(legal_action(rng, mask))
                 elif mask.all() and make is aec.env:
-                    break  # PettingZoo's AssertOutOfBoundsWrapper lets no action through that does not exist
+                    break  # PettingZoo's AssertOutOfBoundsWrapper blocks nonexistent actions
                 else:
                     loser = agent
                     env.step(wrong_action(mask))
@@ -237,7 +237,7 @@ def test_only_these_two(make):
 @pytest.mark.filterwarnings("ignore:an illegal action")
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
 def test_sb3_learners_without_masks_learn(algorithm):
-    """They learn what is legal, and to win more games than they lose against random play."""
+    """They learn which actions are legal, and win more games than they lose against random play."""
     import stable_baselines3
 
     settings = {
@@ -249,7 +249,7 @@ def test_sb3_learners_without_masks_learn(algorithm):
     model = getattr(stable_baselines3, algorithm)("MlpPolicy", venv, gamma=1.0, seed=0, device="cpu", **settings)
 
     def play():
-        """The shares of games that are lost by illegal actions, and won."""
+        """The shares of games lost by illegal actions and of games won."""
         venv.seed(99)
         observations = venv.reset()
         ends = []

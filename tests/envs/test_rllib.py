@@ -1,4 +1,4 @@
-"""RLlib takes the environments, and its examples learn. Ray pins another Gymnasium, so this has a job of its own:
+"""RLlib accepts the environments, and its examples learn. Ray pins another Gymnasium, so this has its own job:
 `make test-rllib`."""
 
 import importlib
@@ -38,7 +38,7 @@ def test_rllib_pettingzoo_env(name):
 
 
 def run_example(name, *arguments):
-    """What the example prints. It stops the Ray processes that it starts."""
+    """Run the example and return what it prints. Its Ray processes are stopped."""
     command = [sys.executable, "-m", f"dice_envs.experiments.examples.{name}", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def run_example(name, *arguments):
 
 
 def edge_before_and_after(printed):
-    """The share of a best response's edge, in per cent, and that the rest of what is measured is a possible figure."""
+    """The printed shares of a best response's edge, in per cent; other measured figures must be plausible."""
     found = re.findall(r"^(before|after): wins ([\d.]+)% .*, (-?[\d.]+)% of .* edge; exploitability ([\d.]+)$", printed, re.M)
     assert [when for when, *_ in found] == ["before", "after"], printed
     for _, wins, _, exploitability in found:
@@ -89,7 +89,7 @@ def test_bad_options_of_examples(name, option, value, allowed, monkeypatch, caps
 def test_example_on_a_cluster_of_two_nodes(monkeypatch):
     from ray.cluster_utils import Cluster
 
-    # A folder of its own, so that no other Ray program on this machine finds the cluster. Sockets in it need a short path.
+    # A separate folder, so that no other Ray program on this machine finds the cluster. Its sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("RAY_TMPDIR", folder)
         # Each node has room for one environment runner, so two of them need both nodes.

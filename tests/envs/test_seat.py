@@ -16,7 +16,7 @@ def random_actions(rng, masks):
 
 @pytest.mark.parametrize("players", [2, 4])
 def test_autoreset_modes_play_the_same_games(players):
-    """Game i of every mode is the same game as long as the same actions are played in it."""
+    """Game i is the same in every mode as long as the same actions are played."""
     options = {"num_players": players, "num_dice": 2, "opponents": "numbers:bluff=0.5"}
     histories = {}
     for mode in ("NextStep", "SameStep", "Disabled"):
@@ -69,7 +69,7 @@ def test_returned_arrays_are_the_callers_to_keep():
 
 
 def test_the_learner_is_paid_what_its_seat_earns():
-    """Returns by the environment are the game's own: winners +1, and it sees its loss when another ends the game."""
+    """The environment's returns are the game's: +1 for winners, and a loss is paid when another seat ends the game."""
     env = SeatVectorEnv("liars_dice", 64, autoreset_mode="SameStep", opponents="numbers", num_dice=2)
     rng = np.random.default_rng(0)
     _, infos = env.reset(seed=1)
@@ -168,7 +168,7 @@ def test_an_illegal_action_in_a_batch_moves_no_game():
 
 
 def test_single_env_loses_by_an_illegal_action_or_raises(monkeypatch):
-    monkeypatch.setattr("dice_envs.core.batch._warned", False)  # it is said once in a process
+    monkeypatch.setattr("dice_envs.core.batch._warned", False)  # one warning in a process
     env = SeatEnv("liars_dice", seat=0, starter="first")
     env.reset(seed=1)
     with pytest.warns(UserWarning, match="an illegal action has ended a game"):
@@ -262,7 +262,7 @@ def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
 
 @pytest.mark.library("sb3-contrib", "MaskablePPO learns", game="liars_dice")
 def test_maskable_ppo_learns_out_of_the_box():
-    """The library's own PPO, a few thousand steps, beats random play clearly more often than random does."""
+    """After a few thousand steps of MaskablePPO it beats random play clearly more often than random play does."""
     from sb3_contrib import MaskablePPO
     from sb3_contrib.common.maskable.utils import get_action_masks
 

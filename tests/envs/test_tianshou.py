@@ -1,4 +1,4 @@
-"""Self-play with Tianshou. It has an environment of its own: `make test-tianshou`."""
+"""Self-play with Tianshou, which has its own virtual environment: `make test-tianshou`."""
 
 import re
 import subprocess
@@ -41,7 +41,7 @@ def test_wrong_options_are_named():
 
 
 def test_a_seat_is_paid_what_it_earns_while_another_moves():
-    """In every game both seats move, one of them last. Both games end, and both are paid."""
+    """In every game both seats move, and one of them last. Both seats are paid when the game ends."""
     algorithm = make_algorithm()
     buffer = VectorReplayBuffer(10_000, 4)
     with policy_within_training_step(algorithm.policy):

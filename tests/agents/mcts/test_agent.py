@@ -1,4 +1,4 @@
-"""Search: on FateStones, where the exact answer is known, and on Liar's Dice."""
+"""Search, in FateStones, where the exact answer is known, and in Liar's Dice."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_search_depends_on_its_own_stream_alone():
 
 @pytest.mark.thorough
 def test_the_waiting_commitment_has_no_influence():
-    """Seat 1 searches the same whatever seat 0 has chosen."""
+    """The search of seat 1 does not depend on the choice of seat 0."""
     policies = []
     for committed in range(3):
         batch = Batch("fatestones", 50, seed=3)
@@ -122,7 +122,7 @@ def test_regret_matching_is_within_5_thousandths_of_equilibrium():
 
 @pytest.mark.thorough
 def test_search_finds_the_winning_die():
-    """Against two worse dice, the best one has to be found by every rule; the joint rule picks a loser for the other."""
+    """Against two worse dice, every rule must find the best one; the joint rule lets the other player choose a losing die."""
     dice = (666666, 111111, 111111, 333333, 333333, 333333)
     batch = Batch("fatestones", 20, seed=1, dice=dice)
     for state in batch.states:
@@ -205,7 +205,7 @@ def fatestones_turn(first, second, games=20):
 
 
 def test_after_a_tie_the_dice_left_are_those_of_the_tie():
-    """333333 ties with 333333, and what is left then loses; against 555555 it loses at once. 444444 wins half of the time."""
+    """333333 ties with 333333, then the remaining die loses; against 555555 it loses at once. 444444 wins half of the time."""
     search = MCTS(300, opponent="random", expect=True)
     policies, values = search.search(fatestones_turn((333333, 444444), (333333, 555555)))
     assert (policies[:, 1] == 1).all()

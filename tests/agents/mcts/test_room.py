@@ -1,4 +1,4 @@
-"""The tree of a search: growing does not change results, it stays inside its memory, and a full tree still searches."""
+"""The memory of a search tree: growing does not change results, memory is bounded, and a full tree still works."""
 
 import dataclasses
 import warnings
@@ -37,7 +37,7 @@ def trees(monkeypatch):
 
 @pytest.fixture
 def limit(monkeypatch):
-    """Limit the tree to this many nodes and edges, and let the warning that it is full be given again."""
+    """Limit the tree to these numbers of nodes and edges, and reset its once-only warning."""
 
     def to(nodes, edges):
         monkeypatch.setattr(room, "most", lambda *_: (nodes, edges))
@@ -61,7 +61,7 @@ def test_when_a_tree_grows_makes_no_difference(game, moves, agent, trees, limit,
     search = agent.search
     at_once = search(turn_of(game, 3, moves=moves))
     monkeypatch.setattr(room, "_FIRST_SIMULATIONS", 1)
-    for more in range(scaled(20, 2)):  # sizes are the limit halved: each limit puts other simulations before a growth
+    for more in range(scaled(20, 2)):  # sizes are the limit halved, so each limit makes the tree grow at other simulations
         trees.clear()
         limit(3 * FEW + 17 * more, 300 * FEW + 19 * more)
         in_steps = search(turn_of(game, 3, moves=moves))
@@ -74,7 +74,7 @@ def test_when_a_tree_grows_makes_no_difference(game, moves, agent, trees, limit,
 @pytest.mark.thorough
 @pytest.mark.parametrize("most", [None, (30, 60)], ids=["grows", "full"])
 def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatch):
-    """Results do not change although earlier games of the batch leave a larger tree."""
+    """Earlier games of the batch leave a larger tree, which does not change results."""
     monkeypatch.setattr(room, "_FIRST_SIMULATIONS", 1)
     if most:
         limit(*most)
@@ -108,7 +108,7 @@ def test_threads_find_the_same(threads):
 @pytest.mark.thorough
 @pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 def test_hidden_hands_make_more_nodes_than_simulations(agent):
-    """The one who commits second searches a choice of the first for a hand that is new in every simulation."""
+    """The second seat to commit searches a choice of the first for a hand that is redrawn in every simulation."""
     turn = turn_of("score_dice", 20, moves=1)
     policies = agent.probabilities(turn)
     assert (policies[turn.legal == 0] == 0).all()
@@ -119,7 +119,7 @@ def test_hidden_hands_make_more_nodes_than_simulations(agent):
 @pytest.mark.parametrize("promised", [200, 3])
 @pytest.mark.parametrize("spec", ["mcts:5", "mcts:5,select=regret"])
 def test_a_game_may_come_back_to_the_same_view(spec, promised):
-    """Two dice that always tie are drawn again a hundred times: two nodes, and a path of two hundred tree moves."""
+    """Two dice that always tie are redrawn a hundred times: two nodes, and a path of two hundred tree moves."""
     turn = turn_of("fatestones", 20, dice=(333333, 333333), hand_size=1)
     turn.variant.facts = dataclasses.replace(turn.variant.facts, max_steps=promised)
     assert (agents.make(spec).act(turn) == 0).all()
@@ -174,7 +174,7 @@ def test_full_trees_leave_legal_policies(game, agent, nodes, edges, limit):
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
 @pytest.mark.thorough
 def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
-    """Every simulation reaches the searcher's own choice and counts, though the first seat's positions find no room."""
+    """Every simulation reaches the searcher's own choice and counts, even without room for the first seat's positions."""
     limit(20, 100)
     policies = MCTS(FEW, final="mixed").probabilities(turn_of("score_dice", 10, moves=1))
     visits = policies * FEW
@@ -186,7 +186,7 @@ def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
 @pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(agent, limit):
-    """B holds nothing but sixes against dice of five sides, and wins whatever anybody does."""
+    """B has only sixes against dice of five sides, so it always wins."""
     limit(4, 100)
     batch = Batch("score_dice", 1, 1, pool_a=(5, 5, 5), pool_b=(6, 6, 6))
     batch.variant.game.arrange(batch.variant.options, batch.states[0], {"dice": [[3, 2, 1], [6, 6, 6]]})

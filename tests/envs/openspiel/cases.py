@@ -19,7 +19,7 @@ GAMES = {
 
 
 def gap_of(name, agent, options):
-    """How much a best response wins from the agent, both seats on average, as `measure` has it."""
+    """The agent's exploitability by `measure`: the mean of both seats."""
     (found,) = [each for each in measure(name, agent, **options).measures if each.name == "exploitability"]
     return found.gap
 

@@ -1,4 +1,4 @@
-"""Games in OpenSpiel: its own checks pass, and states say what the kernels do."""
+"""Games in OpenSpiel: its own checks pass, and states agree with the kernels."""
 
 import dataclasses
 import pickle
@@ -21,7 +21,7 @@ from tests.support.variants import IDS, VARIANTS
 @pytest.mark.library("open_spiel", "random_sim_test")
 @pytest.mark.parametrize("name", names())
 def test_random_simulations_pass_openspiels_checks(name):
-    """Clones, serialisation, masks, histories, returns and the sizes of tensors, as OpenSpiel checks its own games."""
+    """OpenSpiel's checks of clones, serialisation, masks, histories, returns and tensor sizes."""
     pyspiel.random_sim_test(pyspiel.load_game(PREFIX + name), num_sims=1, serialize=True, verbose=False)
 
 
@@ -42,7 +42,7 @@ def test_random_simulations_of_every_variant(name, options, chance):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", names())
 def test_openspiels_api_tests(name):
-    """Those that OpenSpiel runs on a part of each of its games' trees."""
+    """The tests that OpenSpiel runs on a part of each game's tree."""
     kind = type("Api", (api_test.EnforceAPIOnPartialTreeBase,), {})
     kind.game_name, kind.game = PREFIX + name, pyspiel.load_game(PREFIX + name)
     kind.some_states = sample_some_states.sample_some_states(kind.game, max_states=60)
@@ -61,7 +61,7 @@ def test_openspiels_api_tests_of_a_whole_tree(name, options):
     kind.all_states = set(
         get_all_states.get_all_states(kind.game, depth_limit=-1, include_terminals=True, include_chance_states=True).values()
     )
-    # The others compare the numbers of states with a table of OpenSpiel's games.
+    # The other tests compare numbers of states with a table of OpenSpiel's games.
     for test in (each for each in dir(kind) if each.startswith("test_") and "number" not in each and "recall" not in each):
         getattr(kind(test), test)()
     assert api_test._assert_is_perfect_recall(kind.game)
@@ -72,7 +72,7 @@ def test_openspiels_api_tests_of_a_whole_tree(name, options):
 
 @pytest.mark.parametrize("perfect_recall", [True, False])
 def test_a_game_follows_ours_and_information_states_say_what_was_seen(perfect_recall):
-    """With the same draws and actions: seats, legal actions, observations and returns are those of the kernels."""
+    """With the same draws and actions, seats, legal actions, observations and returns are those of the kernels."""
     game = openspiel_game("liars_dice", num_players=3, num_dice=2, num_faces=3, perfect_recall=perfect_recall)
     variant = game.variant
     facts = variant.facts
@@ -101,7 +101,7 @@ def test_a_game_follows_ours_and_information_states_say_what_was_seen(perfect_re
             assert state.current_player() == record["seat"][0]
             before, action = record.copy(), int(rng.choice(state.legal_actions()))
             state.apply_action(action)
-            if not state.is_chance_node():  # nothing was drawn, so the compiled kernel leads to the same
+            if not state.is_chance_node():  # nothing was drawn, so the compiled kernel gives the same state
                 variant.kernels.play(variant.params, before, np.zeros(1, np.int64), np.array([action]))
                 for field in before.dtype.names:
                     np.testing.assert_array_equal(before[field], state.position.record[field])
@@ -114,7 +114,7 @@ def test_a_game_follows_ours_and_information_states_say_what_was_seen(perfect_re
 
 
 def test_information_states_tell_own_actions_apart_that_observations_do_not():
-    """Who has committed a die in FateStones sees no trace of it, but remembers which it was."""
+    """In FateStones a seat's observation does not show the die it has committed; its information state does."""
     game = openspiel_game(STONES[0], **STONES[1])
     state = play_until_decision(game)
     one, other = state.child(0), state.child(1)

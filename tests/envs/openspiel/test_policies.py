@@ -63,9 +63,9 @@ def test_exploitability_of_agents_is_what_measure_finds(which, agent, perfect_re
     ],
 )
 def test_cfr_finds_solutions_that_measure_confirms(which, solution, iterations):
-    """The average policy as one of our agents: `measure` finds the exploitability that OpenSpiel does, and it is small."""
+    """As one of our agents, the average policy has the exploitability that OpenSpiel computes, which is small."""
     name, options = GAMES[which]
-    # An agent sees nothing of past rounds but what is in its observation, so information sets must not either.
+    # An agent sees of past rounds only what is in its observation, so information sets must not contain more.
     game = openspiel_game(name, perfect_recall=which in ("one round", "either", "pools"), **options)
     solver = pyspiel.CFRPlusSolver(game)
     for _ in range(iterations):
@@ -76,14 +76,14 @@ def test_cfr_finds_solutions_that_measure_confirms(which, solution, iterations):
     assert theirs < 0.05
     ours = expected_game_score.policy_value(game.new_initial_state(), [AgentPolicy(game, solution)] * 2)
     assert sum(ours) == pytest.approx(0, abs=1e-9)
-    # Each side may be off the value by no more than a best response wins from it: the sum of both seats'.
+    # The value may be off by at most what best responses win, the sum of both seats.
     assert pyspiel.expected_returns(game.new_initial_state(), average, -1, True)[0] == pytest.approx(
         ours[0], abs=2 * theirs + 1e-9
     )
 
 
 def test_openspiels_own_game_and_ours_have_the_same_exploitability():
-    """Random play under OpenSpiel's rules, in its own `liars_dice` and in ours."""
+    """Of random play, under OpenSpiel's rules."""
     theirs = pyspiel.load_game("liars_dice(players=2,numdice=1,dice_sides=3)")
     ours = openspiel_game(EITHER[0], **EITHER[1])
     expected = pyspiel.exploitability(theirs, pyspiel.UniformRandomPolicy(theirs))
@@ -134,7 +134,7 @@ def test_a_policy_plays_games_of_any_size_without_recall():
 
 
 def test_positions_are_estimated():
-    """Beside the number that a walk counts."""
+    """Compared with the number counted by a walk."""
     game = openspiel_game("liars_dice", num_dice=1, num_faces=3)
     counted, waiting = 0, [game.new_initial_state()]
     while waiting:
@@ -164,7 +164,7 @@ def test_what_a_policy_cannot_play_is_said():
 
 
 class Rememberer(policies.Policy):
-    """Plays its first legal action where it has seen an even number of things, else its last."""
+    """Plays its first legal action if it has seen an even number of items, otherwise its last."""
 
     def action_probabilities(self, state, player_id=None):
         legal = state.legal_actions()
