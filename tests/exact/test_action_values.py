@@ -1,4 +1,4 @@
-"""What each choice is worth: exact values against independent oracles, and odds; neither looks at what is hidden."""
+"""Values of actions compared with independent computations, and odds; neither depends on hidden information."""
 
 import itertools
 
@@ -28,7 +28,7 @@ KNOWN = {  # variants whose optimal play is known
 
 
 def positions(variant, seed, games=3):
-    """States of random games in which somebody is to move."""
+    """States of unfinished random games."""
     batch = Batch(variant, games, seed=seed)
     rng = np.random.default_rng(seed)
     found = []
@@ -40,7 +40,7 @@ def positions(variant, seed, games=3):
 
 
 def rerolled(variant, state, seed):
-    """The state with all that its mover cannot see drawn again."""
+    """The state with everything hidden from the mover redrawn."""
     out = np.empty(1, variant.game.state)
     index = np.zeros(1, np.int64)
     stream = new_streams(seed, 1)
@@ -126,7 +126,7 @@ def test_what_would_take_long_is_refused_in_passing_before_it_begins(game, optio
 
 @pytest.mark.parametrize("game", names())
 def test_the_usual_games_are_not_refused_in_passing(game, monkeypatch):
-    """What they would take is looked at by hand; here nothing is solved."""
+    """Only the estimated work is checked; nothing is solved."""
     monkeypatch.setattr(exact_liars_dice, "solution_of", lambda variant, precision: None)
     variant = configure(game)
     state = Batch(variant, 1, seed=1).states[0]
@@ -153,7 +153,7 @@ def test_liars_dice_has_those_of_its_solution():
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize_loss", "thirty_or_over", "optimal"])
 def test_thirties_best_value_is_the_optimum(goal):
-    """The mean of the best choices' values over all first throws is the value of the game; each is what play brings."""
+    """The mean of the best actions' values over all first throws is the game's value; play confirms each value."""
     variant = configure("thirties", num_players=1, num_dice=4, target=17, goal=goal)
     rules = exact_thirties.Rules.of(variant.options)
     _, value = exact_thirties.solve(rules, goal)
@@ -186,7 +186,7 @@ def test_a_physicians_first_choice_is_worth_the_optimum(reward):
 
 @pytest.mark.parametrize("ties", ["again", "random"])
 def test_a_team_is_worth_what_a_physician_is(ties):
-    """Maesters who argue for the best treatment and yield otherwise have it chosen: the bayes agent's choice is the best."""
+    """Maesters that argue only for the best treatment have it chosen, so the choice of `bayes` is the best."""
     variant = configure("shakes", num_patients=4, goal=2, ties=ties)
     physician = configure("shakes", mode="physician", num_patients=4, goal=2)
     for state in positions(variant, 4):
@@ -213,7 +213,7 @@ def test_fatestones_mix_is_the_nash_agents_and_nothing_beats_it():
     "options", [{}, {"ties": "a"}, {"reward": "score"}, {"open_hands": True}, {"pool_a": (8, 6, 4), "pool_b": (6, 4)}]
 )
 def test_score_dice_values_are_the_mean_of_random_play(options):
-    """Sampled with other code: random play of both from the same positions."""
+    """Compared with separately sampled random play of both players from the same positions."""
     variant = configure("score_dice", **{**KNOWN["score_dice"], **options})
     errors = []
     for number, state in enumerate(positions(variant, 6)[:: scaled(3, 12)]):
@@ -245,7 +245,7 @@ def test_the_odds_of_bids_by_counting_all_throws():
 
 
 def test_random_odds_of_a_position_that_chance_decides():
-    """One die each of 6 and 4 faces: the mean return is known, and the seed repeats it."""
+    """One die each, of 6 and 4 faces: the mean return is known, and the same seed gives the same odds."""
     variant = configure("score_dice", pool_a=6, pool_b=4, reward="score")
     state = Batch(variant, 1, seed=3).states[0]
     own = int(state["faces"][0, 0])
@@ -259,7 +259,7 @@ def test_random_odds_of_a_position_that_chance_decides():
 
 
 def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
-    """As a game of one's own: its kernels are enough."""
+    """As for a user's own game: kernels are enough."""
     for module in (dice_envs.exact.measuring, dice_envs.exact.odds):
         monkeypatch.setattr(module, "offered", lambda game, function: None)
     variant = configure("liars_dice", num_dice=1)

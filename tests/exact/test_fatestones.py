@@ -1,4 +1,4 @@
-"""The measure of FateStones: against other recursions, against play, against what is known."""
+"""The measure of FateStones, compared with other recursions, play and known values."""
 
 import itertools
 import json
@@ -59,11 +59,11 @@ def first_die(observations, masks):
 
 
 def test_every_order_of_a_hand_counts():
-    """An agent that always takes its first die is as good as a random one where all orders are measured."""
+    """Over all orders of a hand, always taking the first die is as good as random play."""
     found = by_name(first_die, **SMALL)
     assert found["edge share"].value == pytest.approx(0, abs=1e-12)
     assert found["margin against random"].value == pytest.approx(0, abs=1e-12)
-    assert found["exploitability"].gap > by_name("random", **SMALL)["exploitability"].gap  # but known in advance
+    assert found["exploitability"].gap > by_name("random", **SMALL)["exploitability"].gap  # but it is predictable
 
 
 def test_functions_are_measured():
@@ -71,7 +71,7 @@ def test_functions_are_measured():
 
 
 def test_figures_come_out_in_play():
-    """Margin against a random opponent, and a best response that knows the agent, in games of one draw."""
+    """The margin against random play, and a best response that knows the agent, in games of one draw."""
     variant = configure("fatestones", **SMALL, scratch="draw")
     found = by_name("best_response:nash", **SMALL, scratch="draw")
     games = 20_000
@@ -117,7 +117,7 @@ def test_a_sample_of_one_draw_is_refused():
 
 
 def by_hand(one, two):
-    """Chance to win less chance to lose, from all 36 rolls."""
+    """Probability to win minus probability to lose, from all 36 rolls."""
     rolls = list(itertools.product(str(one), str(two)))
     return (sum(a > b for a, b in rolls) - sum(a < b for a, b in rolls)) / 36
 
@@ -137,7 +137,7 @@ def test_of_all_dice_111111_is_the_worst_and_666666_the_best():
 
 
 def test_circles_are_all_there_once():
-    """Against a search among all triples."""
+    """Compared with a search among all triples."""
     fair = configure("fatestones").params.bag
     found = circles(fair)
     triples = {each.dice for each in found}

@@ -1,4 +1,4 @@
-"""Results that are kept within a limit on their memory."""
+"""A cache of results with a limit on its memory."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

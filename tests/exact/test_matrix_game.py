@@ -1,4 +1,4 @@
-"""Zero-sum matrix games against scipy's linear programmes and known solutions."""
+"""Zero-sum matrix games, compared with SciPy's linear programmes and known solutions."""
 
 from __future__ import annotations
 

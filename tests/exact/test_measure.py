@@ -1,4 +1,4 @@
-"""`measure` asks one question, the same way, of every game and every agent that plays it."""
+"""`measure` works in the same way with every game and all of its agents."""
 
 import dataclasses
 import json
@@ -11,7 +11,7 @@ from dice_envs.core.game import load, names, single_seat
 from dice_envs.exact import offered
 from tests.support.policies import ActsOnly, save_random_policy
 
-# A small variant of each game, for which all is cheap, and a player whose score is 1 there; others are measured as they are.
+# A small variant of each game, for which measuring is cheap, and an agent with score 1. Other games use their defaults.
 SMALL = {
     "fatestones": ({"hand_size": 2}, "nash"),
     "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, "nash"),
@@ -19,7 +19,7 @@ SMALL = {
     "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
     "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
 }
-FOR_OTHERS = {("shakes", "dogmatic"), ("liars_dice", "champion"), ("liars_dice", "adaptive")}  # a maester; five dice; rounds
+FOR_OTHERS = {("shakes", "dogmatic"), ("liars_dice", "champion"), ("liars_dice", "adaptive")}  # maesters; five dice; several rounds
 MEASURED = [name for name in names() if offered(load(name), "measure")]
 AS_IT_IS = ({}, "")
 
@@ -81,7 +81,7 @@ def test_a_score_has_an_error_where_it_is_known():
     assert exact.score_error == 0
     again = [measure("thirties", ActsOnly("random"), seed=seed, **options) for seed in range(1, 6)]
     assert 0 < repeated.score_error < 0.2
-    assert sum(abs(each.score) < each.score_error for each in [repeated, *again]) >= 4  # which is of random play
+    assert sum(abs(each.score) < each.score_error for each in [repeated, *again]) >= 4  # the score of random play
     assert measure("fatestones", "best_response", sample=20).score_error is None
     assert json.loads(repeated.json())["score_error"] == repeated.score_error
 
@@ -126,7 +126,7 @@ def test_wrong_arguments():
 
 
 def test_rounding_that_depends_on_the_batch_is_not_randomness():
-    """A network's matrix products round differently in batches of other sizes: that is no reason to measure it ten times."""
+    """A network's matrix products round differently in batches of other sizes, which must not count as randomness."""
 
     def rounds(observations, masks):
         tilted = masks * (1 + 1e-7 * len(masks) * (np.arange(masks.shape[1]) % 2))
@@ -144,7 +144,7 @@ ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
 
 
 def by_row(observations, masks):
-    """Probabilities that depend on where in the batch a position stands."""
+    """Probabilities that depend on the position's row in the batch."""
     tilted = masks * (1 + (np.arange(len(masks)) % 2)[:, None] * np.arange(masks.shape[1]))
     return tilted / tilted.sum(axis=1, keepdims=True)
 
@@ -162,7 +162,7 @@ def test_an_answer_that_depends_on_its_row_is_refused(agent, name):
 
 
 def after_the_opening(later):
-    """Uniform while every action but the call is legal, which nothing precedes; then as the function says."""
+    """Uniform for the opening bid, where every action but the call is legal; afterwards by the function."""
 
     def policy(observations, masks):
         opening = masks.sum(axis=1) == masks.shape[1] - 1
@@ -175,7 +175,7 @@ def after_the_opening(later):
 
 @pytest.mark.parametrize("num_faces", [3, 6])
 def test_answers_are_compared_after_the_opening_too(num_faces):
-    """In games of a few positions, and in those that are asked about in batches."""
+    """In games with few positions, and in games whose positions are asked in batches."""
 
     def draws(observations, masks):
         drawn = masks * (0.01 + np.random.default_rng().random(masks.shape))

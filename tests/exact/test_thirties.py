@@ -1,4 +1,4 @@
-"""The exact analysis of the game of 30s: against the paper, against brute force, and on the command line."""
+"""The exact analysis of the game of 30s, compared with the paper and with brute force, and on the command line."""
 
 import functools
 import itertools
@@ -68,7 +68,7 @@ def test_the_distribution_of_scores_is_the_papers():
     assert (found.first, found.total) == (6, 6**21)
 
 
-# More digits than the paper prints, from an independent computation.
+# With more digits than in the paper, from an independent computation.
 FIGURES = {  # score, P(30 or more), below, above, for the next player
     "thirty_or_over": (29.921054, 0.67441, 1.0522, 0.9733, 2.8600),
     "optimal": (30.134784, 0.60797, 1.1164, 1.2512, 3.6749),
@@ -108,7 +108,7 @@ SMALL = [Rules(3, 4, 8), Rules(4, 3, 9), Rules(2, 6, 9), Rules(1, 5, 3), Rules(3
 
 
 def by_brute_force(rules, goal, any_dice=False):
-    """The best value over every order of every throw; with `any_dice` any dice may be thrown again."""
+    """The best value over every order of every throw; with `any_dice` any subset of dice may be thrown again."""
     worth = worths(rules, goal)
 
     @functools.cache
@@ -253,7 +253,7 @@ def test_cases_beyond_int64_are_not_wrapped():
     found = Player(Rules(8, 8, 50), solve(Rules(8, 8, 50), "maximize")[0]).distribution()
     assert found.total == 8**36 > 2**63
     assert sum(found.weights) == found.total
-    assert found.weights[0] == 1  # eight ones, time after time with fewer dice: the worst of all cases
+    assert found.weights[0] == 1  # eight ones, again and again with fewer dice: the worst case
 
 
 @pytest.mark.parametrize("dice", range(1, 9))
@@ -276,7 +276,7 @@ def test_throws_are_all_cases(dice):
         ("beginner", (3, 5, 6), 1),
         ("beginner", (1, 4), 1),
         ("beginner", (4, 4), 0),
-        ("heuristic", (1, 3), 1),  # below the highest die there is one low die, and it is no four
+        ("heuristic", (1, 3), 1),  # below the highest die there is one low die, which is not a four
         ("heuristic", (4, 4), 0),
         ("heuristic", (1, 5, 5, 5, 5), 1),
         ("heuristic", (4, 5, 5, 5, 5, 5), 0),
@@ -302,7 +302,7 @@ def test_no_full_strategy_beats_the_best(seed):
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_the_best_strategy_is_best_in_every_position(goal):
-    """Changing any one choice never helps, and where it makes no difference the expected score is no lower."""
+    """No single change improves it, and where a change makes no difference, the expected score does not rise."""
     rules = Rules(3, 4, 9)
     best, value = solve(rules, goal)
     score = analyse(rules, best).score
@@ -430,7 +430,7 @@ def test_measures_are_the_exact_figures(name, goal):
     optima = {"value": solve(R, goal)[1], "expected score": solve(R, "maximize")[1]}
     optima |= {"P(target or more)": solve(R, "thirty_or_over")[1], "points below the target": -solve(R, "minimize_loss")[1]}
     assert found[0].name == "value"
-    assert len(found) == (4 if goal == "optimal" else 3)  # the goal's own quantity stands first alone
+    assert len(found) == (4 if goal == "optimal" else 3)  # the goal's own quantity comes first
     for each in found:
         assert each.value == pytest.approx(float(figures[each.name]), abs=1e-9)
         assert each.optimum == pytest.approx(float(optima[each.name]), abs=1e-9)
@@ -574,7 +574,7 @@ def test_reproduce_writes_rows_and_the_plot(tmp_path):
 
 
 def test_a_function_of_the_score_is_a_goal():
-    """One that says what a goal of the game says gives the same; another one its own best strategy."""
+    """The function of one of the game's goals gives the same strategy; another function gives its own best strategy."""
     for goal in ("maximize", "minimize_loss", "thirty_or_over", "optimal"):
         values = worths(R, goal)
         strategy, value = solve(R, values.__getitem__)
@@ -604,7 +604,7 @@ def test_what_is_no_worth_is_refused_by_name(worth):
 
 
 def test_the_papers_aggressive_strategy_is_explained():
-    """A weight of pips above 30 gives all five of its figures; the second stage's expected points do not."""
+    """A weight for pips above 30 gives all five of its figures; the expected points of the second stage do not."""
     rows = list(reproduce_thirties.explained())
     assert len(rows) == 5
     assert all(row.agrees for row in rows)

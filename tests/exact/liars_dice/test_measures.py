@@ -1,4 +1,4 @@
-"""Exact measures of Liar's Dice: against OpenSpiel, against play, against what is known."""
+"""Exact measures of Liar's Dice, compared with OpenSpiel, with play and with known values."""
 
 import dataclasses
 import functools
@@ -33,7 +33,7 @@ def openspiel_game(num_dice, num_faces):
 
 
 def as_function(tabular, num_dice, num_faces):
-    """An OpenSpiel policy as a function of our observations: the state's string is made from own dice and bids."""
+    """An OpenSpiel policy as a function of our observations, by state strings made from the own dice and the bids."""
     game = openspiel_game(num_dice, num_faces)
     bids = 2 * num_dice * num_faces
 
@@ -112,7 +112,7 @@ class BySeat:
 
 @pytest.mark.parametrize("random_seat", [0, 1])
 def test_an_agent_that_plays_differently_by_seat(random_seat):
-    """It is each of two players half of the time, whoever may begin."""
+    """Its exploitability is the mean of the two players', whoever may begin."""
     options = {"num_dice": 1, "num_faces": 3}
     alike = [
         measure("liars_dice", agent, **options).measures
@@ -163,7 +163,7 @@ def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_noth
 @pytest.mark.slow
 @pytest.mark.parametrize("iterations", [30, 300, 3000])
 def test_a_sampled_policy_of_openspiel_is_as_exploitable_as_openspiel_says(iterations):
-    """Monte Carlo CFR has other regrets in each seat. Both may begin, as the default options have it."""
+    """Monte Carlo CFR has different regrets in each seat. Either seat may begin, by the default options."""
     from open_spiel.python.algorithms import external_sampling_mccfr
 
     from dice_envs.envs.openspiel import PolicyAgent
@@ -182,7 +182,7 @@ def test_a_sampled_policy_of_openspiel_is_as_exploitable_as_openspiel_says(itera
 
 def test_known_figures():
     assert measure("liars_dice", "random", rules="openspiel", num_dice=1).score == 0
-    # What an independent program found of today's agent.
+    # Values that an independent program found for this agent.
     numbers = measure("liars_dice", "numbers", rules="openspiel", num_dice=1).measures[0]
     assert numbers.value == pytest.approx(0.46, abs=0.005)
 
@@ -198,14 +198,14 @@ OPTIONS = [
 
 
 class Best:
-    """Plays the response that the measure has found."""
+    """Plays the best response found by the measure."""
 
     def __init__(self, variant, seat, against):
         self.variant, self.seat = variant, seat
         self.value, self.book = record_response(variant, against, 1 - seat)
 
     def act(self, turn):
-        actions = turn.legal.argmax(axis=1)  # at the other seat, where its games do not count
+        actions = turn.legal.argmax(axis=1)  # at the other seat, in games that do not count
         for i, state in enumerate(turn.states):
             if state["seat"] != self.seat or turn.legal[i].sum() == 1:
                 continue
@@ -227,14 +227,14 @@ def test_the_best_response_wins_what_it_is_said_to(options):
         best = Best(variant, seat, numbers)
         players = [best, numbers] if seat == 0 else [numbers, best]
         returns = play_table(variant, players, games, 3)
-        own = returns[::2, seat]  # in every second game each sits where it is listed
+        own = returns[::2, seat]  # seats rotate: each agent is at its listed seat in every second game
         error = own.std() / np.sqrt(len(own))
         assert own.mean() == pytest.approx(2 * best.value - 1, abs=5 * error)
 
 
 @pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
 def test_answers_instead_of_probabilities(options):
-    """An agent that only acts: exactly if its answers never differ, else within its interval."""
+    """An agent without probabilities is measured exactly if its answers never differ, otherwise within its interval."""
 
     for spec in ("numbers:threshold=0.5", "reader"):
         found, expected = (measure("liars_dice", each, **options).measures for each in (ActsOnly(spec), spec))
@@ -252,10 +252,10 @@ def test_answers_instead_of_probabilities(options):
 
 
 class Plain:
-    """Whole games by Python recursion over the game's own kernels: hand by hand, every raise, every round's true stakes."""
+    """Values of whole games by recursion over the game's kernels: each hand, all raises, the true stakes of every round."""
 
     def __init__(self, variant, *players):
-        self.variant, self.players = variant, players  # by seat; None: the best response
+        self.variant, self.players = variant, players  # by seat; None is the best response
         self.known, self.values = {}, {}
 
     def position(self, dice, starter, path, hands):
@@ -270,7 +270,7 @@ class Plain:
         return state
 
     def chances(self, seat, dice, starter, path, hands):
-        """What the seat's player does with its hand (the other's is hidden from it), (actions,)."""
+        """The probabilities of the seat's actions with its hand (the other hand is hidden), (actions,)."""
         key = seat, dice, starter, path, tuple(hands[seat])
         if key not in self.known:
             state = self.position(dice, starter, path, hands)
@@ -279,7 +279,7 @@ class Plain:
         return self.known[key]
 
     def value(self, dice, starter):
-        """How often seat 0 wins the game from this round on."""
+        """The probability that seat 0 wins the game from this round on."""
         if (dice, starter) not in self.values:
             self.values[dice, starter] = self.first_value(dice, starter)
         return self.values[dice, starter]
@@ -294,7 +294,7 @@ class Plain:
         return sum(found.values()) if self.players[0] is None else 1 - sum(found.values())
 
     def after_call(self, dice, starter, path, hands):
-        """How often seat 0 wins once the bid is called."""
+        """The probability that seat 0 wins after the bid is called."""
         state = self.position(dice, starter, path, hands)
         self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([self.variant.params.call]))
         left = tuple(state["dice"][0, :2].tolist())
@@ -320,7 +320,7 @@ class Plain:
         return total
 
     def best(self, dice, starter, path, weights, hands):
-        """For each hand of the best response, how often it wins, times what reaches the position."""
+        """For each hand of the best response, its probability of winning times the probability of reaching the position."""
         mine = 0 if self.players[0] is None else 1
         seat = (starter + len(path)) % 2
         anyhow = [hands[0][0][0], hands[1][0][0]]
@@ -343,7 +343,7 @@ class Plain:
         return found
 
     def mean(self):
-        """How often seat 0 wins, mean over who begins."""
+        """The probability that seat 0 wins, mean over who begins."""
         starters = (0, 1) if self.variant.options.starter == "random" else (0,)
         return np.mean([self.value(self.variant.options.dice_per_seat, starter) for starter in starters])
 
@@ -359,7 +359,7 @@ ONE_FAST = [PLAIN[3], *(pytest.param(each, marks=pytest.mark.slow) for each in P
 
 
 def tangled(variant):
-    """An agent whose choices depend on all that it sees, and do not spread evenly."""
+    """An agent with unequal probabilities that depend on its whole observation."""
     weights = np.random.default_rng(5).normal(size=(variant.facts.observation_size, variant.facts.num_actions)) * 2
 
     def chances(observations, masks):
@@ -392,7 +392,7 @@ def test_a_plain_implementation_agrees_on_two_agents(options):
 
 # --- whole games ----------------------------------------------------------------------------------------------------
 
-# Best responses to the text's agent, mean over who begins, as an independent program found them.
+# Wins of best responses to the agent of the text, mean over who begins, from an independent program.
 NUMBERS = {(2, 0): 0.85761, (2, 1): 0.94205, (3, 0): 0.88621, (3, 1): 0.96305}
 FIVE_DICE = {0: 0.952, 0.25: 0.957, 0.75: 0.975, 1: 0.984}
 
@@ -413,7 +413,7 @@ def test_best_responses_with_five_dice(bluff):
 
 
 def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
-    """A walk in parts, and an agent asked at every information set though the last bid alone matters to it."""
+    """A walk in parts, and an agent asked at every information set although only the last bid matters to it."""
 
     def outcome(spec):
         variant = configure("liars_dice", num_dice=3, num_faces=4, wild="ones")
@@ -432,7 +432,7 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
 
 
 def test_a_policy_in_a_list():
-    """Written node by node; played as the agent that it was taken from."""
+    """A policy recorded node by node plays as the agent from which it was recorded."""
     variant = configure("liars_dice", num_dice=(2, 1), num_faces=3, raise_rule="either", wild="ones", past_rounds=False)
     agent = asked(tangled(variant), variant)
     played = Round(variant, (2, 1))
@@ -482,7 +482,7 @@ def test_progress_ends_where_it_should():
 
 
 def test_an_agent_to_whom_past_rounds_matter():
-    """It is measured as it plays before it has seen a call, and the note says so; two agents are not computed then."""
+    """It is measured as it plays before it has seen a call, and a note says so. Two such agents are not computed."""
     words = "neither an upper nor a lower bound"
     for spec, matter in (("reader", True), ("reader:learn=false", False), ("numbers", False)):
         assert (words in measure("liars_dice", spec, num_dice=3).measures[0].note) == matter
@@ -503,7 +503,7 @@ def test_that_past_rounds_matter_is_no_matter_of_luck(num_dice):
 
 
 def test_what_is_known_of_past_rounds():
-    """True: a difference was seen; False: there can be none; None: none was seen."""
+    """True: a difference was found. False: there can be none. None: none was found."""
 
     two_dice = configure("liars_dice", num_dice=2)
     assert exact.past_rounds_matter(two_dice, asked(uniform, two_dice)) is None
@@ -530,7 +530,7 @@ def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, mon
 
 
 def test_a_round_that_one_would_rather_lose():
-    """No agent of this game is like that yet, so the check is shown values that are."""
+    """No agent of this game causes this, so the check is tested with made-up values."""
     variant = configure("liars_dice", num_dice=(2, 1))
     chances = {stage: np.array([0.0 if stage.agent == 1 else 0.9]) for stage in exact._stages(variant, 0)}
     chances[Stage(2, 1, False)] = np.array([0.5])
@@ -589,7 +589,7 @@ def test_what_cannot_be_measured_is_refused(options, words):
 
 
 def test_sizes_of_the_rounds():
-    """Information sets with a choice, as an independent program counted them, and the largest of the academic benchmarks."""
+    """Information sets with a choice, compared with an independent program and with the largest academic benchmark."""
     for dice, sets in ((2, 3_213), (3, 145_040)):
         played = Round(configure("liars_dice", num_dice=dice), (dice, dice))
         assert sum(played.information_sets(player) for player in range(2)) == sets

@@ -1,4 +1,4 @@
-"""Liar's Dice solved: known values, certificates, what is kept, and a plain program that agrees."""
+"""Solutions of Liar's Dice: known values, error bounds, files, and comparison with a plain program."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_known_values_of_small_rounds(dice, rules, value):
 @pytest.mark.slow
 @pytest.mark.parametrize(("dice", "rules", "value"), ROUNDS)
 def test_iterations_and_two_threads_find_the_same(dice, rules, value):
-    """Threads change nothing at all: each walks branches of its own."""
+    """Threads do not change results: each walks its own branches."""
     solvers = [RoundSolver(tree_of(dice, **rules), threads) for threads in (1, 2)]
     for solver in solvers:
         solver.iterate(100)
@@ -66,7 +66,7 @@ def test_iterations_and_two_threads_find_the_same(dice, rules, value):
 
 @pytest.mark.thorough
 def test_a_certificate_is_that_of_what_is_stored():
-    """Rounding to two bytes moves the strategies, and the bounds with them; half of them lost, the bounds are wide."""
+    """Bounds belong to the stored strategies: rounding to two bytes moves them, and losing half of the strategy widens them."""
     tree = tree_of((2, 2))
     numbers = solve_exactly(tree)
     assert Walker(tree, quantised(tree, numbers)).bounds().width == pytest.approx(0, abs=1e-4)
@@ -75,7 +75,7 @@ def test_a_certificate_is_that_of_what_is_stored():
 
 
 def position(params, dice, mover, counts, bids=()):
-    """A state in a round that seat 0 has started; the mover holds `counts`, the other dice are not set."""
+    """A state in a round started by seat 0. The mover holds `counts`; the other dice are not set."""
     state = np.zeros(1, STATE)[0]
     state["dice"][:2] = dice
     state["in_round"][:2] = 1
@@ -89,7 +89,7 @@ def position(params, dice, mover, counts, bids=()):
 
 
 def plain_response(variant, tree, averages, player, dice):
-    """What a best response wins, on the whole tree, hand by hand, with every raise. Nothing is left out.
+    """The probability that a best response wins, on the whole tree: each hand, all raises, nothing left out.
 
     The strategies are looked up by state, so this is also a test of where they are found.
     """
@@ -102,7 +102,7 @@ def plain_response(variant, tree, averages, player, dice):
         return np.array([position(params, dice, mover, hands[mover][hand], bids)])
 
     def wins_call(bids, own, other):
-        """Whether the caller wins."""
+        """Return whether the caller wins."""
         bid = bids[-1]
         quantity, face = divmod(bid, params.num_faces)
         mover = len(bids) % 2
@@ -110,7 +110,7 @@ def plain_response(variant, tree, averages, player, dice):
         return total < quantity + 1
 
     def value(bids, reach):
-        """By the player's hands."""
+        """Values for each of the player's hands."""
         mover = len(bids) % 2
         other = 1 - player
         raises = tree.raises_after(bids[-1] if bids else -1).tolist()
@@ -137,7 +137,7 @@ def plain_response(variant, tree, averages, player, dice):
 @pytest.mark.parametrize("rules", [{}, {"raise_rule": "either"}, {"raise_rule": "either", "wild": "highest"}, {"wild": "ones"}])
 @pytest.mark.parametrize("dice", [(1, 1), (2, 1), (1, 2)])
 def test_a_plain_program_agrees(dice, rules):
-    """What the tree leaves out changes no best response, to a strategy that is far from optimal."""
+    """Pruning the tree changes no best response, even to a strategy far from optimal."""
     faces = 3 if sum(dice) == 2 else 2
     variant = configure("liars_dice", num_dice=dice, num_faces=faces, rounds="single", starter="first", **rules)
     tree = Tree(variant, dice)
@@ -170,7 +170,7 @@ def test_openspiels_single_round_is_a_return():
 
 
 def test_rounds_that_a_game_comes_to():
-    """Whoever starts a later round has just lost a die."""
+    """The starter of a later round has just lost a die."""
     assert rounds_of(configure("liars_dice", num_dice=2).options) == [(1, 1), (1, 2), (2, 2)]
     assert len(rounds_of(configure("liars_dice", num_dice=5).options)) == 21
     assert rounds_of(configure("liars_dice", num_dice=(2, 1), starter="first").options) == [(1, 1), (2, 1)]
@@ -178,10 +178,10 @@ def test_rounds_that_a_game_comes_to():
 
 
 def test_a_game_of_rounds():
-    """By hand: with one die each the round is the game; with more, winning it is worth what follows."""
+    """By hand: with one die each the round is the game; with more, its winner gets the value of the following rounds."""
     chances = {(1, 1): Bounds(0.8, 0.9), (1, 2): Bounds(0.6, 0.7), (2, 1): Bounds(0.8, 0.8), (2, 2): Bounds(0.5, 0.5)}
     assert starter_wins((1, 1), chances) == Bounds(0.8, 0.9)
-    # One die against two: it must win this round and then the one in which the other starts with one die.
+    # One die against two: it must win this round, and then the one that the other starts with one die.
     assert starter_wins((1, 2), chances) == pytest.approx((0.6 * (1 - 0.9), 0.7 * (1 - 0.8)))
 
 
@@ -224,7 +224,7 @@ def test_damaged_files_are_as_good_as_none(damage):
 
 
 def test_a_file_with_worse_strategies_is_solved_again():
-    """The certificate is of what was read, not what the file says of itself."""
+    """Bounds are computed from the strategies that were read, not taken from the file."""
     variant = configure("liars_dice", num_dice=1)
     solve(variant)
     (path,) = cache_folder().rglob("*.npz")
@@ -244,7 +244,7 @@ def test_a_worse_result_does_not_take_the_place_of_a_better_one():
 @pytest.mark.slow
 @pytest.mark.parametrize("gone_back", [0, 1])
 def test_a_game_that_is_stopped_ends_the_same(folder, gone_back):
-    """Before or after the first round that is gone back to, which the precision is chosen for."""
+    """Stopped before or after the first round that is solved again; the precision is chosen so that there is one."""
     variant = configure("liars_dice", num_dice=3)
     finished = []
 
@@ -277,7 +277,7 @@ def test_what_a_kill_has_left_is_removed(folder):
 
 
 class Clock:
-    """Stands for the module `time`: so many seconds pass each time somebody looks."""
+    """Replaces the module `time`: each look advances it by `step` seconds."""
 
     def __init__(self, step):
         self.now, self.step = 0.0, step
@@ -288,7 +288,7 @@ class Clock:
 
 
 def test_out_of_time(monkeypatch):
-    """What there is by then is the result, with its certificate, and every round has something."""
+    """The result so far is returned with its bounds, and every round has a strategy."""
     monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", Clock(0.01))
     solution = solve(configure("liars_dice", num_dice=3), 1e-9, seconds=10)
     assert solution.lower < solution.upper
@@ -330,7 +330,7 @@ def test_nodes_are_counted_as_the_tree_counts_them():
 
 @pytest.mark.parametrize("dice", [(1, 1), (3, 3), (4, 3)])
 def test_the_memory_of_a_round_is_what_its_arrays_take(dice):
-    """The solver's two and the narrow copy that stays; before anything is solved, it is compared with what there is."""
+    """The solver's two arrays and the narrow copy that is kept. It is compared with the memory available before solving."""
     tree = tree_of(dice)
     solver = RoundSolver(tree)
     arrays = [solver.averages, solver._numbers.regrets, quantised(tree, solver.averages)]
@@ -367,7 +367,7 @@ def test_bad_arguments_are_refused(arguments, words):
 
 
 def test_action_values_agree_with_the_certificate():
-    """The best first bids of all hands together win what the best response wins."""
+    """Over all hands, the best first bids win as often as the best response."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-6)
     tree = solution.rounds[2, 2].tree
@@ -384,7 +384,7 @@ def test_action_values_agree_with_the_certificate():
 
 
 def test_action_values_know_only_what_the_seat_may_know():
-    """Other dice in the other hand change nothing."""
+    """They do not depend on the dice of the other hand."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
     state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].tree.hands[1][7], [3])
@@ -396,13 +396,13 @@ def test_action_values_know_only_what_the_seat_may_know():
 
 
 def test_action_values_after_a_bid_that_optimal_play_never_makes():
-    """Four sixes at once, of four dice: called, it wins only if all are sixes, as fair dice have it."""
+    """Four sixes of four dice: if called, the bid wins only if all are sixes, with the probability of fair dice."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
     state = position(variant.params, (2, 2), 1, [0, 0, 0, 0, 0, 2, 0, 0], [3 * 6 + 5])
     values = solution.action_values(state)
     assert values.mix[variant.params.call] == 1
-    lost = solution.chance((1, 2)).upper  # of the seat, which then starts with one die against two
+    lost = solution.chance((1, 2)).upper  # probability for the seat, which then starts with one die against two
     won = 1 - solution.chance((1, 2)).lower
     fails = 35 / 36
     assert values.wins[variant.params.call] == pytest.approx(lost + (won - lost) * fails)

@@ -1,4 +1,4 @@
-"""The tree of a round of Liar's Dice: its sizes, and that what is left out is worth nothing."""
+"""The tree of a round of Liar's Dice: its size, and that pruned branches are worth nothing."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_round_that_is_too_large_is_refused_before_it_is_built():
 @pytest.mark.parametrize("dice", DICE)
 @pytest.mark.parametrize("rules", RULES)
 def test_kinds_hold_together(dice, rules):
-    """Chances sum to 1, maps lead to classes that exist, and numbers of different nodes never share a place."""
+    """Probabilities sum to 1, maps lead to existing classes, and different nodes never share an index."""
     tree = tree_of(dice, **rules)
     kinds = tree.kinds
     for player in range(2):

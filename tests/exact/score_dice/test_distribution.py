@@ -1,4 +1,4 @@
-"""Exact score distributions against icepool, brute force and the published tables."""
+"""Exact score distributions, compared with icepool, brute force and the published tables."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def rolls(pool):
 
 
 def one_roll(a, b, ties, pairing):
-    """{(score, tied of a, tied of b): chance} of one roll."""
+    """Probabilities of one roll: {(score, tied of a, tied of b): probability}."""
     columns = min(len(a), len(b))
     found = defaultdict(Fraction)
     orders = [tuple(range(columns))] if pairing == "sorted" else list(itertools.permutations(range(columns)))

@@ -1,4 +1,4 @@
-"""Equilibria of score dice, against random pairings and best responses."""
+"""Equilibria of score dice, compared with random pairings and best responses."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from tests.exact.score_dice.test_measures import mean_reward
     ids=str,
 )
 def test_the_equilibrium_is_worth_the_unsorted_game(options):
-    """Choosing at random is an equilibrium, so all equilibria have its value: the linear programs must find it."""
+    """Random choice is an equilibrium, so all equilibria have its value, which the linear programmes must find."""
     assert Equilibrium(options).game_value() == pytest.approx(mean_reward(options, "unsorted"), abs=1e-8)
 
 
 @pytest.mark.parametrize("seat", [0, 1])
 def test_nothing_can_be_gained_against_the_equilibrium(seat):
-    """The best response to its strategies, over every hand: two dice a side, so that only the first choice counts."""
+    """Checked with the best response for every hand. With two dice a side, only the first choice counts."""
     options = Options(pool_a=(6, 6), pool_b=(8, 6), ties="a")
     variant = configure("score_dice", pool_a=(6, 6), pool_b=(8, 6), ties="a")
     rolls = [list(itertools.product(*(range(1, size + 1) for size in pool))) for pool in options.pools]

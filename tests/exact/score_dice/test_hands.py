@@ -1,4 +1,4 @@
-"""What is known of rolled dice, against listing every roll."""
+"""Distributions of rolled hands, compared with a list of all rolls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Best responses to sorted play of score dice and the measure, against exhaustive search, assignment and play."""
+"""Best responses to sorted play of score dice and the measure, compared with exhaustive search, assignment and play."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_the_agent_earns_the_value_of_the_response(name):
     variant = configure("score_dice", **PLAYED[name])
     games = 6_000
     returns = play_table(variant, [Response(), agents.make("highest")], games, 21)[:, 0]
-    for seat in range(2):  # in game g the first agent sits at seat g mod 2
+    for seat in range(2):  # in game g the first agent has seat g mod 2
         earned = returns[seat::2]
         value = ResponseToHighest(variant.options, seat).game_value()
         assert abs(earned.mean() - value) < 4 * earned.std() / math.sqrt(len(earned)), seat
@@ -183,7 +183,7 @@ def test_agents_play_legally_and_the_equilibrium_loses_nothing(options):
     specs = ["score_nash", "highest", "score_response:highest", "shuffled"]
     games = 500
     result = tournament(configure("score_dice", **options), specs, games, 3)
-    # Seats rotate, so an equilibrium player earns nothing on average against another, and no less against anybody.
+    # Seats rotate, so an equilibrium player earns 0 on average against another one, and at least 0 against anybody.
     earned = result.mean_return[0][1:]
     assert all(mean > -5 / math.sqrt(games) for mean in earned), earned
 
@@ -215,10 +215,10 @@ def test_agents_refuse_other_games_and_wrong_parameters():
 
 
 class Odd:
-    """A policy that depends on all that it may: places, faces, and the order in which both sides' dice were shown."""
+    """A policy that depends on everything it may see: places, faces, and the order in which dice were shown."""
 
     def weight(self, faces, place, past):
-        """Of showing the die at this place; `past`: (own place, the other's place and face) column by column."""
+        """The weight of showing the die at this place; `past` has (own place, other's place, other's face) of each column."""
         told = sum((2 + column) * (3 * own + 5 * other + 7 * face) for column, (own, other, face) in enumerate(past))
         return 1 + (5 * place + 3 * sum(faces) + 2 * faces[place] + told) % 4
 
@@ -273,7 +273,7 @@ def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
     assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
     assert by_name("score_nash", **options)["exploitability"].value == pytest.approx(0, abs=1e-9)
-    # The best response to sorted play is computed in an entirely different way.
+    # The best response to sorted play is computed by an entirely different method.
     responses = [ResponseToHighest(configure("score_dice", **options).options, seat).game_value() for seat in range(2)]
     sorted_play = by_name("highest", **options)
     assert sorted_play["exploitability"].value == pytest.approx(sum(responses) / 2, abs=1e-12)
@@ -283,13 +283,13 @@ def test_exploitability_agrees_with_what_is_known(name):
 
 
 def slow_response(options, seat, agent):
-    """What a best response wins from the agent at this seat, by recursion over what the responder sees."""
+    """A best response's return against the agent at this seat, by recursion over the responder's observations."""
     own, other = (list(itertools.product(*(range(1, size + 1) for size in options.pools[s]))) for s in (seat, 1 - seat))
     final = (lambda score: float((score > 0) - (score < 0))) if options.reward == "win" else float
     tie = (options.ties == "a") * (1 if seat == 1 else -1)  # for the responder
 
     def respond(roll, left, past, group):
-        """`group`: (the agent's roll, how much the agent's choices have led here, score)."""
+        """`group`: (the agent's roll, the probability of the agent's choices so far, score)."""
         if not left:
             return sum(reach * final(score) for _, reach, score in group)
         values = []
@@ -424,6 +424,6 @@ def test_the_bound_on_situations_holds(options):
 
 
 def test_situations_are_counted_by_the_hands_that_there_are():
-    """A d4 and a d6 each, hands open: 24 hands of both dice and 10 of one, each against as many."""
+    """A d4 and a d6 each, hands open: 24 hands of both dice and 10 of one, against the same number of other hands."""
     options = configure("score_dice", pool_a=(4, 6), pool_b=(4, 6), open_hands=True, reward="score").options
     assert count_situations(options, 0) == count_situations(options, 1) == 24 + 24 * 24 + 10 * 10

@@ -1,4 +1,4 @@
-"""The Shakes with open efficacies, as on the rules' score sheet: what is seen, and exact answers beside brute force."""
+"""The Shakes with open efficacies, as on the rules' score sheet: observations, and exact values beside brute force."""
 
 import functools
 import re
@@ -94,7 +94,7 @@ def test_it_is_an_option_of_the_cooperative_variation():
 
 
 def best_by_brute_force(problem, efficacies, reward):
-    """(treated, saved) → the value of each choice: everything that may happen, in fractions."""
+    """(treated, saved) → the value of each action, from all possible continuations, as fractions."""
 
     @functools.cache
     def value(left, saved):
@@ -143,7 +143,7 @@ def test_the_rules_numbers():
 
 @pytest.mark.parametrize("ties", ["again", "random"])
 def test_arguing_and_yielding(ties):
-    """Two maesters, the better one to speak first: it argues, and then the other must yield."""
+    """Two maesters, the better one first: it argues, and then the other must yield."""
     variant = configure("shakes", num_players=2, ties=ties, num_patients=3, goal=1, **OPEN)
     (state,) = states_with(variant, [0, 0], [0, 0], 1)
     state["efficacy"][:2] = 3, 1
@@ -175,14 +175,14 @@ def least_effective(observations, masks):
 
 
 def argues_if_best(observations, masks):
-    """A maester who argues if its own treatment is the best."""
+    """A maester that argues if its own treatment is the best."""
     best = sheet(observations)[:, 0] == sheet(observations).max(axis=1)
     chances = np.stack([~best, best], axis=1) * masks
     return np.where(chances.sum(axis=1, keepdims=True) > 0, chances, masks)
 
 
 def argues_as_effective(observations, masks):
-    """A maester who argues as often as its own treatment saves."""
+    """A maester that argues with the probability that its own treatment saves."""
     own = sheet(observations)[:, 0]
     chances = np.stack([1 - own, own], axis=1) * masks
     return chances / chances.sum(axis=1, keepdims=True)
