@@ -19,7 +19,7 @@ SMALL = {
     "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
     "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
 }
-FOR_OTHERS = {("shakes", "dogmatic"), ("liars_dice", "champion"), ("liars_dice", "adaptive")}  # maesters; five dice; several rounds
+FOR_OTHERS = {("shakes", "dogmatic"), ("liars_dice", "champion"), ("liars_dice", "adaptive")}  # maesters; five dice; rounds
 MEASURED = [name for name in names() if offered(load(name), "measure")]
 AS_IT_IS = ({}, "")
 

@@ -1,4 +1,4 @@
-"""Results of tournaments that say something: teams, copies of an agent, names that are long."""
+"""Results of tournaments: teams, copies of an agent, long names."""
 
 import json
 import re

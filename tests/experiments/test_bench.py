@@ -1,4 +1,4 @@
-"""The benchmark: which parts a name stands for, and what a row says."""
+"""The benchmark: the parts that a name selects, and the contents of a row."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_a_part_yields_rows():
     ("module", "solved"), [(dice_envs.experiments.bench.exact, [4, 4]), (dice_envs.experiments.bench.thirties, [1])]
 )
 def test_every_run_solves_thirties_anew(module, solved, monkeypatch):
-    """The solver caches what it has found: the benchmark must not time a cache hit."""
+    """The solver caches its solutions, and the benchmark must not time a cache hit."""
     goals = []
 
     def noted(rules, goal):

@@ -1,4 +1,4 @@
-"""The command line as a person uses it: results, JSON forms, and one line for whatever is wrong."""
+"""The command line: results, JSON forms, and errors in one line."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def test_commands_say_which_variant_they_took(tmp_path):
 
 @pytest.fixture
 def physician(tmp_path):
-    """The folder of a run that has trained a physician of The Shakes, as `train shakes` does."""
+    """The folder of a run of `train shakes`, which trains a physician."""
     folder = tmp_path / "run"
     folder.mkdir()
     save_random_policy(folder / "policy.npz", configure("shakes", mode="physician"))
@@ -191,7 +191,7 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
 
 
 def test_play_to_the_end():
-    """A person who always calls, or bids the least when there is nothing to call, gets through a game."""
+    """A game in which the person always calls, or makes the lowest bid if there is nothing to call."""
     moves = "\n".join(["call", "1 x 1"] * 60)
     result = run("play", "liars_dice", "random", "-o", "num_dice=1", "--seed", 3, "--seat", 0, input=moves)
     assert result.exit_code == 0, result.output

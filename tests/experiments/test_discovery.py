@@ -1,4 +1,4 @@
-"""What the commands find: modules of games and agents of games; and that imports have no cycles."""
+"""Discovery of the modules and agents of games, and no cycles of imports."""
 
 import ast
 import graphlib
@@ -61,7 +61,7 @@ def test_players_of_other_games_are_refused(spec, words):
 
 @pytest.fixture
 def policies(tmp_path):
-    """Specs of policies by name: of a physician, of maesters, of two physicians, of Liar's Dice with two dice."""
+    """Specs of policies by name: a physician, maesters, two physicians, Liar's Dice with two dice."""
     variants = {
         "physician": configure("shakes", mode="physician"),
         "maesters": configure("shakes"),
@@ -114,7 +114,7 @@ def test_what_no_policy_can_play_is_refused(options, names, words, policies):
 
 
 def test_experiments_import_each_other_without_circles():
-    """No module imports one that imports it; what only starts the command line is imported by nothing."""
+    """No cycles, and no module imports those that only start the command line."""
     files = {path.relative_to(ROOT).with_suffix(""): path for path in (ROOT / "experiments").rglob("*.py")}
     known = {".".join(("dice_envs", *name.parts)).removesuffix(".__init__"): path for name, path in files.items()}
     imports = {module: set() for module in known}

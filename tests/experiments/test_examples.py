@@ -1,4 +1,4 @@
-"""The programs of experiments/examples: that they run, learn something that is measured, and say how to run them."""
+"""The programs of experiments/examples run, learn, measure the result, and say how to run them."""
 
 import ast
 import importlib
@@ -17,7 +17,7 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 OWN_VENVS = re.search(r"^OWN_VENVS = (.*)", MAKEFILE, re.M).group(1).split()
 HERE = sorted(name for name in PATHS if not name.startswith(tuple(f"{own}_" for own in OWN_VENVS)))
 
-# Options of a run of a few seconds, and the figures in its last lines with what they may be.
+# Options for a run of a few seconds, and patterns and bounds of the figures in its last lines.
 RUNS = [
     ("cleanrl_ppo", "--steps 16384", {r"wins ([\d.]+) of": (0.01, 0.86), r"exploitability ([\d.]+)": (0.2, 1.0)}),
     ("sb3_ppo", "--steps 8192", {r"with masks ([\d.]+) of": (24.5, 30.152)}),
@@ -28,7 +28,7 @@ RUNS = [
 ]
 
 
-# What each stands for in docs/libraries.md.
+# The row of each in docs/libraries.md.
 LIBRARIES = {
     "cleanrl_ppo": ("gymnasium", "liars_dice"),
     "sb3_ppo": ("stable-baselines3", "thirties"),
@@ -158,7 +158,7 @@ def test_self_play_shows_the_learner_its_own_turns_and_rewards(game, loss, monke
 
 
 def test_losses_that_come_with_the_opponents_move_are_seen():
-    """The learner bids the most there is, so that the opponent can only call, or calls where that has been bid."""
+    """The learner makes the highest bid, which the opponent can only call, or calls if that bid was made."""
     from dice_envs.experiments.examples.pettingzoo_self_play import SelfPlay
 
     env = SelfPlay(64, seed=3)

@@ -1,4 +1,4 @@
-"""The board: named tasks, what agents reach on them, and agents that somebody else has written."""
+"""The board: named tasks, agents' results, and agents written by users."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ from tests.support.policies import uniform
 
 GOALS = ("thirties_maximize", "thirties_minimize_loss", "thirties_thirty_or_over", "thirties_optimal")
 ONE_DIE = "liars_dice_openspiel_1"
-# The exact agents of each task, and how much they may fall short where they are within a precision only.
+# The exact agent of each task, and its tolerance where it is optimal only within a precision.
 EXACT = {
     **dict.fromkeys(GOALS, ("thirties:goal", 1e-9)),
     ONE_DIE: ("nash", 5e-3),

@@ -1,4 +1,4 @@
-"""Game options on the command line, lists in files among them."""
+"""Game options on the command line, including lists in files."""
 
 import ast
 import json
@@ -120,6 +120,6 @@ def test_threads_spin_only_where_cores_are_free(run_python):
     assert thread_settings(1.0, 2) == {"OMP_WAIT_POLICY": "PASSIVE"}
     assert thread_settings(14.0, 16) == thread_settings(0.0, 2)
     names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"
-    for given in ({names[0]: "ACTIVE"}, {names[1]: "7"}):  # whoever sets one is left alone
+    for given in ({names[0]: "ACTIVE"}, {names[1]: "7"}):  # settings of the user's own stay as they are
         code = f"import os\nfor name in {names}: os.environ.pop(name, None)\nos.environ.update({given})\nimport experiments\n"
         assert run_python(f"{code}print({{name: os.environ[name] for name in {names} if name in os.environ}})") == f"{given}\n"

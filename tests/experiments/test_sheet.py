@@ -1,4 +1,4 @@
-"""Score sheets to print: one page with all that the options say, and nothing on top of something else."""
+"""Score sheets to print: one page with everything that the options ask for, without overlaps."""
 
 import re
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""Every game keeps every promise of the contract. A new game is tested here without a change to this file."""
+"""Every game keeps the contract. A new game needs no change here."""
 
 import contextlib
 import copy
@@ -43,7 +43,7 @@ def gym_options(name, options):
 
 
 def random_course(variant, seed, length):
-    """A state some random actions into a game, and the stream that chose them."""
+    """A state after some random actions, and the stream that chose them."""
     batch = Batch(variant, 1, seed=seed)
     streams = new_streams(seed + 1, 1)
     for _ in range(length):
@@ -127,7 +127,7 @@ def test_random_action_is_uniform_over_the_legal_ones(name, options):
         draws = 400 * mask.sum()
         counts = np.bincount([variant.game.random_action(variant.params, state[0]) for _ in range(draws)], minlength=len(mask))
         assert not counts[~mask].any(), "random_action drew an illegal action"
-        # Chi-square with a bound far out: mean k-1, standard deviation sqrt(2(k-1)).
+        # Chi-square (mean k-1, standard deviation sqrt(2(k-1))) with a bound far in the tail.
         k = mask.sum()
         chi2 = ((counts[mask] - 400) ** 2 / 400).sum()
         assert chi2 <= (k - 1) + 6 * np.sqrt(2 * max(k - 1, 1)) + 1
@@ -214,7 +214,7 @@ def test_an_observation_is_what_its_blocks_say(name, options):
 
 
 def courses(variant, games, seed):
-    """Games of random play, each stopped after a number of moves of its own that is drawn from 0 up to a whole game's."""
+    """Games of random play, each stopped after a random number of moves, from 0 to a whole game's."""
     batch = Batch(variant, games, seed=seed)
     streams = new_streams(seed + 1, games)
     rng = np.random.default_rng(seed)
@@ -235,7 +235,7 @@ def rerolled(variant, states, seat, seed):
 
 
 def columns(states):
-    """Every entry of every field except the random stream as a column of its own, (n, entries) int64, and their names."""
+    """All entries of all fields except the random stream as columns, (n, entries) int64, and their names."""
     names = [name for name in states.dtype.names if name != "rng"]
     parts = [states[name].reshape(len(states), -1) for name in names]
     labels = [f"{name}[{i}]" for name, part in zip(names, parts, strict=True) for i in range(part.shape[1])]
@@ -255,7 +255,7 @@ def differ(one, other):
 
 @every_variant
 def test_states_drawn_again_are_distributed_as_the_true_ones(name, options):
-    """Each hidden entry of the state goes with every two others as it truly does, what is public included."""
+    """The joint distribution of each hidden entry with any two other entries, public ones included, is the true one."""
     variant = configure(name, **options)
     games, most_triples = scaled(10_000, 200), scaled(300, 20)
     states = courses(variant, games, 11)
@@ -337,7 +337,7 @@ def test_vector_env_is_so_many_single_envs(name, options):
 
 
 def played(name, options, plays=25):
-    """What two games show, play by play."""
+    """Everything shown in two games, move by move."""
     batch = Batch(name, 2, seed=31, **options)
     out = []
     for _ in range(plays):
@@ -352,7 +352,7 @@ def played(name, options, plays=25):
 
 @functools.cache
 def played_interpreted():
-    """The same of all variants, by a process in which kernels are plain Python."""
+    """The same for all variants, from a process in which kernels run as plain Python."""
     program = (
         "import json, warnings; import numpy as np; warnings.simplefilter('ignore'); np.seterr(over='ignore')\n"
         "from tests.games.test_conformance import played\nfrom tests.support.variants import VARIANTS\n"
@@ -410,7 +410,7 @@ def test_parallel_env(name, options):
         return
     with quiet():
         parallel_api_test(aec.parallel_env(name, **options), num_cycles=200)
-    # The parallel environment plays the very game that the AEC environment plays.
+    # The parallel environment plays the same game as the AEC environment.
     parallel, turns = aec.parallel_env(name, **options), aec.raw_env(name, **options)
     rng = np.random.default_rng(1)
     for seed in range(20):
@@ -450,7 +450,7 @@ def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
         return make_vec_env(name, 6, Pool(["random", "random"]), seed=seed, **gym_options(name, options))
 
     def play_on(env, observations, steps):
-        """Bytes of all that a learner sees who draws its actions from the same stream each time."""
+        """All bytes that a learner sees if it draws its actions from the same stream each time."""
         rng = np.random.default_rng(1)
         seen = [observations.tobytes()]
         for _ in range(steps):
@@ -484,8 +484,8 @@ def test_torchrl_check_env_specs(name):
                 check_env_specs(PettingZooWrapper(aec.env(name), use_mask=True), seed=seed)
             return
         except RuntimeError as problem:
-            # The checker draws an action after its three steps even if the game is over by then, and nothing is
-            # legal: a game as short as that needs a seed with which it lasts.
+            # The checker draws an action after its three steps even if the game is over and nothing is legal, so
+            # a short game needs a seed with which it lasts longer.
             if "multinomial" not in str(problem):
                 raise
     pytest.fail("no game lasted for the checker's three steps")
@@ -494,7 +494,7 @@ def test_torchrl_check_env_specs(name):
 @pytest.mark.library("torchrl", "GymEnv")
 @every_game
 def test_torchrl_gym_env(name):
-    """By id, which tries an argument that no game has; its masks come from the infos."""
+    """By its id. It tries an argument that no game has, and takes masks from the infos."""
     pytest.importorskip("torchrl")
     import torch
     from torchrl.data import Binary
@@ -536,7 +536,7 @@ def test_registered_ids(name):
 
 
 def play_on(env, moves, seed=0):
-    """Up to so many random legal moves in a PettingZoo environment, beginning again where a game ends; all that it shows."""
+    """Make random legal moves in a PettingZoo environment, over several games, and return everything shown."""
     rng = np.random.default_rng(seed)
     seen = []
     for _ in range(moves):
@@ -556,7 +556,7 @@ def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
     variant = configure(name)
     assert copied(variant).options == variant.options
     for make in (aec.raw_env, aec.env):
-        for env in (make(name, max_cycles=50), copied(make(name, max_cycles=50))):  # before its first game too
+        for env in (make(name, max_cycles=50), copied(make(name, max_cycles=50))):  # also before its first game
             env.reset(seed=5)
             for moves in (0, 1, 2, 7):
                 play_on(env, moves, seed=moves)
@@ -582,7 +582,7 @@ def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
 
 @every_game
 def test_plain_observations(name):
-    """`observation="box"`: no dictionary, and the mask in the infos, by which PettingZoo's tests choose actions."""
+    """`observation="box"`: no dictionary, and the mask in the infos, where PettingZoo's tests look for it."""
     facts = configure(name).facts
     kinds = [aec.raw_env, aec.env, *([aec.parallel_env] if facts.simultaneous else [])]
     for make in kinds:

@@ -57,7 +57,7 @@ def test_wrong_options_are_refused(options, message):
 
 
 def test_the_largest_bag_is_drawn_from_end_to_end():
-    """Hands hold places of the bag while they are drawn: a larger bag's last places once became negative numbers."""
+    """Hands hold indices of the bag while they are drawn. The last indices of a large bag once overflowed."""
     codes = (111111, *(222222,) * (MAX_BAG - 2), 666666)
     batch = Batch("fatestones", 50_000, seed=1, dice=codes, hand_size=5)
     drawn = batch.states["hands"]
@@ -161,7 +161,7 @@ def test_the_expectation_is_the_mean_of_play():
 
 
 def slow_value(own: tuple[int, ...], other: tuple[int, ...], kind: str) -> float:
-    """An independent version of the recursion, in fractions and with scipy: kind is nash, best (against random) or random."""
+    """An independent recursion, with fractions and SciPy; `kind` is nash, best (against random) or random."""
     if not own:
         return 0.0
     payoff = np.zeros((len(own), len(own)))
@@ -206,7 +206,7 @@ def test_nash_leaves_nothing_to_be_won(hand_size):
     lost, _ = result.exploitability()
     assert abs(lost) <= 1e-9
     assert solve_draws(hands).gap <= 1e-9
-    # In each draw Nash secures the value: what it keeps in one seat is what it keeps from the other seat, negated.
+    # In each draw Nash play secures the value: its guarantees in the two seats are opposite numbers.
     assert np.abs(result.kept.sum(axis=1)).max() <= 1e-9
 
 
@@ -222,7 +222,7 @@ def test_a_whole_bag_is_the_mean_of_its_draws():
     whole = solve_all(variant)
     assert whole.draws == 28 * 15
     bag = [DIE_OF_CODE[code] for code in EASY]
-    # In the order in which they are solved: where a game has several optimal strategies, that decides which is found.
+    # In the order of solving, which decides which of several optimal strategies is found.
     draws = [(a, b) for a, b in itertools.combinations(itertools.combinations(bag, 2), 2) if not set(a) & set(b)]
     each = solve_draws(np.array(draws, np.int16))
     assert whole.best_response == pytest.approx(each.best_response, abs=1e-12)
@@ -244,7 +244,7 @@ def test_best_response_wins_what_is_to_be_won():
 
 def test_margins_come_out_in_play():
     result = tournament(configure("fatestones"), ["best_response:random", "random"], 20_000, seed=1)
-    # One scratch in two hundred draws is played again, which changes the margin by less than a thousandth.
+    # One draw in two hundred is a scratch and is redrawn, which changes the margin by less than a thousandth.
     assert result.mean_return[0][1] == pytest.approx(0.036, abs=2.6 * 2 * result.ci95[0][1] / 1.96 + 0.001)
 
 

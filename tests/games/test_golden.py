@@ -1,4 +1,4 @@
-"""Every game has a golden playthrough, and still plays it."""
+"""Every game still plays its golden playthrough."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Liar's Dice by its rules: every option, played by hand from the rules' text."""
+"""Liar's Dice by its rules: every option, checked by hand from the text of the rules."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def bid(quantity, face, faces=6):
 
 
 def table(dice, **options):
-    """A raw_env whose first round has these dice; seat 0 begins unless the options say otherwise."""
+    """A raw_env whose first round has these dice. Seat 0 begins unless the options say otherwise."""
     options.setdefault("num_dice", tuple(len(hand) for hand in dice))
     env = liars_dice_v0.raw_env(num_players=len(dice), starter="first", **options)
     env.reset(seed=1, options={"dice": dice})
@@ -177,14 +177,14 @@ def test_dice_reward_pays_each_lost_die_when_it_is_lost():
 def test_random_starter_is_each_seat_equally_often():
     seats = Batch("liars_dice", 6000, seed=3, num_players=3).seats
     counts = np.bincount(seats, minlength=3)
-    assert ((counts - 2000) ** 2 / 2000).sum() < 20  # chi-square with 2 degrees of freedom; 20 has chance 5e-5
+    assert ((counts - 2000) ** 2 / 2000).sum() < 20  # chi-square with 2 degrees of freedom; 20 has probability 5e-5
     assert set(Batch("liars_dice", 50, seed=3, starter="first").seats) == {0}
 
 
 def test_dice_are_fair():
     counts = Batch("liars_dice", 100_000, seed=5, num_dice=5).states["counts"][:, :2, :6].sum(axis=(0, 1))
     expected = counts.sum() / 6
-    assert ((counts - expected) ** 2 / expected).sum() < 30  # 5 degrees of freedom; 30 has chance 1.5e-5
+    assert ((counts - expected) ** 2 / expected).sum() < 30  # 5 degrees of freedom; 30 has probability 1.5e-5
 
 
 def test_no_game_outlasts_the_bound_even_when_all_bid_as_little_as_they_can():
@@ -195,7 +195,7 @@ def test_no_game_outlasts_the_bound_even_when_all_bid_as_little_as_they_can():
             batch = Batch(variant, 1, seed=seed)
             steps = 0
             while batch.seats[0] != OVER:
-                batch.play(batch.legal().argmax(axis=1))  # the least bid, the call last of all
+                batch.play(batch.legal().argmax(axis=1))  # the lowest bid; the call is the last action
                 steps += 1
             longest = max(longest, steps)
         assert longest <= variant.facts.max_steps

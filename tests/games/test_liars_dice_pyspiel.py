@@ -38,7 +38,7 @@ def test_lock_step(dice, faces):
             legal = theirs[i].legal_actions()
             assert theirs[i].current_player() == seats[i]
             assert np.flatnonzero(masks[i]).tolist() == legal
-            # Mostly small raises, so that games grow long enough to reach the last bids.
+            # Mostly small raises, so that games are long enough to reach the last bids.
             pick = min(int(rng.geometric(0.35)) - 1, len(legal) - 1) if rng.random() < 0.8 else int(rng.integers(len(legal)))
             actions.append(legal[pick])
             theirs[i].apply_action(legal[pick])

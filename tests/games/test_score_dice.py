@@ -1,4 +1,4 @@
-"""The rules of score dice, and that games played agree with the tables."""
+"""The rules of score dice, and agreement of played games with the published tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_pairs_score_by_the_tie_rule():
 
 @pytest.mark.parametrize(("order", "reward"), [((0, 1, 2), -1.0), ((2, 0, 1), 1.0)])
 def test_horse_race(order, reward):
-    """Tian Ji: horses that lose pair by pair win two races of three when the worst meets the best."""
+    """Tian Ji's horses lose every race in order, but win two of three if the worst meets the best."""
     env = game_of([[5, 3, 1], [5, 4, 2]], pool_a=(6, 6, 6), pool_b=(6, 6, 6))
     for die_a, die_b in zip(order, (0, 1, 2), strict=True):
         env.step(die_a)
@@ -192,7 +192,7 @@ def test_rerolled_states_look_the_same_and_are_possible(pool_a, pool_b, ties, op
 
 
 def test_rerolled_hands_have_the_right_distribution():
-    """Dice in hand of a player who dropped some: as drawn again, and as dealt."""
+    """The hand of a player who dropped dice is distributed as it is dealt."""
     batch = Batch("score_dice", 40_000, seed=5, pool_a=(4, 4, 3), pool_b=(6,))
     variant = batch.variant
     out = np.empty(batch.num_games, variant.game.state)
@@ -235,12 +235,12 @@ def test_both_shells_play_the_same_game():
 
 
 def scores(options, agent, games, seed):
-    """A's final score in this many games of the agent against itself."""
+    """A's final scores in a number of games of the agent against itself."""
     variant = configure("score_dice", reward="score", **options)
     player = agents.make(agent)
     returns = play_table(variant, [player, player], games, seed)
     number = np.arange(games)
-    return np.rint(returns[number, number % 2]).astype(int)  # the agent that sits at seat 0 in each game
+    return np.rint(returns[number, number % 2]).astype(int)  # the agent at seat 0 in each game
 
 
 def check_against_table(options, agent, games, seed):

@@ -1,4 +1,4 @@
-"""The Shakes: the rules as the environments play them."""
+"""The Shakes: the rules, in environments."""
 
 import itertools
 import warnings
@@ -27,7 +27,7 @@ from tests.support.shakes_tools import assert_distributed, states_with
 
 
 def nothing(amount):
-    """A progress bar for nobody."""
+    """A progress callback that does nothing."""
 
 
 # --- options ------------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_the_longest_competitive_game(num_players, num_patients):
     won = batch.states["saved"].max(axis=1) == 3
     longest = num_players * num_patients
     assert variant.facts.max_steps == longest
-    assert steps.max() == longest  # the bound is met, and only games without a winner or won at the last patient meet it
+    assert steps.max() == longest  # the bound is reached, and only by games without a winner or won at the last patient
     assert (steps[~won] == longest).all()
     assert 0 < won.mean() < 1
     assert (batch.rewards[~won] == 0).all()
@@ -306,7 +306,7 @@ def test_hidden_efficacies_are_drawn_from_the_posterior():
     after = np.empty_like(before)
     variant.kernels.observe(variant.params, turn.states, np.arange(20_000), turn.seats, after)
     assert (before == after).all()
-    # A joint draw, not one treatment at a time: the efficacies dealt are always the game's.
+    # A joint draw, not one treatment at a time: dealt efficacies are always a permutation of the game's.
     assert (np.sort(drawn, axis=1) == sorted(EFFICACIES[4])).all()
 
 

@@ -1,4 +1,4 @@
-"""The game of 30s as it is played: the rules, the table game, and play against the exact distributions."""
+"""The game of 30s: rules, the game for several players, and play compared with exact distributions."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
 
 
 def finish(agent, games, seed, **options):
-    """The final states of this many games, all seats played by the agent, and the returns (games, seats)."""
+    """The final states of a number of games, with the agent at all seats, and the returns (games, seats)."""
     batch = Batch("thirties", games, seed=seed, **options)
     streams = new_streams(seed + 1, games)
     index = np.arange(games)
@@ -34,7 +34,7 @@ def finish(agent, games, seed, **options):
 
 
 def p_value(seen, chances):
-    """Chi-square of counts by outcome against their exact chances; rare outcomes, and all that is left, together."""
+    """The p-value of a chi-square test of counts against exact probabilities; rare outcomes are pooled."""
     total = sum(seen.values())
     common = [outcome for outcome, chance in chances.items() if chance * total >= 10]
     assert common
@@ -44,7 +44,7 @@ def p_value(seen, chances):
     if rest >= 5:
         expected.append(rest)
         counts.append(total - sum(counts))
-    else:  # too few for a cell of their own
+    else:  # too few for separate cells
         expected[-1] += rest
         counts[-1] += total - sum(counts)
     return stats.chisquare(counts, expected).pvalue
@@ -176,7 +176,7 @@ def test_no_second_stage_exceeds_the_bound_told(dice, faces, target):
     excess = dice * faces - target
     longest = max(second_stage_points(Rules(dice, faces, target), excess, MAX_RESTARTS))
     assert longest <= variant.facts.max_return <= 2 * longest
-    assert 2 * longest * 1000 < 2**62  # points of a whole table game fit in int64
+    assert 2 * longest * 1000 < 2**62  # points of a whole game fit in int64
     stream = new_streams(5, 1)[0]
     given = [second_stage(variant.params, stream, excess) for _ in range(2000)]
     assert excess <= min(given) <= max(given) <= longest

@@ -1,4 +1,4 @@
-"""Checkpoints: what is written is read back, and what is damaged is refused with a message."""
+"""Checkpoints: what is written is read back, and damaged files are refused with a message."""
 
 import errno
 import io
@@ -98,7 +98,7 @@ def test_what_is_built_otherwise_is_refused_in_words(found, like, words):
 
 def test_random_streams_go_on_where_they_were():
     def draw():
-        # One normal deviate each: NumPy and Python make two at a time and keep the second.
+        # One normal deviate each, because NumPy and Python make two at a time and keep the second.
         return random.random(), random.gauss(0, 1), np.random.random(3).tolist(), np.random.randn(), torch.rand(3).tolist()  # noqa: NPY002
 
     draw()

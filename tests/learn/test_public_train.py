@@ -17,7 +17,7 @@ SMALL = {
 
 
 class Told(dice_envs.TrainingCallback):
-    """Keeps what is reported; stops at a number of steps."""
+    """Keeps all reports, and stops at a number of steps."""
 
     def __init__(self, most=10**9):
         self.most, self.steps, self.reports, self.gaps = most, 0, [], []
@@ -123,7 +123,7 @@ def test_refusals_name_what_is_wrong(arguments, message):
 
 
 def test_every_field_of_a_preset_reaches_the_learner():
-    """The one function that builds learners reads all fields but those of a run, so a new one cannot be forgotten."""
+    """The function that builds learners reads all fields except those of the run, so none can be forgotten."""
     read = set()
 
     class Watched(Preset):

@@ -1,4 +1,4 @@
-"""Ways of training, compared on the same number of steps."""
+"""Recipes: ways of training, compared on the same number of steps."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""The learner: gradients are those of the stated loss, and every seat's decisions are credited with what that seat earns."""
+"""The learner: gradients are those of the stated loss, and each decision is credited with its seat's rewards."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,7 @@ def test_sampling_follows_the_policy():
 
 
 def advantages_one_by_one(seats, earned, ended, values, taken, last_seat, last_value, out, gamma, decay):
-    """Of one game: walk forwards from each decision to the same seat's next one."""
+    """Advantages of one game: walk from each decision to the same seat's next one."""
     steps = len(seats)
     nexts, deltas = {}, {}
     for t in range(steps):
@@ -123,7 +123,7 @@ def advantages_one_by_one(seats, earned, ended, values, taken, last_seat, last_v
                 elif out[seats[t]]:
                     deltas[t] = reward - taken[t]
                 else:
-                    deltas[t] = None  # nobody knows what the seat's next decision is worth
+                    deltas[t] = None  # the value of the seat's next decision is unknown
                 nexts[t] = None
                 break
             if seats[u] == seats[t]:
@@ -196,7 +196,7 @@ def test_what_the_next_decision_is_worth_is_known_where_the_critic_sees_both_han
 
 
 def test_with_one_seat_an_update_is_maskable_ppos():
-    """The same rollout, one minibatch of all of it, plain gradient descent: both take the same step."""
+    """With the same rollout as one minibatch and plain gradient descent, both take the same step."""
     plain = {
         "n_steps": 16, "batch_size": 128, "n_epochs": 1, "gamma": 1.0, "gae_lambda": 0.9, "ent_coef": 0.05, "seed": 1,
         "device": "cpu", "normalize_advantage": False,
@@ -286,7 +286,7 @@ def test_reference_and_average_follow_the_learner_and_are_saved(tmp_path):
     for _ in range(4):
         model.learn(128, reset_num_timesteps=False)
         weights.append([parameter.clone() for parameter in model.policy.parameters()])
-    # The reference: half of it is new each time. The average: iterations 1 to 3 count as 1, 2 and 3 do, then the rate holds.
+    # Half of the reference is new each time. In the average, iterations 1 to 3 have weights 1, 2, 3; then the rate is constant.
     for policy, shares in (
         (model.reference_policy, (1 / 16, 1 / 16, 1 / 8, 1 / 4, 1 / 2)),
         (model.average_policy, (0, 0.55 / 6, 0.55 / 3, 0.55 / 2, 0.45)),
@@ -303,7 +303,7 @@ def test_reference_and_average_follow_the_learner_and_are_saved(tmp_path):
 
 
 def test_two_divergences_are_one_from_the_mean_of_their_policies():
-    """The gradient of pull · KL(· ‖ reference) + near · KL(· ‖ played) is that of their sum from the geometric mean."""
+    """The gradient of pull · KL(· ‖ reference) + near · KL(· ‖ played) is that of (pull + near) · KL(· ‖ geometric mean)."""
     logits, masks, actions, old, advantages, reference = random_rows(5)
     played = random_rows(6)[0]
     free = torch.from_numpy(logits.copy()).requires_grad_()
@@ -404,7 +404,7 @@ def test_a_strong_pull_holds_the_policy_at_its_reference():
     ],
 )  # fmt: skip
 def test_self_play_learns_to_play(more, most):
-    """In seconds exploitability falls to a share of that of uniformly random play."""
+    """Within seconds exploitability falls far below that of uniformly random play."""
     variant = configure("liars_dice", **ONE_DIE)
     env = make_vec_env(variant, 128, seed=3, self_play=1.0)
     model = RegularisedPPO(

@@ -1,4 +1,4 @@
-"""A trained response bounds a best response from below, and says how well it is known."""
+"""A trained response is a lower bound of the best response, with an interval."""
 
 import dataclasses
 import itertools
@@ -22,7 +22,7 @@ SMALL = Preset(
 
 @pytest.fixture
 def rollouts_of_a_second(monkeypatch):
-    """A clock by which each rollout takes a second, so that as many fit into the time on any machine."""
+    """A clock by which each rollout takes a second, so that the same number fits into the time on any machine."""
     seconds = itertools.count()
     monkeypatch.setattr(response, "time", types.SimpleNamespace(perf_counter=lambda: next(seconds)))
 
@@ -55,7 +55,7 @@ def test_it_measures_where_nothing_exact_is_known(rollouts_of_a_second):
 
 
 def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
-    """It has hardly learnt anything, and loses to good players: that does not make them unexploitable."""
+    """A response that has hardly learned loses to good players, which does not make them unexploitable."""
     variant = configure("liars_dice", num_players=3, num_dice=1)
     worse = dataclasses.replace(SMALL, num_envs=32, num_steps=1, minibatch=32, epochs=1, learning_rate=0.0)
     for each in measure_response(variant, "reader", agents.make("reader"), 1e-3, games=2000, seed=1, preset=worse).measures:
@@ -64,7 +64,7 @@ def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
 
 
 def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
-    """Whatever a preset sets reaches the learner, by way of the one function that builds them."""
+    """All settings of a preset reach the learner, through the function that builds all learners."""
     preset = dataclasses.replace(
         SMALL, num_envs=32, num_steps=4, minibatch=32, entropy=0.1, entropy_end=0.001, learning_rate=1e-3,
         learning_rate_end=1e-4, input_scale=3.0, average_rate=0.1, floor=0.02, kl=0.2, kl_end=0.1, reference_rate=0.05,

@@ -1,4 +1,4 @@
-"""Training: a run is saved whole, resumes after a kill as if there had been none, and refuses damaged files."""
+"""Training: a run is saved whole, resumes after a kill with the same result, and refuses damaged files."""
 
 import contextlib
 import dataclasses
@@ -36,11 +36,11 @@ TINY = Preset(
 )  # fmt: skip
 
 
-# Opponents that draw, past selves from the first iteration on, minibatches that are drawn.
+# Random opponents, past selves from the first iteration on, random minibatches.
 DRAWING = dataclasses.replace(
     TINY, steps=6 * 512, opponents=("random", "numbers:bluff=0.5"), minibatch=128, epochs=2, snapshot_every=1
 )
-# Both seats in half of the games, some of which begin at random positions; policies that follow; the best one is kept.
+# Half of the games are self-play, some from random positions; reference and averaged policies; the best policy is kept.
 REGULARISED = dataclasses.replace(
     DRAWING, self_play=0.5, exploration=0.5, kl=0.1, kl_end=1.0, entropy_end=0.001, reference_rate=0.2,
     average_rate=0.1, measure_every=2, keep="best", normalize=False, floor=0.01, input_scale=3.0,
@@ -55,13 +55,13 @@ def tiny_preset(monkeypatch):
 
 
 def run(*arguments, game="liars_dice"):
-    """`train`, with two dice where nothing else is said: what it ends with, exact measures, takes longer with five."""
+    """Run `train`, by default with two dice, because the exact measures at its end take longer with five."""
     options = ["-o", "num_dice=2"] if game == "liars_dice" and "-o" not in arguments else []
     return CliRunner().invoke(app, ["train", game, "--evaluation-games", "50", *options, *map(str, arguments)])
 
 
 def one_line(result, words):
-    """The command has ended with this one line, and no traceback."""
+    """Assert that the command ended with this one line and no traceback."""
     assert result.exit_code == 2, result.output
     assert not result.exception or isinstance(result.exception, SystemExit)
     assert len(result.stderr.strip().splitlines()) == 1, result.stderr
@@ -70,7 +70,7 @@ def one_line(result, words):
 
 
 def ending(folder):
-    """All that a run ends with, timings left out."""
+    """Everything that a run leaves, except timings."""
     results = json.loads((folder / "results.json").read_text())
     del results["steps_per_second"], results["minutes"]
     for point in results["gaps"]:
@@ -107,7 +107,7 @@ def test_train_saves_and_measures(tmp_path):
 
 @pytest.mark.slow
 def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
-    """`train shakes` trains a physician, and `arena shakes` would play with maesters."""
+    """`train shakes` trains a physician, while the default of `arena shakes` is maesters."""
     monkeypatch.setitem(PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
     folder = tmp_path / "run"
     assert run("--out", folder, "--steps", 512, "--seed", 1, game="shakes").exit_code == 0
@@ -147,7 +147,7 @@ def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
 
 
 def test_the_learning_rate_never_falls_below_0(tmp_path):
-    """The last rollout is a whole one, so training ends beyond the steps that it was asked for."""
+    """The last rollout is a whole one, so training takes more steps than asked for."""
     run = runs.Run(configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1, tmp_path)
     rates, schedule = [], run.model.lr_schedule
     run.model.lr_schedule = lambda remaining: rates.append(schedule(remaining)) or rates[-1]
@@ -188,7 +188,7 @@ def test_resume_goes_on_from_the_checkpoint(tmp_path):
 
 
 def test_without_past_selves_none_is_in_the_pool(tmp_path):
-    """Games between agents that choose by kernels are then one compiled loop, from the first step to the last."""
+    """Games between agents with kernels are then one compiled loop, from the first step to the last."""
     for share in (0.0, 0.2):
         preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
         begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
@@ -224,12 +224,12 @@ def test_resume_restores_the_very_policy(tmp_path):
 
 
 class Killed(BaseException):
-    """Stands for being killed: nothing catches it."""
+    """Imitates a kill: nothing catches it."""
 
 
 @pytest.fixture
 def killed(monkeypatch):
-    """Call it with a command that is killed right before or after the nth call of a function of `train`."""
+    """Return a function that runs `train` and kills it right before or after the nth call of one of its functions."""
 
     def run_until(name, count, when, *arguments, game):
         module = training if hasattr(training, name) else runs
@@ -286,7 +286,7 @@ def test_the_checkpoint_is_all_that_is_needed_to_finish(tmp_path, killed):
 
 
 def test_minutes_before_a_stop_count(tmp_path, killed):
-    """Those up to the last checkpoint, though nothing has been measured on the way."""
+    """All minutes up to the last checkpoint count, although nothing was measured until then."""
     folder = tmp_path / "run"
     killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
     times = json.loads((folder / "times.json").read_text())
@@ -418,7 +418,7 @@ def test_a_signal_stops_training_with_all_saved(tmp_path, monkeypatch, number, s
 
 
 def in_a_process(folder, **changes):
-    """A real process that trains in the folder, with changes to the preset DRAWING."""
+    """Start a process that trains in the folder, with changes to the preset DRAWING."""
     code = (
         "import dataclasses, tests.learn.test_train as t\n"
         f"t.PRESETS['liars_dice'] = {{'quick': dataclasses.replace(t.DRAWING, **{changes!r})}}\n"
@@ -431,7 +431,7 @@ def in_a_process(folder, **changes):
 
 
 def wait_for_a_checkpoint(process, folder, since=0):
-    """Wait until the process has written a checkpoint after a point of time; False if it has ended before."""
+    """Wait until the process has written a checkpoint after the given time; False if it ended before."""
     path = folder / "checkpoint.pt"
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
@@ -502,7 +502,7 @@ def test_a_damaged_checkpoint_gets_one_line(tmp_path, content):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A folder with a short finished run, and what its checkpoint holds."""
+    """A folder with a short finished run, and the contents of its checkpoint."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PRESETS, "liars_dice", {"quick": dataclasses.replace(DRAWING, steps=1024, hidden=(4,))})

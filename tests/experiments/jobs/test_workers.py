@@ -1,4 +1,4 @@
-"""Work in parts gives the same wherever it is done, whatever dies on the way, and whether it is stopped or not."""
+"""Work in parts gives the same results wherever it runs, whichever workers die, and however often it is stopped."""
 
 import json
 import os
@@ -23,7 +23,7 @@ ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--gam
 
 
 class Shuffled(Workers):
-    """Does parts in another order, each with copies of its arguments; arrays can't be written to. As a cluster might."""
+    """Imitates a cluster: parts in another order, with copies of their arguments and read-only arrays."""
 
     def _each(self, function, shared, parts, sizes, done):
         import pickle
@@ -64,7 +64,7 @@ def test_every_agent_can_be_sent_elsewhere():
     for spec in ("random", "numbers:bluff=0.5", "reader", "mcts:5", "nash", "ppo"):
         agent = agents.make(spec)
         play_table(configure("liars_dice") if spec == "ppo" else variant, [agent, agents.make("random")], 2, 1)
-        assert type(pickle.loads(pickle.dumps(agent))) is type(agent)  # after it has played, too
+        assert type(pickle.loads(pickle.dumps(agent))) is type(agent)  # also after it has played
 
 
 def test_a_measurement_is_the_same_wherever_its_repeats_are_made():
@@ -76,7 +76,7 @@ def test_a_measurement_is_the_same_wherever_its_repeats_are_made():
 
 @pytest.mark.slow
 def test_a_solution_is_the_same_wherever_its_rounds_are_solved(tmp_path):
-    """The precision is one for which some rounds are gone back to."""
+    """The precision is chosen so that some rounds are solved again."""
     variant = configure("liars_dice", num_dice=3)
     told = []
     here, elsewhere = (
@@ -113,12 +113,12 @@ def test_parts_in_several_processes_give_the_same():
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Parts are kept from the first second on."""
+    """Keep parts from the first second on."""
     monkeypatch.setattr(workers, "KEEP_AFTER", 0.0)
 
 
 def stopped(json_file, parts=5, after=3, seed=7):
-    """Leave `after` parts of a run behind."""
+    """Stop a run after `after` parts."""
 
     def fails(base, number, done):
         if number >= after:
@@ -145,7 +145,7 @@ def test_what_was_finished_is_not_done_again(tmp_path, at_once):
     for number, result in enumerate(results):
         expected = numbered(10, number, lambda amount: None)
         assert np.array_equal(result, expected) if number % 2 else result == expected
-    assert not list(tmp_path.iterdir())  # all is over
+    assert not list(tmp_path.iterdir())  # the run is finished
 
 
 def test_a_damaged_part_is_done_again(tmp_path, at_once):
@@ -158,7 +158,7 @@ def test_a_damaged_part_is_done_again(tmp_path, at_once):
 
 
 def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
-    """As versions left them that were killed while they removed parts."""
+    """Earlier versions left such parts if they were killed while removing them."""
     file = tmp_path / "out.json"
     stopped(file)
     (tmp_path / "out.json.parts" / workers.PLAN).unlink()
@@ -170,7 +170,7 @@ def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
 
 
 def test_as_long_as_there_are_parts_there_is_a_plan(tmp_path, at_once, monkeypatch):
-    """Wherever a kill interrupts their removal."""
+    """Even if a kill interrupts their removal."""
     unlink, seen = os.unlink, []
 
     def look(path, **kwargs):
@@ -215,7 +215,7 @@ def test_where_nothing_can_be_kept_the_work_goes_on(tmp_path, at_once, capsys):
 
 
 def slow_square(folder, number, done):
-    """Its square, after a while; a file for each time that it was begun."""
+    """Return the square after a delay; every call leaves a file."""
     (folder / f"{number}_{time.time_ns()}").touch()
     time.sleep(0.5)
     return {"square": number * number}
@@ -249,7 +249,7 @@ def test_a_part_whose_node_is_killed_is_done_again_and_the_others_are_kept(clust
     assert results == [{"square": number * number} for (number,) in parts]
     begun = [path.name.partition("_")[0] for path in tmp_path.iterdir()]
     assert set(begun) == {str(number) for (number,) in parts}
-    assert len(begun) - len(parts) <= 3  # only what the node was at, or had finished and not handed over
+    assert len(begun) - len(parts) <= 3  # only parts that the node was working on, or had finished and not returned
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The FateStones project's own search, against an independent reading of what it does."""
+"""The FateStones project's own search, compared with an independent implementation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dice_envs.games.fatestones import DIE_OF_CODE
 
 
 def choices(first, second, simulations, games=2000, seed=1):
-    """How often seat 0 chooses each of its dice, (dice,) float64."""
+    """The shares of seat 0's choices, (dice,) float64."""
     variant = configure("fatestones", dice=[*first, *second], hand_size=len(first))
     states = np.zeros(games, variant.game.state)
     states["committed"] = -1
@@ -33,15 +33,15 @@ def choices(first, second, simulations, games=2000, seed=1):
 
 
 def test_faces_that_come_twice_count_once():
-    """144444 beats 333333 five times in six, and 111444 half of the time. To the search both are a coin."""
+    """144444 beats 333333 five times in six, 111444 half of the time. The search sees distinct faces, so both look even."""
     shares = choices((144444, 111444), (333333, 333333), 5)  # one for the root, one for each pair
     assert shares == pytest.approx([0.5, 0.5], abs=0.04)
 
 
 def test_after_a_tie_a_win_is_a_loss():
-    """The first die ties; then the second, which is the better one, wins for certain. So both are worth the same."""
+    """The first die ties; then the second, the better one, wins for certain. So both have the same value."""
     assert choices((333333, 444444), (333333, 333333), 400)[0] < 0.02
-    assert choices((333333, 222222), (333333, 333333), 400)[0] > 0.98  # and both of these lose for certain
+    assert choices((333333, 222222), (333333, 333333), 400)[0] > 0.98  # both of these lose for certain
 
 
 class Tree:
@@ -92,7 +92,7 @@ def test_it_chooses_as_a_plain_tree_does(simulations):
     first, second = (144444, 222555, 133356), (333336, 123456, 114456)
     draw = random.Random(4)
     plain = [Tree(draw).choose((first, second, None, None), simulations) for _ in range(1000)]
-    # The difference of two shares from 1,000 and 4,000 choices is 0.018 at most (one standard error).
+    # The standard error of a difference of shares, from 1,000 and 4,000 choices, is at most 0.018.
     assert np.bincount(plain, minlength=3) / 1000 == pytest.approx(choices(first, second, simulations, 4000), abs=0.07)
 
 
@@ -102,7 +102,7 @@ def test_one_simulation_is_a_random_choice():
 
 @pytest.mark.parametrize("simulations", [10, 50])
 def test_it_takes_none_of_the_edge(simulations):
-    """As the log that the source published: 0.001 ± 0.020 with 10 simulations."""
+    """Like the published log of the source: 0.001 ± 0.020 with 10 simulations."""
     variant = configure("fatestones")
     share, error = first_choices(variant, ProjectSearch(simulations), draw_hands(variant, 10_000, 3), seed=3)
     assert -0.1 < share < 0.03
@@ -125,6 +125,6 @@ def test_the_published_pairs_are_played_by_it():
 
 
 def test_it_sees_every_die_of_its_opponent():
-    """Only 333333 wins, and only against 222222, wherever that lies in the opponent's hand."""
+    """Only 333333 wins, and only against 222222, wherever that is in the opponent's hand."""
     for opponent in itertools.permutations((666666, 666666, 222222)):
         assert choices((111111, 111111, 333333), opponent, 20) == pytest.approx([0, 0, 1], abs=0.02)

@@ -1,4 +1,4 @@
-"""What solutions of Liar's Dice do, against a plain program that plays every pair of hands through every bid."""
+"""Habits of solutions of Liar's Dice, compared with a plain program that enumerates all pairs of hands and all bids."""
 
 import itertools
 from collections import Counter
@@ -33,14 +33,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def roughly_solved(variant, dice):
-    """A round after a few iterations, so that nearly everything is done now and then."""
+    """A round after a few iterations, so that nearly every action has a positive probability."""
     solver = RoundSolver(Tree(variant, dice))
     solver.iterate(3)
     return SolvedRound.of(solver.tree, solver.averages, 3, 0.0)
 
 
 def plain_habits(variant, dice, solved):
-    """Every pair of throws, die by die, through every sequence of bids, as the rules say."""
+    """Habits from every pair of throws, die by die, and every sequence of bids, by the rules."""
     faces, wild = variant.params.num_faces, variant.params.wild
     solution = Solution(variant, {dice: solved})
     counts = Counter()

@@ -1,4 +1,4 @@
-"""What parts of an agent's play lose to a solution of Liar's Dice, against a plain program that plays every throw."""
+"""Losses of parts of an agent's play against a solution of Liar's Dice, compared with a plain program."""
 
 import itertools
 
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def plain_wins(solution, agent, dice, player, part):
-    """How often the agent, as player 0 or 1 of a round, wins it with a part of its play replaced."""
+    """The probability that the agent, as player 0 or 1, wins a round with a part of its play replaced."""
     variant = solution.variant
     faces = variant.params.num_faces
 
@@ -107,7 +107,7 @@ def test_a_plain_program_wins_as_often(bluff, part):
 
 
 def test_an_agent_that_sees_all_bids_is_asked_at_each_node():
-    """The solution itself wins what the solution wins, whatever part of it is its own."""
+    """The solution as the agent wins as often as itself, whichever part is replaced."""
     solution = solve(configure("liars_dice", num_dice=2), 1e-3)
     for played in wins_against(solution, Nash(precision=1e-3), {"nothing": Part(), "calls": Part(calls=True)}).values():
         assert mean_loss(solution, played) == pytest.approx(0, abs=1e-9)
@@ -134,7 +134,7 @@ def test_a_game_is_won_as_often_as_by_asking_both_agents():
 
 
 def test_faces_and_quantities_of_first_bids_are_drawn_apart():
-    """Where the solution bids one die of the face it holds, its quantity is all that the numbers agent lacks."""
+    """If the solution bids one die of a face it holds, the numbers agent differs only in the quantity."""
     solution = solve(configure("liars_dice", num_dice=1), 1e-6)
     played = wins_against(solution, agents.make("numbers"), {"quantity": Part(opening=QUANTITY), "face": Part(opening=FACE)})
     assert played["quantity"][1, 1].starting == pytest.approx(5 / 6)

@@ -1,4 +1,4 @@
-"""What the commands share: verbatim output, results that survive a full disk, errors in one line, progress."""
+"""Shared parts of commands: verbatim output, results that survive a full disk, errors in one line, progress."""
 
 import errno
 import json
@@ -41,7 +41,7 @@ def full(*args, **kwargs):
 
 
 def one_line(result):
-    """The only line on standard error of a command that has failed."""
+    """The single line on standard error of a failed command."""
     assert result.exit_code == 2, result.output
     lines = result.stderr.splitlines()
     assert len(lines) == 1, result.stderr
@@ -58,7 +58,7 @@ def last_json(output):
 
 
 def test_brackets_are_brackets(tmp_path):
-    """Paths and agents' names once were read as rich's markup, after all games and before the JSON."""
+    """Paths and agents' names were once read as rich's markup, which lost results before the JSON was written."""
     folder = tmp_path / "[" / "y]" / ":smile:$x"
     folder.mkdir(parents=True)
     facts = configure("fatestones").facts
@@ -89,7 +89,7 @@ def test_tables_print_what_they_are_given(capsys):
 
 
 def test_files_that_cannot_be_written_at_the_end(tmp_path, monkeypatch):
-    """The table, then the JSON on standard output, then one line that names every file."""
+    """They print the table, then the JSON on standard output, then one line that names every file."""
     monkeypatch.setattr(Path, "write_text", full)
     out, log = tmp_path / "out.json", tmp_path / "log.csv"
     result = run(*ARENA, "--json", out, "--log", log, "--report", tmp_path)
@@ -143,9 +143,7 @@ def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
     ],
 )
 def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "dice_envs.experiments.ui.progress.FIRST_LINE", float("inf")
-    )  # kernels may compile for longer than that
+    monkeypatch.setattr("dice_envs.experiments.ui.progress.FIRST_LINE", float("inf"))  # kernels may compile for longer
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Path, "write_text", full)
     result = run(*command, "--json", "out.json")
@@ -202,7 +200,7 @@ def test_a_process_without_standard_output_or_width():
 
 
 def test_only_plain_files_are_replaced(tmp_path):
-    """Writing replaces the file that was there: that must not happen to /dev/null."""
+    """Writing replaces the existing file, which must not happen to /dev/null."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null")):
         with pytest.raises(OSError, match="this is no plain file"):
@@ -212,7 +210,7 @@ def test_only_plain_files_are_replaced(tmp_path):
 
 
 def test_json_has_null_for_what_is_no_number(tmp_path):
-    """An estimate from a few games may be infinite; that must not cost the other figures."""
+    """An estimate from a few games may be infinite, which must not lose the other figures."""
     write_json(
         tmp_path / "a.json", {"rows": [Finding("", "closeness", 0.3, math.inf, math.nan)], "array": np.array([-np.inf, 1])}
     )
@@ -338,14 +336,14 @@ def test_short_work_has_no_progress(capsys):
 
 
 def test_a_terminal_gets_a_bar(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes standard error for a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then treats standard error as a terminal
     with progress("[/games]", 10) as done:
         done(10)
     assert "[/games]" in capsys.readouterr().err
 
 
 def test_games_are_counted_as_they_end():
-    """Many games are played side by side: progress must not wait for the last of them, where agents are asked move by move."""
+    """Many games run side by side. If agents are asked move by move, progress must not wait for the last game."""
 
     class Asked:
         def act(self, turn):

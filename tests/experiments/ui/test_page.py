@@ -1,4 +1,4 @@
-"""Pages: whole, well-formed, and in need of nothing else."""
+"""Pages are complete, well-formed and self-contained."""
 
 import functools
 import json
@@ -18,7 +18,7 @@ from dice_envs.experiments.ui.plots import plots_noted, saved_plot
 
 
 def parsed(text):
-    """The page as a tree. It is XML but for its first line, and asks for nothing that it does not hold."""
+    """Parse the page, which is XML except for its first line, and refers to nothing outside."""
     first, _, rest = text.partition("\n")
     assert first == "<!DOCTYPE html>"
     tree = ElementTree.fromstring(rest)
@@ -98,7 +98,7 @@ def test_reproduce_writes_a_page(tmp_path):
 
 @pytest.mark.thorough
 def test_all_sources_on_one_page(tmp_path, monkeypatch):
-    """With less work than by itself, in the two that take minutes."""
+    """With less work than alone for the two that take minutes."""
     less = {fatestones: {"draws": 200, "work": 0.01, "most": 100, "liars_dice": 0}, liars_dice: {"dice": 2}}
     for module, given in less.items():
         monkeypatch.setattr(module, "main", functools.partial(module.main, **given))

@@ -1,4 +1,4 @@
-"""Finding a browser, and starting the server that tests and screenshots look at."""
+"""Find a browser, and start the server for tests and screenshots."""
 
 import contextlib
 import json
@@ -13,11 +13,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-WAIT = 120_000  # milliseconds, on a machine that is busy and compiles kernels meanwhile
+WAIT = 120_000  # milliseconds, for a busy machine that also compiles kernels
 
 
 def find():
-    """The path of a Chromium: that of $CHROMIUM, or one on the PATH. None if there is none."""
+    """The path of Chromium: $CHROMIUM, or one on the PATH. None if there is none."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -33,7 +33,7 @@ serve(sittings, show=False, pause=float(sys.argv[2]))
 
 
 def wait_for(address):
-    """Until the server answers."""
+    """Wait until the server answers."""
     for _ in range(600):
         with contextlib.suppress(OSError):
             urllib.request.urlopen(address, timeout=5).close()
@@ -44,12 +44,12 @@ def wait_for(address):
 
 @contextlib.contextmanager
 def serving(games, pause=0.05, log=None):
-    """A server with tables for the games. Yields its address and the links that it prints.
+    """Run a server with tables for the games. Yields its address and the links that it prints.
 
     Args:
         games: {"game", "options", "seed", "seats"} each.
         pause: seconds before an agent's move.
-        log: file for what goes wrong there.
+        log: file for the server's errors.
     """
     command = [sys.executable, "-c", SERVE, json.dumps(games), str(pause)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NICEGUI"))}

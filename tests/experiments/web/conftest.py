@@ -1,4 +1,4 @@
-"""A browser and a server for the tests that are marked `web`; the others here need neither."""
+"""A browser and a server for tests marked `web`; other tests here need neither."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def chromium():
 
 @pytest.fixture
 def open_page(chromium):
-    """Opens an address in a browser of its own, as another person would. What scripts complain of fails the test."""
+    """Open an address in a separate browser, like another person. Errors of scripts fail the test."""
     contexts, complaints = [], []
 
     def open_it(url, width=1280, **options):

@@ -1,7 +1,7 @@
 """Pictures of the page for the documentation: `python -m tests.experiments.web.screenshots docs/_static`.
 
-With `--all` all five games are taken at their start, in their middle and at their end, wide and narrow, to be looked at. With
-`--files NAME=FILE …` the tops of pages in files are taken instead: a report's `index.html`, the board's.
+With `--all`, all five games are shown at their start, middle and end, wide and narrow, for inspection. With
+`--files NAME=FILE …`, the tops of pages in files are shown instead: a report's `index.html`, the board's.
 """
 
 import argparse
@@ -28,7 +28,7 @@ COLOURS = 64
 
 
 def save(page, path, full_page=True):
-    """A PNG of few colours."""
+    """Save a PNG with few colours."""
     page.wait_for_timeout(SETTLED)
     image = Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
     image.quantize(COLOURS).save(path, optimize=True)
@@ -36,7 +36,7 @@ def save(page, path, full_page=True):
 
 
 def play(page, moves, rng):
-    """Click so many moves, or until the game is over."""
+    """Click a number of moves, or until the game is over."""
     for _ in range(moves):
         page.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
         section = page.locator(".moves")
@@ -83,7 +83,7 @@ def documentation(browser, folder, links):
 
 
 def tops(browser, folder, files):
-    """What is seen of a page in a file before anybody scrolls."""
+    """Save the top of a page in a file, as shown before scrolling."""
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     for name, file in files:
         page.goto(Path(file).resolve().as_uri())

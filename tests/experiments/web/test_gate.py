@@ -1,4 +1,4 @@
-"""What the server lets in: hosts, origins, events, and the agents that a page may name. Without a browser."""
+"""What the server accepts: hosts, origins, events, and agents named by a page. Without a browser."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ SHARED = {"names": names_of_machine("0.0.0.0") | {"games.example"}, "addresses":
 
 
 def answer(settings, kind="http", path="/", **headers):
-    """How a gate answers: a status, or "in" where what is behind it was asked; and the headers."""
+    """A gate's answer: a status, or "in" if it let the request through; and the headers."""
     sent = []
 
     async def behind(scope, receive, send):
@@ -110,7 +110,7 @@ def status(url, **headers):
 
 @pytest.mark.slow
 def test_a_server_refuses_what_it_should_and_makes_nothing_for_it(tmp_path):
-    """Of a client of NiceGUI's page its identity is in the answer; where nothing is made there is none."""
+    """NiceGUI's answers contain the identity of a page's client; if no client was made there is none."""
     game = {"game": "thirties", "seed": 1, "seats": [PERSON, "random"]}
     socket_path = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
     with (tmp_path / "log").open("w+") as log, serving([game], log=log) as (address, (link,)):
@@ -157,7 +157,7 @@ def test_malformed_events_end_in_a_line_of_the_log(tmp_path):
         for name in ("event", "javascript_response", "ack", "log", "handshake"):
             for message in (None, 3, "x", [], {}, {"client_id": client_id}, {"client_id": client_id, "id": 4, "args": ["{"]}):
                 await sio.emit(name, message)
-        assert await sio.call("handshake", {}) is False  # all that was sent before has been dealt with
+        assert await sio.call("handshake", {}) is False  # everything sent before has been processed
         await sio.disconnect()
         for query in ("implicit_handshake=true", f"implicit_handshake=true&client_id={client_id}"):
             with contextlib.suppress(socketio.exceptions.ConnectionError):
@@ -219,7 +219,7 @@ def test_a_form_with_any_value_is_read_or_refused_by_name(game):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working folder with files that a page must not learn of, and runs with policies."""
+    """A working folder with files that the page must not reveal, and runs with policies."""
     policy = next(path for path in POLICIES.glob("*.npz") if "liars" in path.name).read_bytes()
     for name in ("secret.npz", "runs/mine.npz", "runs/run/policy.npz", "word/policy.npz"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -299,13 +299,13 @@ def test_agents_that_take_too_long_are_refused_before_they_are_asked(game, optio
 
 @pytest.mark.parametrize("game", names())
 def test_agents_as_they_are_usually_are_let_in(game):
-    """None needs a parameter to be allowed on the page; and the longest games have a search."""
+    """No agent needs a parameter to be allowed on the page, and search is allowed in the longest games."""
     variants = [configure(game), *([configure(game, **LONG[game])] if game in LONG else [])]
     for variant in variants:
         make_agent(variant, "mcts")
     for name, factory in for_game(game).items():
         if game == "score_dice" and name == "score_nash":
-            continue  # the usual pools are too large for it
+            continue  # the default pools are too large for it
         assert name in ("ppo", "dogmatic") or make_agent(variants[0], name), factory
 
 
@@ -360,5 +360,5 @@ def test_tables_are_made_at_a_limited_rate():
         tables.admit()
     with pytest.raises(ValueError, match=f"try again in {int(STARTS_WITHIN) - 3} seconds"):
         tables.admit()
-    clock.now = STARTS_WITHIN + 0.5  # the first four seconds' attempts are forgotten one after another
+    clock.now = STARTS_WITHIN + 0.5  # the attempts of the first four seconds expire one after another
     tables.admit()

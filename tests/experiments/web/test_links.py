@@ -1,4 +1,4 @@
-"""Where whoever has made a table is sent."""
+"""The page to which the maker of a table is sent."""
 
 import pytest
 

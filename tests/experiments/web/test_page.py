@@ -1,4 +1,4 @@
-"""The page in a browser: whole games by clicks, and what else can be clicked."""
+"""The page in a browser: whole games by clicks, and all other controls."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from tests.experiments.web.browser import WAIT, find, serving
 
 pytestmark = pytest.mark.web
 
-SMALL = {  # options with which a game ends after few moves; a game that is not here is played as it is
+SMALL = {  # options with which a game ends after few moves; other games use their defaults
     "fatestones": ({}, [PERSON, "best_response"]),
     "liars_dice": ({"num_dice": 2}, [PERSON, "numbers"]),
     "score_dice": ({"pool_a": [6, 6, 6], "pool_b": [8, 6, 4]}, [PERSON, "highest"]),
@@ -219,7 +219,7 @@ def test_nothing_is_wider_than_a_phone(scheme, server, open_page):
 def test_a_keyboard_is_enough(server, open_page):
     page = open_page(server[1]["thirties"])
     wait_for(page, "mine", "over")
-    if stands(page) == "over":  # another test has played it
+    if stands(page) == "over":  # another test has played this game
         page.click("[data-name=again]")
         wait_for(page, "mine")
     before = moves_made(page)
@@ -241,7 +241,7 @@ def test_a_wrong_link_leads_nowhere(server, open_page):
 
 
 def test_another_site_gets_nothing(chromium):
-    """One whose name leads to this machine, and one that shows the page in a frame or opens its web socket."""
+    """A site whose name points to this machine, and one that shows the page in a frame or opens its web socket."""
     game = {"game": "thirties", "seed": 1, "seats": [PERSON, "random"]}
     with serving([game]) as (address, (link,)):
         path, port = link.removeprefix(address), address.rpartition(":")[2]

@@ -1,4 +1,4 @@
-"""What a browser receives tells nothing that its seat may not know."""
+"""A browser receives nothing that its seat may not know."""
 
 import functools
 import re
@@ -17,13 +17,13 @@ POOLS = {"pool_a": [6, 6], "pool_b": [6, 6]}
 
 
 def hidden(game, options, seed):
-    """What seat 0 sees of the deal, and all that there is, as drawings."""
+    """Pictures of the deal: for seat 0, and with everything shown."""
     sitting = Sitting(configure(game, **options), seed, [PERSON, PERSON])
     return sitting.mover, svg(sitting.picture(0)), svg(sitting.picture())
 
 
 def twins(game, options):
-    """Two seeds whose deals seat 0 cannot tell apart, though they differ."""
+    """Two seeds with different deals that look the same to seat 0."""
     seen = {}
     for seed in range(2000):
         mover, view, everything = hidden(game, options, seed)
@@ -61,7 +61,7 @@ def games():
     }
 
 
-UNLIKE = (  # what differs between two visits of one page, too
+UNLIKE = (  # also differs between two visits to the same page
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",  # of a browser's connection
     r"/(seat|together|maker)/[\w-]{32}",
     r'"sid":"[\w-]+"',
@@ -70,7 +70,7 @@ UNLIKE = (  # what differs between two visits of one page, too
 
 
 class Receiver:
-    """Keeps all that a page receives."""
+    """Keeps everything that a page receives."""
 
     def __init__(self, page):
         self.texts = []
@@ -95,7 +95,7 @@ class Receiver:
 
 @pytest.fixture
 def sit_down(server, open_page):
-    """Opens a seat of a table; returns the page and what it receives."""
+    """Open a seat of a table; returns the page and what it receives."""
 
     def sit(name, seat):
         maker = open_page(server[1][name])
@@ -134,7 +134,7 @@ def test_hidden_dice_make_no_difference_to_what_is_received(game, sit_down):
 
 @pytest.mark.parametrize("game", ["liars", "pools"])
 def test_hidden_dice_make_no_difference_to_advice(game, sit_down):
-    """Here not the bytes are compared: whether the wait for the advice is shown is a matter of time."""
+    """Bytes are not compared here, because the notice of waiting for advice depends on timing."""
     shown = []
     for name in (f"{game} e", f"{game} f"):
         page, _ = sit_down(name, 0)

@@ -1,4 +1,4 @@
-"""Tables, forms and the lie of the moves, without a browser."""
+"""Tables, forms and the layout of moves, without a browser."""
 
 import asyncio
 import json
@@ -68,7 +68,7 @@ def test_tables_are_forgotten():
     clock.now = 55
     assert tables.find(secret, "seat")
     clock.now = 60
-    tables.add(liars(PERSON, "random"))  # in the place of the second, where nobody was for longest
+    tables.add(liars(PERSON, "random"))  # replaces the second, which has been empty for longest
     assert len(tables) == 2
     assert not tables.links(second)
     assert tables.find(secret, "seat")
@@ -170,7 +170,7 @@ def test_agents_play_by_themselves_and_moves_are_taken_back():
             if place.to_move or table.sitting.over:
                 break
             await asyncio.sleep(0.01)
-        told = list(dict.fromkeys(changes))  # of an agent that takes long, twice
+        told = list(dict.fromkeys(changes))  # of a slow agent, twice
         assert told == list(range(1, len(table.sitting) + 1))
         assert place.may_undo
         place.undo()

@@ -1,4 +1,4 @@
-"""A busy server: whose work waits, what is refused, and what is not done because nobody waits for it. Without a browser."""
+"""A busy server: queued work, refused work, and work dropped because nobody waits for it. Without a browser."""
 
 import asyncio
 import contextlib
@@ -17,11 +17,11 @@ from tests.conftest import ROOT
 from tests.experiments.web.browser import wait_for
 from tests.experiments.web.test_tables import liars, places, play_to_the_end
 
-SOON = 60  # seconds, on a machine that is busy and compiles kernels meanwhile; what is kept waiting waits for ever
+SOON = 60  # seconds, for a busy machine that also compiles kernels; blocked work waits forever
 
 
 class Slow:
-    """Thinks until it is let go, and then plays its first legal action; counts how often it was asked."""
+    """Blocks until it is released, then plays its first legal action; counts how often it was asked."""
 
     def __init__(self):
         self.go, self.asked = threading.Event(), 0
@@ -32,7 +32,7 @@ class Slow:
         return turn.legal.argmax(axis=1)
 
 
-Slow.__name__ = "random"  # what a table calls it, and makes anew for the next game
+Slow.__name__ = "random"  # the spec by which a table makes it anew for the next game
 
 
 @pytest.fixture
@@ -58,13 +58,13 @@ def followed(tables, sitting):
 
 
 def stones():
-    """A game with a cheap hint, at which a person is to move."""
+    """A game with a cheap hint, with a person to move."""
     return Sitting(configure("fatestones"), 1, [PERSON, "random"])
 
 
 @contextlib.contextmanager
 def thirteen(tables, slow):
-    """Thirteen tables whose agents think until the end of the block."""
+    """Thirteen tables whose agents block until the end of the block."""
     found = [followed(tables, liars(slow, PERSON)) for _ in range(13)]
     for table in found:
         table.wake()
@@ -93,7 +93,7 @@ def test_slow_agents_at_thirteen_tables_keep_nobody_else_waiting(slow):
 
 
 def test_a_table_shows_that_it_waits_and_moves_are_fair(slow):
-    """As many agents think as there are threads; a table waits for those before it alone, however slow."""
+    """All threads are busy with agents. A table waits only for those before it, however slow they are."""
 
     async def follow():
         tables = Tables(pause=0.0)
