@@ -1,4 +1,4 @@
-"""The walk-throughs of CONTRIBUTING are followed: what it shows is put in place, and works.
+"""The walk-throughs of CONTRIBUTING: the code shown is put in place, and works.
 
 Two more are in tests/test_project.py: a sixth game and a command.
 """
@@ -15,9 +15,9 @@ from tests.support.walkthrough import shown
 
 
 def run_with_a_row(tmp_path, path, table, row, places, only):
-    """Run tests of a file with one more row in its table, and modules put into packages; how many have passed.
+    """Run tests of a file with one more row in its table and with modules put into packages; return how many passed.
 
-    As if the modules lay in the packages' folders: a copy of the packages would compile every kernel again.
+    Modules are added through the packages' paths, because copies of the packages would compile every kernel again.
     """
     source = (ROOT / path).read_text()
     assert source.count(table) == 1
@@ -71,7 +71,7 @@ print(mine[0, 0, 0])
 
 @pytest.mark.slow
 def test_the_measure_that_is_shown_is_right(tmp_path, run_python):
-    """Who begins and plays optimally wins 53.06 % of games: T. Neller, C. Presser, Optimal Play of the Dice Game Pig (2004)."""
+    """In optimal play the first player wins 53.06 %: T. Neller, C. Presser, Optimal Play of the Dice Game Pig (2004)."""
     folders = {}
     for package, section, begins in (("games", "How to add a game", ""), ("exact", "How to add an exact measure", '"""')):
         folders[package] = str(tmp_path / package)

@@ -1,4 +1,4 @@
-"""Many at once, in processes and threads: all get what each would get alone, and nothing is left lying about."""
+"""Many processes and threads at once get the same results as alone, and leave nothing behind."""
 
 import concurrent.futures
 import json
@@ -19,8 +19,8 @@ PROCESSES = 16
 THREADS = 8
 SEED = 1
 
-# Processes that find nothing compiled, released at the same moment; then threads of one process that has loaded nothing yet.
-# Their first argument is how many of each there are.
+# Processes without compiled kernels, released at the same moment; then threads of one process that has loaded nothing yet.
+# The first argument is their number.
 COLD = """
 import concurrent.futures, hashlib, json, multiprocessing
 from dice_envs import Batch, configure
@@ -98,7 +98,7 @@ def test_a_full_disk_leaves_no_half_written_kernel_and_what_a_kill_has_left_is_r
         left_over.write_bytes(b"half")
     os.utime(old, (0, 0))
     for path in files():
-        if path.suffix == ".nbc":  # all: one alone might be of a kernel that is inside another's code by now
+        if path.suffix == ".nbc":  # all, because one alone might be a kernel that is inlined in another one by now
             path.unlink()
     run()
     assert [path for path in files() if path.suffix != ".nbc"] == [fresh]
@@ -177,7 +177,7 @@ KINDS = (in_a_seat, in_turns, in_a_vector, for_stable_baselines, in_a_tournament
 
 @pytest.mark.slow
 def test_threads_play_what_each_would_play_alone(threads_change_often):
-    """Every kind of environment of every game, and tournaments, side by side."""
+    """For every kind of environment of every game, and tournaments, at the same time."""
     tasks = [(kind, name, SEED + number) for name in names() for kind in KINDS for number in range(2)]
     tasks += [(against_agents, "liars_dice", SEED + number) for number in range(4)]
     np.random.default_rng(SEED).shuffle(tasks)

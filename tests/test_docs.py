@@ -1,4 +1,4 @@
-"""The documentation speaks of what is there, its code runs, and what is made from the code holds what the code says."""
+"""The documentation names only existing things, its code runs, and generated pages agree with the code."""
 
 import dataclasses
 import importlib.util
@@ -96,5 +96,5 @@ def test_pages_name_what_is_there():
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
 def test_python_blocks_run(run_python, page: Path):
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):
-        if not block.startswith('"""Pig'):  # a whole game, which another test plays
+        if not block.startswith('"""Pig'):  # a whole game, tested elsewhere
             run_python(block)

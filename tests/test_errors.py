@@ -1,4 +1,4 @@
-"""Errors change nothing: every interface and every error, compared byte for byte before and after."""
+"""Errors change nothing, in every interface and for every error, compared byte for byte."""
 
 import functools
 
@@ -35,7 +35,7 @@ class Faulty:
 
 
 def remember(value):
-    """All that an object holds, as plain values that compare by content."""
+    """The contents of an object, as plain values that compare by content."""
     if isinstance(value, np.ndarray):
         return [remember(item) for item in value] if value.dtype == object else (str(value.dtype), value.shape, value.tobytes())
     if isinstance(value, np.random.Generator):
@@ -54,7 +54,7 @@ def remember(value):
 
 
 def fails(error, what, thing):
-    """Doing it raises the error, in one readable line, and changes nothing."""
+    """Assert that a call raises the error, in one readable line, and changes nothing."""
     before = remember(thing)
     with pytest.raises(error) as caught:
         what()
@@ -85,7 +85,7 @@ BAD_SEEDS = [-1, 1.5, "1", True, 2**64 + 0.5]
 
 
 def resets(interface, name):
-    """Each wrong reset of the interface, as (error, call)."""
+    """All wrong resets of the interface, as (error, call)."""
     for options in bad_options(name):
         yield (ValueError,), lambda options=options: interface.reset(options=options)
         yield (ValueError,), lambda options=options: interface.reset(seed=3, options=options)
@@ -179,7 +179,7 @@ def test_pettingzoo_envs(name, make):
 
 @every_game
 def test_wrapped_pettingzoo_env(name):
-    """PettingZoo's own wrappers count resets even if they fail; the game below does not move."""
+    """PettingZoo's own wrappers count resets even if they fail, but the game inside stays as it was."""
     env = aec.env(name)
     env.reset(seed=1)
     for error, call in resets(env, name):
@@ -214,14 +214,14 @@ WRONG = [10**6, -1, lambda actions: actions[:-1], lambda actions: actions + 0.0,
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", [name for name in names() if configure(name).facts.num_seats > 1])
 def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(name, wrong):
-    """In every interface, in steps and in resets, whichever way learners' illegal actions are treated."""
+    """In every interface, in steps and in resets, with either setting for the learner's own illegal actions."""
     options = {"mode": "maesters"} if name == "shakes" else {"num_players": 2} if name == "thirties" else {}
     opponent = Faulty()
     for kind in ("lose", "raise"):
         env = SeatEnv(name, opponents=opponent, seat=0, illegal_action=kind, **options)
         _, info = env.reset(seed=1)
         opponent.wrong = wrong
-        while True:  # up to where the opponent's answer follows
+        while True:  # up to the opponent's answer
             action = int(info["action_mask"].argmax())
             try:
                 _, _, ended, _, info = env.step(action)

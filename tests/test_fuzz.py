@@ -1,6 +1,6 @@
-"""Whatever comes from outside is taken and works, or is refused in one line that says what is wrong; nothing else happens.
+"""Any input is accepted and works, or is refused in one line that says what is wrong, without a change.
 
-FUZZ=100 in the environment tries a hundred times as many examples. Memory is limited: what asks for a lot of it fails.
+FUZZ=100 in the environment tries a hundred times the usual number of examples. Memory is limited, so large requests fail.
 """
 
 import contextlib
@@ -34,16 +34,16 @@ from dice_envs.experiments.ui.options import game_options
 from dice_envs.learn.presets import PRESETS
 from tests.test_errors import remember
 
-pytestmark = pytest.mark.thorough  # all games are compiled for it
+pytestmark = pytest.mark.thorough  # compiles all games
 
 GIBIBYTE = 2**30
-LONGEST = 2000  # characters of a message
+LONGEST = 2000  # most characters of a message
 every_game = pytest.mark.parametrize("name", names())
 
 
 @pytest.fixture(autouse=True, scope="module")
 def little_memory():
-    """One GiB more than what is taken already."""
+    """Limit memory to one GiB more than is used already."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (used + GIBIBYTE, hard))
@@ -52,7 +52,7 @@ def little_memory():
 
 
 def refused(call, errors=ValueError):
-    """(None, what came of it), or (the message, None) where it was refused in one line."""
+    """(None, result), or (message, None) if the call was refused in one line."""
     try:
         return None, call()
     except errors as problem:
@@ -82,7 +82,7 @@ typed = st.one_of(
 
 
 def pairs_of(known):
-    """KEY=VALUE for known keys and others, and what is none."""
+    """KEY=VALUE with known and unknown keys, and texts that are not such pairs."""
     return st.lists(st.one_of(st.tuples(st.one_of(known, known, typed), typed).map("=".join), typed), max_size=4)
 
 
@@ -160,7 +160,7 @@ def test_what_people_say_at_the_terminal(words, seed):
 
 @st.composite
 def damaged(draw, whole):
-    """A file's bytes, with some changed, taken out, put in or doubled, or cut off."""
+    """A file's bytes with some changed, removed, inserted, doubled or cut off."""
     content = bytearray(whole)
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, max(0, len(content) - 1)))
@@ -217,7 +217,7 @@ ROUNDS = {"num_dice": 2, "rounds": "single"}
 
 @pytest.fixture(scope="module")
 def solution_file(tmp_path_factory):
-    """A folder with one solved round, its file, and what that holds."""
+    """A folder with one solved round, its file, and the file's contents."""
     folder = tmp_path_factory.mktemp("solution")
     solve(configure("liars_dice", **ROUNDS), 1e-2, folder=folder)
     (path,) = folder.rglob("*.npz")
@@ -226,7 +226,7 @@ def solution_file(tmp_path_factory):
 
 
 def solves(folder):
-    """The solution is as precise as asked, whatever was kept."""
+    """Assert that the solution is as precise as asked, whatever the cache contains."""
     found = solve(configure("liars_dice", **ROUNDS), 1e-2, folder=folder, resume=True)
     assert found.exploitability <= 1e-2
     assert -1e-9 <= found.upper - found.lower <= 0.02 + 1e-9
@@ -260,7 +260,7 @@ def numbered(number, done):
 
 
 def leave_parts(file):
-    """As a run that was stopped after its third part."""
+    """Leave the parts of a run that was stopped after its third part."""
     with contextlib.suppress(KeyboardInterrupt), kept_beside(file, False, {"of": "numbers"}, 7) as kept:
         Workers(kept).run(numbered, (), [(number,) for number in range(3)])
         raise KeyboardInterrupt
@@ -268,7 +268,7 @@ def leave_parts(file):
 
 @given(st.data())
 def test_kept_parts_that_are_damaged(tmp_path_factory, data):
-    """What is damaged is done again; a plan that is damaged is refused, and all stays."""
+    """Damaged parts are done again; a damaged plan is refused, and everything stays."""
     folder = tmp_path_factory.mktemp("parts")
     file, parts = folder / "out.json", folder / "out.json.parts"
     before, workers.KEEP_AFTER = workers.KEEP_AFTER, 0.0
@@ -321,7 +321,7 @@ def test_logs(tmp_path_factory, content):
 
 
 class Odd:
-    """Neither number nor array."""
+    """An object that is neither a number nor an array."""
 
 
 plain = st.one_of(
@@ -383,7 +383,7 @@ def sb3(name):
 
 
 def changes_nothing(call, thing, errors):
-    """Refused in one line, with nothing changed; or taken (True)."""
+    """Assert that the call is refused in one line with nothing changed, or return True if it is accepted."""
     before = remember(thing)
     message, _ = refused(call, errors)
     if message is not None:
@@ -405,7 +405,7 @@ def test_actions_in_a_single_env(name, action):
 @given(actions=odd)
 def test_actions_in_vectors(name, actions):
     for env in (vector(name), sb3(name)):
-        env.reset()  # else some games may be over, where any action is taken
+        env.reset()  # otherwise some games may be over, in which any action is accepted
         masks = env.action_masks()
         if changes_nothing(lambda env=env: env.step(actions), env, IllegalActionError):
             assert all(masks[game, int(action)] for game, action in enumerate(actions))

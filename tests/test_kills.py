@@ -1,7 +1,7 @@
-"""Commands that are killed again and again, at any moment and inside their writing, and those whose disk is full: they
-go on from what they have kept, end as if nothing had been, and leave nothing half-written.
+"""Commands that are killed again and again, at random moments and while they write, or whose disk is full, continue from
+what they have kept, end with the same result, and leave nothing half written.
 
-KILLS=50 in the environment kills each command so many times.
+KILLS=50 in the environment kills each command 50 times.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from tests.support.kills import BEFORE, FULL, MOMENT, REMOVING, WAYS, Death
 
 KILLS = int(os.environ.get("KILLS", "4"))
 SEED = 1
-ROOM = 500  # bytes that are left in any case, for the line that says what is wrong
+ROOM = 500  # bytes that are always left, for the line that says what is wrong
 SECONDS = {"seconds": 0}
 
 
@@ -31,7 +31,7 @@ def json_less_seconds(path):
 
 
 def whole_file(path):
-    """What a file holds, less what it took; an exception if it is not whole."""
+    """A file's contents without timings; raises if the file is not whole."""
     if path.suffix == ".json":
         return json_less_seconds(path)
     if path.suffix == ".pt":
@@ -44,13 +44,13 @@ def whole_file(path):
 
 
 def files_of(folder):
-    """The files that are the command's, but not its lock or what is being written."""
+    """The command's files, except its lock and unfinished ones."""
     return sorted(path for path in folder.rglob("*") if path.suffix in (".json", ".pt", ".npz", ".npy") and path.name[0] != ".")
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A command, how it is told to go on, what is compared at its end, and how much it has finished."""
+    """A command, its options to resume, the files to compare at its end, and its finished work."""
 
     arguments: tuple
     presets: dict = dataclasses.field(default_factory=dict)
@@ -61,7 +61,7 @@ class Job:
         return {str(path.relative_to(folder)): whole_file(path) for path in files_of(folder)}
 
     def finished(self, folder):
-        """What is finished and must not be lost: parts, rounds, or steps of training; the result itself stands for all."""
+        """The finished work, which must not be lost: parts, rounds or training steps; the result itself counts as all."""
         if self.arguments[0] == "train":
             path = folder / "run" / "checkpoint.pt"
             return set(range(0, read_checkpoint(path)["num_timesteps"] + 1, 512)) if path.exists() else set()
@@ -81,24 +81,24 @@ JOBS = {
     "arena": Job(
         ("arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--games", "1500", "--seed", "3", *JSON),
     ),
-    # For this precision some rounds are gone back to.
+    # With this precision some rounds are solved again.
     "solve liars_dice": Job(("solve", "liars_dice", "-o", "num_dice=3", "--precision", "1e-3", *JSON)),
     "solve fatestones": Job(("solve", "fatestones", "--draws", "100000", "--seed", "2", *JSON)),
 }
 
 
 def drawn(rng, whole):
-    """How to disturb the next process: any way, at any of the points or moments that an undisturbed one has."""
+    """A random disturbance of the next process, of any kind, at any point or moment of an undisturbed one."""
     way = rng.choice([way for way in WAYS if way != REMOVING or whole.counts[REMOVING]])
     if way == MOMENT:
         return Death(way, rng.randrange(int(1000 * whole.seconds) + 1))
     if way == FULL:
-        return Death(way, int(ROOM * (whole.largest / ROOM) ** rng.random()))  # small limits as likely as large ones
+        return Death(way, int(ROOM * (whole.largest / ROOM) ** rng.random()))  # small limits are as likely as large ones
     return Death(way, rng.randint(1, whole.counts[REMOVING if way == REMOVING else BEFORE]))
 
 
 def age(folder):
-    """As if what is there had been written two hours ago: what others may still be writing is not removed."""
+    """Make files two hours old, because newer ones may still be being written and are not removed."""
     then = time.time() - 7200
     for path in folder.rglob(".*.tmp"):
         os.utime(path, (then, then))
@@ -121,7 +121,7 @@ def test_a_command_that_is_killed_or_finds_the_disk_full_ends_as_if_nothing_had_
         told = f"seed {SEED}, run {folder.name}: {story}\n{end.errors}"
         assert end.status == 0 or (death and end.status == (2 if death.way == FULL else -signal.SIGKILL)), told
         for path in files_of(folder):
-            whole_file(path)  # nothing stands half-written under its own name
+            whole_file(path)  # no file is half written under its final name
         assert "Traceback" not in end.errors, told
         if end.status != 0:
             seen[death.way] += 1

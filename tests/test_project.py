@@ -1,4 +1,4 @@
-"""The project as a package: what the wheel holds, what depends on what, a sixth game from one file."""
+"""The project as a package: contents of the wheel, order of imports, a sixth game from one file."""
 
 import ast
 import contextlib
@@ -68,7 +68,7 @@ print(round(measured.score, 6))
 """
 
 
-# The same in a checkout and from the wheel.
+# Works the same in a checkout and from the wheel.
 PROGRAM = """
 import dice_envs
 from dice_envs.agents.ppo import load_policy
@@ -85,7 +85,7 @@ PRINTED = "1024 1024 True 200\n"
 
 
 def run_apart(command, folder):
-    """Run a command where nothing leads to the checkout; returns what it printed."""
+    """Run a command without access to the checkout; returns what it printed."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | COMPILES_SOON
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr
@@ -94,7 +94,7 @@ def run_apart(command, folder):
 
 @pytest.mark.slow
 def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
-    """Installed without its dependencies into a folder of its own, which the checkout is kept away from."""
+    """Installed without dependencies into a folder, without access to the checkout."""
     folder = tmp_path / "site"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), str(wheel)]
     subprocess.run(command, check=True, capture_output=True)
@@ -110,7 +110,7 @@ def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
 
 @pytest.mark.slow
 def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
-    """First with what it requires and nothing else, then with the extras for the command, its page and learning."""
+    """First with its requirements only, then with the extras for the command line, the page and learning."""
     programs = tmp_path / "fresh" / "bin"
     subprocess.run([sys.executable, "-m", "venv", str(programs.parent)], check=True)
     install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
@@ -138,7 +138,7 @@ def test_the_program_for_the_wheel_runs_in_a_checkout(run_python):
     ],
 )
 def test_folders_of_ones_own_named_agents_and_experiments_do_no_harm(run_python, tmp_path, package, first):
-    """The editable install puts the checkout on the import path, behind the folder that one works in."""
+    """An editable install puts the checkout on the import path, after the working directory."""
     for name in ("agents", "experiments"):
         (tmp_path / name).mkdir()
         (tmp_path / name / ("__init__.py" if package else "mine.py")).write_text("MINE = True\n")
@@ -155,7 +155,7 @@ assert agents.__path__[0].startswith(FOLDER) == experiments.__path__[0].startswi
 
 @pytest.mark.slow
 def test_the_source_distribution_holds_what_a_checkout_does(tmp_path):
-    """All but what git and CI need: from it, too, everything can be set up, tested and read."""
+    """Everything except files for git and CI, so that it can be set up, tested and read."""
     command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -170,7 +170,7 @@ def test_the_source_distribution_holds_what_a_checkout_does(tmp_path):
 
 
 def requirements(texts):
-    """Name → version, of requirements with one lower bound or one exact version."""
+    """Versions by name, from requirements with one lower bound or one exact version."""
     found = {}
     for text in texts:
         name, bound = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:>=|==)([0-9.]+)(?:,<[0-9.]+)?", text).groups()
@@ -178,7 +178,7 @@ def requirements(texts):
     return found
 
 
-EXTRAS = ("render", "sb3", "exact", "experiments")  # those for users
+EXTRAS = ("render", "sb3", "exact", "experiments")  # the extras for users
 
 
 def test_the_lowest_versions_are_those_of_pyproject():
@@ -198,7 +198,7 @@ def test_the_lowest_versions_are_those_of_pyproject():
 
 
 def test_pinned_versions_run_on_the_first_release_of_the_lowest_python():
-    """Debian 12 has Python 3.11.2; a pin that asks for a later one fails there, with a message that does not say so."""
+    """Debian 12 has Python 3.11.2. A pin that requires a later one fails there with an unclear message."""
     with open(ROOT / "pyproject.toml", "rb") as file:
         lowest = re.match(r">=(\d+\.\d+),", tomllib.load(file)["project"]["requires-python"]).group(1) + ".0"
     asked = {}
@@ -215,7 +215,7 @@ FOLDERS = ("dice_envs", "agents", "experiments", "tests")
 
 
 def project_modules():
-    """Every module of the project: its name → its path."""
+    """The paths of the project's modules by their names."""
     found = {}
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*.py"):
@@ -226,7 +226,7 @@ def project_modules():
 
 
 def imports_of(module, path):
-    """What a module imports at any place in it, but for type checkers alone: (module, name in it or None)."""
+    """A module's imports at any place, except those only for type checkers: (module, name in it or None)."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
 
     def walk(node):
@@ -242,7 +242,7 @@ def imports_of(module, path):
     yield from walk(ast.parse(path.read_text()))
 
 
-# Each may import those of the rows above it, and within its own row only itself.
+# A package may import those of the rows above; within its row only itself.
 ORDER = (
     ("core",),
     ("games", "pictures", "agent", "tasks"),
@@ -294,7 +294,7 @@ def test_import_leaves_heavy_libraries_alone(run_python):
 
 
 def test_readme_and_contributing_speak_of_what_is_there():
-    """Every command in a `sh` block of the README is one the command line knows."""
+    """All commands in the README exist, and so do the make targets there and in CONTRIBUTING."""
     from typer.main import get_command
 
     from dice_envs.experiments.__main__ import app
@@ -318,7 +318,7 @@ def test_readme_python_blocks_run(run_python):
 
 @pytest.mark.slow
 def test_a_sixth_game_from_one_file(tmp_path, run_python):
-    """The file of CONTRIBUTING's "how to add a game" gets every interface by being there."""
+    """The file shown in "how to add a game" gets every interface without further changes."""
     source = shown("How to add a game")
     for package in ("dice_envs", "agents", "experiments", "tests"):
         shutil.copytree(ROOT / package, tmp_path / "copy" / package, ignore=shutil.ignore_patterns("__pycache__", "golden"))
@@ -334,7 +334,7 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
         tmp_path / "copy",
         **COMPILES_SOON,
     )
-    # In the browser, where there is one, by clicks.
+    # Also in the browser, if there is one.
     files = [
         "tests/games/test_conformance.py",
         "tests/agents/test_every_agent.py",
@@ -352,9 +352,9 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
 
 
 def test_a_command_from_one_file(tmp_path, run_python):
-    """The file of CONTRIBUTING's "how to add a command" is a command by being there."""
+    """The file shown in "how to add a command" is a command without further changes."""
     (tmp_path / "luck.py").write_text(shown("How to add a command", '"""'))
-    # As if the file lay in experiments/commands: a copy of the package would compile every kernel again.
+    # Added through the package's path, because a copy of the package would compile every kernel again.
     code = (
         "import sys, dice_envs.experiments.commands as commands\n"
         f"commands.__path__.append({str(tmp_path)!r})\n"

@@ -1,4 +1,4 @@
-"""Every command of the README runs, with less work than it is shown with."""
+"""Every command of the README runs, with less work than shown."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 
 TEXT = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"^python -m experiments ([^#\n]*?)\s*(?:#.*)?$", TEXT, re.M)
-LESS = {  # by what the command begins with: what is put in place of what, and what is added
+LESS = {  # by command: words to replace, and arguments to add
     "play": ({}, []),
     "arena": ({"100000": "200", "ppo:runs/liars_dice_quick": "ppo"}, ["--seed", "1"]),
     "train": ({"num_dice=3": "num_dice=1"}, ["--steps", "2048", "--evaluation-games", "100", "--out", "run"]),
@@ -53,11 +53,11 @@ def test_a_command_runs(command, tmp_path):
         timeout=500,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    left = words[0] == "play"  # by q, as by Ctrl-C
+    left = words[0] == "play"  # `q` leaves like Ctrl-C
     assert done.returncode == (130 if left else 0), done.stdout[-2000:] + done.stderr[-2000:]
 
 
-MEASURED = {  # by how a row of the table of results begins: what its columns of random and optimal play are measured in
+MEASURED = {  # the variant measured in a row of the table of results, by the row's beginning
     "Liar's Dice, one die each": ("liars_dice", {"rules": "openspiel", "num_dice": 1}),
     "The Shakes, three players": ("shakes", {}),
     "Thirties": ("thirties", {"num_players": 1}),

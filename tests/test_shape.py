@@ -1,4 +1,4 @@
-"""Functions fit a screen, kernels take records, and nothing is nested deeper than the eye follows."""
+"""Limits on functions: lines, arguments of kernels, and depth of nested blocks."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ FOLDERS = ("dice_envs", "agents", "experiments")
 MOST_LINES = 80
 MOST_ARGUMENTS = 8
 DEEPEST = 4
-# `kernel` and what it is called where its arguments are given once for many.
+# `kernel`, and the names under which it is used with fixed arguments.
 DECORATORS = ("kernel", "compiled", "decorate", "inlined")
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 
@@ -25,7 +25,7 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def lines(function: ast.FunctionDef) -> int:
-    """Length without the signature of `__init__`, which may name many options."""
+    """A function's lines, without the signature of `__init__`, which may have many options."""
     first = function.body[0] if function.name == "__init__" else function
     return function.end_lineno - first.lineno + 1
 
@@ -35,7 +35,7 @@ def arguments(function: ast.FunctionDef) -> int:
 
 
 def depth(node: ast.AST) -> int:
-    """How deep blocks lie in each other; an `elif` lies beside its `if`, and functions inside count for themselves."""
+    """The depth of nested blocks. An `elif` has the depth of its `if`; nested functions count separately."""
     deepest = 0
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):

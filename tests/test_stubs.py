@@ -1,4 +1,4 @@
-"""Type checkers know the games' modules, their options, and nothing that is not there."""
+"""Type checkers know exactly the games' modules and their options."""
 
 import pytest
 

@@ -8,7 +8,7 @@ from dice_envs.core.view import Block, offsets
 
 
 def position(game, seat=None, actions=(), fields=None, **options):
-    """The words that describe what a seat (the mover, if None) sees after some actions and changes to the state."""
+    """The description of a seat's observation (the mover's, if None), after some actions and changes to the state."""
     batch = Batch(game, 1, seed=1, **options)
     for action in actions:
         batch.play(np.array([action]))

@@ -1,4 +1,4 @@
-"""Pictures as SVG and as text: what is in them, what is not, and that SVG and image are laid out alike."""
+"""Pictures as SVG and text: their contents, and the same layout for SVG and image."""
 
 from xml.etree import ElementTree
 
@@ -19,7 +19,7 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
 def states(variant, moments, seed):
-    """States of one game of random play after so many moves each."""
+    """States of one random game, after each of the given numbers of moves."""
     batch = Batch(variant, 1, seed=seed)
     streams = new_streams(seed + 1, 1)
     for move in range(max(moments) + 1):
@@ -31,7 +31,7 @@ def states(variant, moments, seed):
 
 
 def texts(drawn):
-    """All texts of an SVG, a text of several lines as one."""
+    """All texts of an SVG; a text of several lines counts as one."""
     return [" ".join("".join(text.itertext()).split()) for text in ElementTree.fromstring(drawn).iter(f"{NAMESPACE}text")]
 
 
@@ -126,7 +126,7 @@ def test_every_face_has_its_pips():
 
 
 def test_no_two_dice_lie_on_each_other():
-    """Groups, labels, strips and rows that face each other, with too many dice for a line."""
+    """In groups, labels, strips and opposite rows, with too many dice for one line."""
     for count in (1, 8, 9, 10, 19, 60):
         dice = (Die(3, label="12"),) * count
         rows = (
@@ -221,7 +221,7 @@ def test_liars_dice_brightens_what_counts_for_the_bid():
 
 
 def test_the_die_that_a_maester_keeps_is_bright():
-    """Also in the last picture, where the patient that it was about has been saved."""
+    """Also in the last picture, in which its patient has been saved."""
     variant = configure("shakes", num_players=2, num_patients=6)
     batch = Batch(variant, 20, seed=9)
     kept = last = 0

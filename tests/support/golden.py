@@ -1,4 +1,4 @@
-"""Golden playthroughs: one readable game of each kind. `python -m tests.support.golden` rewrites them.
+"""Golden playthroughs: one readable record for each game. `python -m tests.support.golden` rewrites them.
 
 They pin the random stream, the rules and the words. After an intended change, read the difference before committing it.
 """
@@ -17,7 +17,7 @@ from dice_envs.experiments.sheet import write_sheet
 from dice_envs.pictures.render import ansi
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
-SHEET = "shakes_sheet.svg"  # how a score sheet is laid out, to the point
+SHEET = "shakes_sheet.svg"  # the exact layout of a score sheet
 SEED = 2026
 MOST_TURNS = 60
 

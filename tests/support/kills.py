@@ -1,6 +1,6 @@
-"""Commands in processes of their own that die at chosen points of their writing, or whose disk is full.
+"""Commands in separate processes that die at chosen points of their writing, or whose disk is full.
 
-A server is started once, with everything imported and compiled, and forks the processes: a start takes no seconds.
+A server, started once with everything imported and compiled, forks the processes, so that starting is fast.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from dice_envs.learn.presets import PRESETS
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.support.kills_compiled"])
-LONGEST = 300  # seconds that a process may take
+LONGEST = 300  # seconds allowed for a process
 
 MOMENT, HALF, BEFORE, AFTER, REMOVING, FULL = "at a moment", "half written", "before", "after", "removing", "disk full"
 WAYS = (MOMENT, HALF, BEFORE, AFTER, REMOVING, FULL)
@@ -24,12 +24,12 @@ WAYS = (MOMENT, HALF, BEFORE, AFTER, REMOVING, FULL)
 
 @dataclasses.dataclass(frozen=True)
 class Death:
-    """How a process ends early.
+    """The way in which a process ends early.
 
     Attributes:
-        way: "at a moment": killed from outside; "half written", "before", "after": kills itself at the `count`th file that it
-            puts in its place; "removing": at the `count`th that it removes; "disk full": files hold at most `count` bytes.
-        count: as above; the milliseconds until the moment.
+        way: "at a moment": killed from outside; "half written", "before", "after": kills itself when it puts the `count`th file
+            in its place; "removing": when it removes the `count`th file; "disk full": files hold at most `count` bytes.
+        count: as above; for "at a moment", milliseconds.
     """
 
     way: str
@@ -65,7 +65,7 @@ class Disk:
         return None
 
     def unlink(self, path, *, dir_fd=None) -> None:
-        # `rmtree` names files within an open folder.
+        # `rmtree` names files relative to an open folder.
         where = os.path.abspath(path) if dir_fd is None else os.readlink(f"/proc/self/fd/{dir_fd}")
         if where.startswith(self.folder):
             self.counts[REMOVING] += 1
@@ -75,13 +75,13 @@ class Disk:
 
 
 def _run(arguments, folder, death, changes, told) -> None:
-    """Run the command, in the process."""
+    """Run the command in the forked process."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(os.open(os.path.join(folder, "errors.txt"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     os.environ["DICE_ENVS_CACHE"] = os.path.join(folder, "cache")
     os.chdir(folder)
-    workers.KEEP_AFTER = 0.0  # from the first part on
+    workers.KEEP_AFTER = 0.0  # keep parts from the first one on
     for game, preset in changes.items():
         PRESETS[game] = {"quick": preset}
     disk = Disk(folder, death)
@@ -106,7 +106,7 @@ class End:
 
 
 def run(arguments, folder, death=None, changes=None) -> End:
-    """Run a command of `experiments` in a process, with all its files in a folder, until it ends or is killed."""
+    """Run a command of `experiments` in a process, with all its files in one folder, until it ends or is killed."""
     folder.mkdir(exist_ok=True)
     (folder / "errors.txt").unlink(missing_ok=True)
     ours, theirs = PROCESSES.Pipe(duplex=False)

@@ -1,4 +1,4 @@
-"""What the commands of `tests.support.kills` import and compile, done once, in the server from which they are forked."""
+"""Import and compile everything for the commands of `tests.support.kills`, once, in the server that forks them."""
 
 import tempfile
 from pathlib import Path

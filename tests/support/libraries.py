@@ -1,9 +1,9 @@
-"""The table of docs/libraries.md: which library was run with which game, taken down by the jobs that run them.
+"""The table of docs/libraries.md: which library was run with which game, recorded by the tests that run them.
 
-Tests that run another project's code bear the mark `library(distribution, what, game=...)`; the game is that of the test's
-parameter `name`, unless it is given, or a function from the parameters. With LIBRARIES=FOLDER in the environment a test
-session leaves what came of them in FOLDER; `python -m tests.support.libraries write FOLDER` makes the page of all sessions, and
-`check` compares it with the one that is there. Versions are those of the sessions: the page may name others and be right.
+Tests that run another project's code have the mark `library(distribution, what, game=...)`. The game is the test's parameter
+`name` by default; it can be given, also as a function of the parameters. With LIBRARIES=FOLDER in the environment, a test
+session stores its outcomes in FOLDER. `python -m tests.support.libraries write FOLDER` makes the page from all sessions;
+`check` compares it with the existing page, except for versions.
 """
 
 import importlib.metadata
@@ -26,7 +26,7 @@ _found: list[list[str]] = []
 
 
 def pytest_collection_modifyitems(items):
-    """Runs on the workers of pytest-xdist; what is written down there travels with the report."""
+    """Runs on the workers of pytest-xdist; `user_properties` are sent with the report."""
     for item in items:
         for mark in item.iter_markers("library"):
             parameters = item.callspec.params if hasattr(item, "callspec") else {}
@@ -52,7 +52,7 @@ def pytest_sessionfinish(session):
 
 
 def page(folder: Path) -> str:
-    """The page, from what all sessions have left in a folder."""
+    """The page, from the outcomes that all sessions have stored in a folder."""
     outcomes: dict[tuple[str, str], dict[str, set[str]]] = {}
     versions: dict[tuple[str, str], set[str]] = {}
     for file in sorted(folder.glob("*.json")):

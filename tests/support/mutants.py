@@ -1,13 +1,13 @@
-"""Do the tests notice small faults? `python -m tests.support.mutants` puts random ones into the code and tests each.
+"""Mutation testing: `python -m tests.support.mutants` puts random small faults into the code and runs the tests.
 
-A mutant is the committed project with one change: a comparison, a sign or a small constant. First all fast tests run once, to
-see which of them reach which line. Then each mutant meets those that reach its line, or its module where the line lies in a
-kernel, which coverage cannot see into; with `--slow` also the slow ones of the files nearest to it. A mutant that they all
-let live is a survivor: it changes nothing that anybody could see, or a test is missing.
+A mutant is the committed project with one change: a comparison, a sign or a small constant. First all fast tests run once with
+coverage. Then each mutant is tested by those that reach its line, or its module if the line is in a kernel, which coverage
+cannot see into; with `--slow` also by the slow tests of the nearest files. A mutant that passes all of them is a survivor:
+either it changes no visible behaviour, or a test is missing.
 
     python -m tests.support.mutants --seed 1 --count 100 --results build/mutants.jsonl
 
-Results are appended mutant by mutant, and those of an earlier run with the same file are not run again.
+Results are appended mutant by mutant. Mutants that the results file already has are not run again.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("dice_envs", "agents", "experiments")
-KEPT = ("old", "new", "column", "text")  # what tells a mutant from others of its file when lines have moved
-LARGEST = 10  # constant that is changed
-FAR = 99  # imports between a test and a module that it does not import
-NEAREST = 6  # test files whose slow tests run
-TEST_LIMIT = 300  # seconds after which a test counts as one that never ends; kernels have to be compiled anew
+KEPT = ("old", "new", "column", "text")  # identify a mutant in its file even if lines have moved
+LARGEST = 10  # largest constant that is changed
+FAR = 99  # distance between a test and a module that it does not import
+NEAREST = 6  # number of test files whose slow tests run
+TEST_LIMIT = 300  # seconds after which a test counts as endless; kernels may have to be compiled
 SWAPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
 WRITTEN = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Add: "+", ast.Sub: "-"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
-    """One change: `new` in place of `old`, which stands at `offset` bytes of the file."""
+    """One change: `new` instead of `old`, at byte `offset` of the file."""
 
     path: str
     line: int
@@ -52,7 +52,7 @@ class Mutant:
     old: str
     new: str
     column: int
-    text: str  # the line as it is
+    text: str  # the original line
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.old} → {self.new}: {self.text}"
@@ -66,7 +66,7 @@ class Mutant:
         file.write_bytes(content[: self.offset] + self.new.encode() + content[self.offset + len(old) :])
 
     def undo(self, root: Path) -> None:
-        """Take the change back."""
+        """Undo the change."""
         subprocess.run(["git", "checkout", "-q", "--", self.path], cwd=root, check=True)
 
 
@@ -74,7 +74,7 @@ class Mutant:
 
 
 def mutants_of(path: str) -> Iterator[Mutant]:
-    """Every mutant of a file."""
+    """All mutants of a file."""
     content = (ROOT / path).read_bytes()
     lines = content.splitlines(keepends=True)
     starts = [0]
@@ -88,7 +88,7 @@ def mutants_of(path: str) -> Iterator[Mutant]:
         first = starts[(left.end_lineno or 0) - 1] + (left.end_col_offset or 0)
         last = starts[right.lineno - 1] + right.col_offset
         old = WRITTEN.get(type(operator), "")
-        if old and content[first:last].count(old.encode()) == 1:  # parentheses and comments may stand there too
+        if old and content[first:last].count(old.encode()) == 1:  # the gap may also have parentheses and comments
             yield mutant(left.end_lineno or 0, first + content[first:last].index(old.encode()), old, SWAPPED[old])
 
     for node in ast.walk(ast.parse(content)):
@@ -104,25 +104,25 @@ def mutants_of(path: str) -> Iterator[Mutant]:
 
 
 def sources() -> list[str]:
-    """The project's files that are mutated."""
+    """The files of the project to mutate."""
     return committed(*PACKAGES)
 
 
 def committed(*folders: str) -> list[str]:
-    """The Python files in some folders that git knows."""
+    """The Python files below the folders that git tracks."""
     command = ["git", "ls-files", *folders]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for path in listed.splitlines() if path.endswith(".py")]
 
 
 def draw(count: int, seed: int) -> list[Mutant]:
-    """Random mutants, all equally likely."""
+    """Draw random mutants, all equally likely."""
     everyone = [mutant for path in sources() for mutant in mutants_of(path)]
     return random.Random(seed).sample(everyone, count)
 
 
 def survivors_of(results: Path) -> list[Mutant]:
-    """Mutants that lived, as they are in the code as it is now; those whose line has changed are named and left out."""
+    """Survivors of an earlier run, located in the current code. Those whose line has changed are printed and left out."""
     found = []
     for result in map(json.loads, results.read_text().splitlines()):
         if result["killed"]:
@@ -139,12 +139,12 @@ def survivors_of(results: Path) -> list[Mutant]:
 
 
 def module_of(path: str) -> str:
-    """The name by which a file is imported."""
+    """The import name of a file."""
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def imports_of(path: str, modules: dict[str, str]) -> set[str]:
-    """The project's files that a file imports, anywhere in it."""
+    """The project's files that a file imports, at any place."""
     module, found = module_of(path), set()
     package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
     for node in ast.walk(ast.parse((ROOT / path).read_bytes())):
@@ -160,10 +160,10 @@ def imports_of(path: str, modules: dict[str, str]) -> set[str]:
 
 
 class Tests:
-    """Which tests a mutant has to meet.
+    """The tests for each mutant.
 
     Args:
-        coverage: what `Copy.run_all` has written.
+        coverage: the file that `Copy.run_all` wrote.
     """
 
     def __init__(self, coverage: Path) -> None:
@@ -178,10 +178,10 @@ class Tests:
         self._distances = {test: _distances(test, imported) for test in self._tests}
 
     def fast(self, mutant: Mutant) -> list[str]:
-        """Tests that reach the line, and the files named for its module; the nearest first.
+        """Tests that reach the line, and test files named after its module, the nearest first.
 
-        Coverage sees neither kernels nor, in a test, what runs when a module is imported. There it is all tests that reach the
-        module, and the files that import it.
+        Coverage sees neither kernels nor code that runs at import. For these, use all tests that reach the module, and the
+        files that import it.
         """
         by_line, nearest = self._reaching(mutant.path), self.nearest(mutant.path)
         reaching = by_line.get(mutant.line, set())
@@ -200,11 +200,11 @@ class Tests:
         return {}
 
     def nearest(self, source: str) -> list[str]:
-        """Test files: those named for the module first, then by the number of imports in between."""
+        """Test files: first those named after the module, then by the number of imports in between."""
         return sorted(self._tests, key=lambda test: self._rank(test, source))
 
     def _rank(self, test: str, source: str) -> tuple[int, int, int]:
-        """Of two at the same distance, the one that imports less looks closer."""
+        """Among files at the same distance, prefer the one that imports less."""
         return -_likeness(test, source), self._distances[test].get(source, FAR), len(self._distances[test])
 
 
@@ -219,7 +219,7 @@ def _distances(start: str, imported: dict[str, set[str]]) -> dict[str, int]:
 
 
 def _likeness(test: str, source: str) -> int:
-    """2 if the test is named for the module, 1 if one name begins with the other, 0 otherwise."""
+    """2 if the test is named after the module, 1 if one name begins with the other, 0 otherwise."""
     name = Path(test).stem.removeprefix("test_")
     parts = module_of(source).split(".")
     if name in (parts[-1], "_".join(parts[-2:])):
@@ -234,14 +234,14 @@ FAST, SLOW = "not slow and not web", "slow and not web"
 class Copy:
     """A clone of the project in which mutants are tested.
 
-    Compiling takes longer than testing, so a change outside of kernels keeps the machine code of the unchanged project.
+    Compiling takes longer than testing, so changes outside of kernels keep the machine code of the unchanged project.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def clone(self) -> None:
-        """Make it from the committed project."""
+        """Clone the committed project."""
         subprocess.run(["git", "clone", "-q", str(ROOT), str(self.root)], check=True)
         with (self.root / "dice_envs" / "core" / "kernel.py").open("a") as file:
             file.write(UNLESS_TOLD)
@@ -249,7 +249,7 @@ class Copy:
         subprocess.run(commit, cwd=self.root, check=True)
 
     def run_all(self, coverage: Path) -> None:
-        """Run all fast tests, compile what they need and write down which lines each of them reaches."""
+        """Run all fast tests, which compiles their kernels, and record the lines that each reaches."""
         measured = [f"--cov={package}" for package in PACKAGES]
         left_out = [f"--ignore={file}" for file in (*OF_STAMPS, EVERY_AGENT)]
         command = [
@@ -282,7 +282,7 @@ class Copy:
         return {**dataclasses.asdict(mutant), **found}
 
     def run(self, mark: str, tests: list[str], kept: list[str]) -> str | None:
-        """Run tests, with the machine code of some packages as it was. Returns what failed; None if nothing did."""
+        """Run tests, reusing the machine code of some packages. Returns the failure, or None."""
         tests = [test for test in tests if not (kept and test.startswith(OF_STAMPS))]
         if not tests:
             return None
@@ -299,7 +299,7 @@ class Copy:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
         command += ["-o", f"faulthandler_timeout={TEST_LIMIT}", "-o", "faulthandler_exit_on_timeout=true"]
         environment = {**os.environ, "PYTHONPATH": str(self.root), "NUMBA_OPT": "1", "KEEP_KERNELS": " ".join(kept)}
-        environment["CI"] = "true"  # tries the same examples each time
+        environment["CI"] = "true"  # Hypothesis tries the same examples each time
         with tempfile.TemporaryDirectory() as fresh:
             if "dice_envs" not in kept:
                 environment["NUMBA_CACHE_DIR"] = fresh
@@ -309,8 +309,8 @@ class Copy:
 OF_STAMPS = (
     "tests/core/test_kernel.py",
     "tests/experiments/jobs/test_workers.py",
-)  # they see whether a change of the code is noticed
-EVERY_AGENT = "tests/agents/test_every_agent.py"  # takes as long as all other files together
+)  # they test that changes of the code are noticed
+EVERY_AGENT = "tests/agents/test_every_agent.py"  # takes as long as all other test files together
 UNLESS_TOLD = """
 _digest_of_all = _digest_of_sources
 def _digest_of_sources(folder):
@@ -319,7 +319,7 @@ def _digest_of_sources(folder):
 
 
 def changes_kernels(mutant: Mutant) -> bool:
-    """Whether a change may reach machine code: in a kernel, what builds one, or the constants of a module with kernels."""
+    """Whether a change can reach machine code: in a kernel, in code that builds one, or in a constant beside kernels."""
     content = (ROOT / mutant.path).read_text()
     if mutant.path == "dice_envs/core/kernel.py":
         return True
@@ -363,7 +363,7 @@ def main() -> None:
 
 
 def run(mutants: list[Mutant], jobs: int, file: Path, slow: bool) -> list[dict[str, object]]:
-    """Judge the mutants that the results file does not hold yet; all their results."""
+    """Test the mutants that the results file does not have yet; returns the results of all."""
     lines = file.read_text().splitlines() if file.exists() else []
     done = {(result["path"], result["offset"], result["new"]): result for result in map(json.loads, lines)}
     waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()

@@ -9,7 +9,7 @@ from dice_envs.agents.ppo import NetworkPolicy, save_policy
 
 
 def save_random_policy(path: Path, variant: Variant) -> Path:
-    """A policy file for the variant, with random weights."""
+    """Save a policy file for the variant, with random weights."""
     shape = variant.facts.num_actions, variant.facts.observation_size
     weights = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     save_policy(path, NetworkPolicy(variant.game.name, variant.changed_options(), [(weights, np.zeros(shape[0], np.float32))]))

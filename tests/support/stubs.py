@@ -1,7 +1,7 @@
-"""What type checkers and editors know of the games' modules: `python -m tests.support.stubs` writes it anew.
+"""The type stub of the games' modules, for type checkers and editors: `python -m tests.support.stubs` rewrites it.
 
-`dice_envs.liars_dice_v0` and its like are made when the package is imported, one for each file of `dice_envs/games`. At
-runtime nothing more is needed; the stub tells a type checker of them and of the options that their functions take.
+`dice_envs.liars_dice_v0` and the others are made when the package is imported, one for each file of `dice_envs/games`. Type
+checkers cannot see them without the stub, which also has the options of their functions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dice_envs.envs.aec import DiceAECEnv, DiceParallelEnv
 
 
 def hint_text(hint: Any) -> str:
-    """A type as a stub names it. Where an option takes a tuple it takes a list too."""
+    """A type as written in the stub. An option that accepts a tuple also accepts a list."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return " | ".join(map(hint_text, arguments))
@@ -41,7 +41,7 @@ def hint_text(hint: Any) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value as the formatter writes it."""
+    """A value as the formatter would write it."""
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
 

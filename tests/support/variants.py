@@ -1,4 +1,4 @@
-"""Which variants of each game are tested. A game that is not listed is tested with its defaults."""
+"""The variants of each game to test. A game that is not listed is tested with its defaults."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from dice_envs.core.game import names
 
-# The first entry is always the default; these come on top of it.
+# Variants in addition to the default, which is always tested first.
 MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "liars_dice": [
         {"num_players": 6, "num_dice": 6, "num_faces": 8},

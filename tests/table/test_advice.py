@@ -1,4 +1,4 @@
-"""Hints, odds and reviews as front ends get them."""
+"""Hints, odds and reviews, as front ends receive them."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_shares_of_a_game_add_up_to_games():
     variant = configure("thirties", num_players=1, goal="thirty_or_over")
     sitting = Sitting(variant, 1, [PERSON])
     while not sitting.over:
-        sitting.play(sitting.legal()[0])  # the turn ends with what the first throw shows
+        sitting.play(sitting.legal()[0])  # the turn ends with the faces of the first throw
     found = review(sitting)
     assert found.totals[0] > 0
     assert found.texts[0] == f"{found.totals[0]:.2f} turns at the target or over in all"
@@ -81,7 +81,7 @@ def test_optimal_play_costs_nothing():
 
 
 def test_what_a_sample_cannot_tell_apart_costs_nothing():
-    """All dice are the same to one who plays at random against random play."""
+    """In random play against random play, all dice have the same value."""
     variant = configure("score_dice", pool_a=(6, 6), pool_b=(6, 6), ties="reroll")
     sitting = Sitting(variant, 2, [PERSON, "random"])
     while not sitting.over:

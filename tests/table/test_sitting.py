@@ -1,4 +1,4 @@
-"""One game at a table: undo, save and load, and what each seat may know, in every game."""
+"""A game at a table: undo, saving and loading, and what each seat may know, for every game."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ def sit(game, seed=1, seats=None, **options):
 
 
 def wander(sitting, choices, moves=None):
-    """Play on: the person takes the legal action that the next number chooses."""
+    """Play on: the person takes the legal action chosen by the next number."""
     for k, number in enumerate(choices):
         if sitting.over or k == moves:
             return
@@ -41,7 +41,7 @@ def wander(sitting, choices, moves=None):
 
 
 def told(sitting, viewer=None):
-    """All that a sitting shows."""
+    """Everything that a sitting shows."""
     shown = [sitting.position(k, viewer).picture for k in range(len(sitting) + 1)]
     return shown, sitting.history(viewer), sitting.returns.tolist(), sitting.mover, sitting.legal()
 
@@ -155,7 +155,7 @@ def test_after_a_tie_the_next_choice_is_unseen_and_the_last_is_known():
 
 
 class Counting:
-    """Remembers how often it has moved, and plays by that."""
+    """Counts its moves, and plays by the count."""
 
     remembers = np.dtype([("turns", np.int64)])
 
