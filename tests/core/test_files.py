@@ -63,7 +63,7 @@ def test_an_error_names_the_locked_folder_and_the_process_that_uses_it(tmp_path)
     with folder_lock(tmp_path, "--out"):
         assert not left_over.exists()
         left_over.write_text("being written")
-        for _ in range(2):  # being refused takes nothing away from the first
+        for _ in range(2):  # the refusal does not affect the first process
             with pytest.raises(ValueError, match=message):
                 folder_lock(tmp_path, "--out").__enter__()
         assert left_over.exists()

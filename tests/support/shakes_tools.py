@@ -26,7 +26,7 @@ def states_with(variant, treated, saved, count, seed=0):
 
 
 def assert_distributed(counts, chances):
-    """Assert that the counts may come from the chances: chi-square test, with rare cells merged."""
+    """Assert that the counts agree with the probabilities: a chi-square test, with rare cells merged."""
     counts, expected = np.asarray(counts, float), np.asarray(chances) * np.sum(counts)
     assert not counts[expected == 0].any()
     common = expected >= 5
@@ -42,7 +42,7 @@ def assert_distributed(counts, chances):
 
 
 def policy_of(spec, **options):
-    """A tally policy of the spec, with the game's options fixed."""
+    """The tally policy of a spec for given options."""
     agent, chosen = make(spec), configure("shakes", mode="physician", **options).options
     if isinstance(agent, TallyPolicy):
         return lambda treated, saved: agent.chances(chosen, treated, saved)
@@ -54,7 +54,7 @@ def tally(treated, saved):
 
 
 def win_by_brute_force(dice, ties):
-    """Who wins when maester i keeps v with chance dice[i][v]: all outcomes listed, in fractions."""
+    """Winning probabilities if maester i keeps v with probability dice[i][v], from a list of all outcomes, as fractions."""
     n = len(dice)
 
     @functools.cache

@@ -45,7 +45,7 @@ def likelihood(efficacies, treated, saved):
 
 
 def distribution_by_brute_force(problem, policy):
-    """Patients saved, by walking through every game with every deal of the efficacies, tallies in their own order."""
+    """The distribution of patients saved, by a walk through every game with every deal, tallies in their own order."""
     n = len(problem.efficacies)
     deals = list(itertools.permutations(problem.efficacies))
     result = np.zeros(problem.num_patients + 1)
@@ -67,7 +67,7 @@ def distribution_by_brute_force(problem, policy):
 
 
 def optimum_by_brute_force(problem, reward):
-    """Bayes-optimal expectation in fractions, over every ordered tally and every deal."""
+    """The Bayes-optimal expectation as a fraction, over every ordered tally and every deal."""
     n = len(problem.efficacies)
     deals = list(itertools.permutations(problem.efficacies))
 
@@ -178,7 +178,7 @@ def test_distributions_against_every_game(problem, spec):
         assert math.isclose(result.saved, expected @ np.arange(len(expected)), abs_tol=1e-12)
         assert math.isclose(result.win, expected[problem.goal :].sum(), abs_tol=1e-12)
         assert math.isclose(result.shares.sum(), 1, abs_tol=1e-12)
-        # What is saved is what the treatments given are worth.
+        # Patients saved are the sum of the given treatments' efficacies.
         assert math.isclose(result.saved, problem.num_patients * result.shares @ problem.kinds / 6, abs_tol=1e-12)
         assert math.isclose(result.most_dice.sum(), 1, abs_tol=1e-12)
         assert math.isclose(result.most_treated.sum(), 1, abs_tol=1e-12)
@@ -213,7 +213,7 @@ def test_most_dice_counts_the_last_argument():
     # With two patients: one die more than the first patient's maester has treated, which is 1.
     result = evaluate(Problem((3, 1), 2, 1), argument_chances)
     assert result.most_dice.tolist() == [0, 0, 1]
-    # The second patient goes to the other maester with the chance that it wins against what happened on the first.
+    # The probability that the other maester wins the second patient, given the result of the first.
     win = [argument_chances(*tally([1, 0], [s, 0]))[0, 1] for s in (0, 1)]
     assert math.isclose(result.most_treated[1], win[0] * 2 / 3 + win[1] / 3)
 

@@ -25,11 +25,11 @@ from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 
 
 class Listener:
-    """Argues by an arbitrary function of all that it may see: the tally, the others' dice, its seat and who opened."""
+    """Argues by an arbitrary function of its information: the tally, the others' dice, its seat and the opener."""
 
     @staticmethod
     def quarters(treated, saved, strength, seat, opener):
-        """The chance that the seat argues, in quarters; seats as they are at the table."""
+        """The seat's probability of arguing, in quarters, by absolute seats."""
         heard = 3 * np.asarray(treated) + 5 * np.asarray(saved) + 7 * np.asarray(strength, np.int64)
         return (heard @ np.arange(2, 2 + heard.shape[-1]) + 3 * np.asarray(seat, np.int64) + opener) % 5
 
@@ -58,7 +58,7 @@ class Hidden:
 
 
 def team_by_brute_force(agent, n, opener, treated, saved, ties):
-    """Whose treatment the patient gets: all that the maesters may say and throw, in fractions."""
+    """The distribution of the chosen treatment, from all actions and rolls of the maesters, as fractions."""
     dice = [kept_die(t, s) for t, s in zip(treated, saved, strict=True)]
     wins = [Fraction(0)] * n
 
@@ -211,7 +211,7 @@ def test_illegal_play_names_the_agent():
 
 def test_agents_that_only_act_or_answer_at_random_are_measured():
     class Wavers:
-        """Sure of the first patient; after that its probabilities are drawn."""
+        """Uniform for the first patient; afterwards its probabilities are random."""
 
         def probabilities(self, turn):
             drawn = turn.rng.random(turn.legal.shape) if turn.observations[0, -1] < 1 else np.ones(turn.legal.shape)

@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_process_whose_kernel_does_not_return(block):
 
 
 def test_a_ctrl_c_that_is_answered_ends_nothing(run_python):
-    """The block goes on as it likes, for longer than a process without an answer would live."""
+    """The block may continue for longer than a process that does not react to Ctrl-C would live."""
     code = """
 import signal, time
 from dice_envs.experiments.jobs import guard
@@ -126,7 +126,7 @@ def test_ctrl_c_ends_a_command_while_an_agent_thinks():
     process = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **COMPILES_SOON}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(20)  # by then it compiles or thinks
+    time.sleep(20)  # by then it is compiling or searching
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=300)

@@ -13,7 +13,7 @@ from dice_envs.experiments.soak.loop import Fault
 
 
 def test_a_careless_interface_is_found(monkeypatch):
-    """One that plays what is not legal, and one that takes too much from the loser."""
+    """One plays illegal actions, and one takes too much from the loser."""
     variant, rng = configure("fatestones"), np.random.default_rng(1)
     step = SeatVectorEnv.step
 
@@ -32,6 +32,6 @@ def test_a_careless_interface_is_found(monkeypatch):
 
 
 def test_games_that_end_are_counted_and_dealt_again():
-    """Every game of a physician with four patients takes four moves."""
+    """Every game of a physician with four patients has four moves."""
     variant = configure("shakes", mode="physician", num_patients=4, goal=1)
     assert play_batch(variant, 13 * VECTOR_GAMES, np.random.default_rng(1)) == 3 * VECTOR_GAMES

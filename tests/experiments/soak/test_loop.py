@@ -11,7 +11,7 @@ from dice_envs.experiments.soak.loop import FAULTS, Fault, play_compiled
 
 
 def lying(**facts):
-    """FateStones that promises something else."""
+    """FateStones with a false promise."""
     variant = configure("fatestones")
     variant.facts = dataclasses.replace(variant.facts, **facts)
     return variant
