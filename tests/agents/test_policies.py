@@ -29,7 +29,7 @@ from dice_envs.experiments.arena import tournament
 from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
 
 MOST_BYTES = 2**20
-QUICK = 3.0  # seconds: what takes longer to measure is measured by the slow tests
+QUICK = 3.0  # seconds; policies that take longer to measure are measured by slow tests
 TWO = configure("liars_dice", num_dice=2)
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 ABOUT = {
@@ -55,7 +55,7 @@ def random_policy(variant, about=None, floor=0.0, seed=0, blind=()):
 
 
 def turn_of(variant, n=500, plays=1):
-    """Positions after a few random moves."""
+    """A turn of positions after random moves."""
     batch = Batch(variant, n, seed=1)
     for play in range(plays):
         turn = Turn(variant, batch.states, np.arange(n), new_streams(play, n))
@@ -183,7 +183,7 @@ def test_a_network_is_memoryless_if_it_does_not_see_how_a_position_came_about():
 
 
 def test_a_memoryless_network_is_measured_in_fewer_positions_and_alike(path):
-    """The tables that `memoryless` allows change no figure."""
+    """The tables used for `memoryless` agents change no figure."""
     policy = random_policy(TWO, blind=history_inputs(TWO))
     save_policy(path, policy)
     positions = {True: 0, False: 0}
@@ -324,7 +324,7 @@ def test_one_trained_policy_for_each_variant():
 
 @pytest.mark.parametrize("file", [by_time(file) for file in FILES])
 def test_a_policy_of_the_package_is_as_good_as_it_says(file):
-    """Measured again: exact figures must be the same, sampled ones within both intervals."""
+    """Exact figures must be the same when measured again, sampled ones within both intervals."""
     policy = load_policy(file)
     about = policy.about
     for field, greedy in (("measures", False), ("greedy_measures", True)):
@@ -363,7 +363,7 @@ def test_the_champion_plays_one_variant():
 
 
 def test_best_responses_win_little_from_the_champion():
-    """As its file says; the slow tests measure it again."""
+    """By the figures of its file; the slow tests measure it again."""
     (wins,) = [each for each in Champion().policy.about["measures"] if each["name"] == "best response wins"]
     assert 0.5 < wins["value"] < 0.53
     assert wins["error"] == 0

@@ -37,7 +37,7 @@ def test_positions_are_the_solutions(small):
     again = Positions(variant, solution, seed=1).collect(20_000)
     np.testing.assert_array_equal(again[0], observations)
     np.testing.assert_array_equal(again[2], chances)
-    # What is to be learned at a position is what the solution does there.
+    # The target at a position is the solution's policy.
     states = Batch(variant, 300, seed=5)
     wanted = {
         row.tobytes(): chance for row, chance in zip(states.observe(), solution.probabilities(states.states), strict=True)

@@ -50,7 +50,7 @@ def test_without_a_record_it_plays_as_optimal_play_does():
 
 
 class Simple:
-    """Bids as low as it can; calls whatever it hears, or never unless it must."""
+    """Makes the lowest bid; calls every bid, or never calls unless it must."""
 
     memoryless = True
 
@@ -70,12 +70,12 @@ class Simple:
 @pytest.mark.slow
 @pytest.mark.parametrize("opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
 def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(opponent):
-    """At three dice, over matches of 200 games, of a best response's edge over optimal play."""
+    """Half of a best response's edge over optimal play, with three dice, over matches of 200 games."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
     match, matches = scaled(200, 2), scaled(40, 2)
     games, names = match * matches, ["adaptive", "other"]
     own = tournament(variant, names, games, 1, match=match, agents=[Adaptive(), opponent])
-    if isinstance(opponent, Reader):  # past rounds matter to it: nothing is exact
+    if isinstance(opponent, Reader):  # past rounds matter to it, so there is no exact value
         result = tournament(variant, ["nash", "other"], games, 1, agents=[Nash(), opponent])
         optimal = result.win_rate[0][1] + result.ci95[0][1]
     else:
@@ -90,7 +90,7 @@ def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(oppone
     "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"]
 )
 def test_it_wins_nearly_what_a_best_response_wins(spec):
-    """At three dice optimal play wins 81 to 88 % of the best response's edge."""
+    """With three dice, optimal play wins 81 to 88 % of the best response's edge."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
     match, matches = scaled(200, 2), scaled(40, 2)
     own = tournament(variant, ["adaptive", spec], match * matches, 1, match=match)
@@ -107,7 +107,7 @@ def test_it_loses_little_to_optimal_play():
 
 @pytest.mark.parametrize("opponent", [Nash(), Numbers()])
 def test_it_stops_when_best_responses_lose(opponent):
-    """Without caution it takes everybody for somebody that it knows, until it has lost too many rounds."""
+    """Without caution it takes every opponent for a known kind, until it has lost too many rounds."""
     match, matches = scaled(100, 2), 10
     lost, credit, paid = [], [], []
 
@@ -137,7 +137,7 @@ def test_it_stops_when_best_responses_lose(opponent):
 
 
 def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
-    """With one die each there are no others that could pay for them."""
+    """With one die each there are no other rounds to make up for a loss."""
     variant, played = configure("liars_dice", num_dice=1), []
 
     class Watched(Adaptive):
@@ -192,7 +192,7 @@ def test_records_are_small():
 
 @pytest.mark.slow
 def test_five_dice_against_the_numbers():
-    """Over a match of 200 games it wins at least 85 % of the best response's edge, and gives optimal play little."""
+    """In a match of 200 games it wins at least 85 % of the best response's edge, and loses little to optimal play."""
     variant = configure("liars_dice")
     best = (1 + exploitability(variant, Numbers(0.4))) / 2
     result = tournament(variant, ["adaptive", "numbers:bluff=0.4"], 4_000, 1, match=200)

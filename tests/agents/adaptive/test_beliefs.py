@@ -91,7 +91,7 @@ def test_likelihoods_are_those_of_the_agents():
 
 
 def beliefs_after(opponent, match, tables=8, seed=1):
-    """What it believes after a match, (tables, KINDS), and its records."""
+    """Its beliefs after a match, (tables, KINDS), and its records."""
     memories = {}
 
     class Watched(Adaptive):
@@ -133,7 +133,7 @@ def test_it_finds_out_how_its_opponent_plays(bluff, preset):
         own = beliefs.kinds[:, KINDS_OF[RAISING].start + number * len(levels) :][:, : len(levels)]
         assert (own.sum(axis=1) > 0.99).all()
         assert (beliefs.kinds[:, KINDS_OF[CALLING].start + number] > 0.99).all()
-        if preset == "text":  # the article's program calls so much that its bluffs are rarely seen
+        if preset == "text":  # the article's program calls so often that its bluffs are rarely shown
             means = own @ levels / own.sum(axis=1)
             assert abs(means - bluff).max() < 0.25
             assert abs(means.mean() - bluff) < 0.1

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.thorough
 
 
 class Responding:
-    """Plays a response, and says so where it does not come to a position."""
+    """Plays a response, and reports positions that the response does not reach."""
 
     def __init__(self, responses, number):
         self.responses, self.number, self.lost = responses, number, 0

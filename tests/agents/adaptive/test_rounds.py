@@ -16,7 +16,7 @@ pytestmark = pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("options", SMALL)
 def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
-    """Each of the opponent's decisions, with the dice that it had, except in the last round of a game."""
+    """All decisions of the opponent with the dice that it had, except in the last round of a game."""
     variant = configure("liars_dice", **options)
     seen, made = [], []
 
@@ -54,6 +54,6 @@ def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
     certain = sorted(each for each, may_be_last in made if not may_be_last)
     left = sorted(each for each, _ in made)
     for each in seen:
-        left.remove(each)  # it sees nothing that has not been, and nothing twice
+        left.remove(each)  # it sees only decisions that were made, each once
     assert not [each for each in left if each in certain], "a round that is not a game's last is seen"
     assert len(seen) > 0.3 * len(made)
