@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["OLD", "atomic", "folder_lock", "named_in_errors", "remove_left_overs", "write_text"]
+__all__ = ["ABANDONED_AFTER", "atomic", "folder_lock", "named_in_errors", "remove_left_overs", "write_text"]
 
-OLD = 3600.0  # seconds without a write after which the process that wrote a temporary file must be gone
+ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
 
 
 def remove_left_overs(folder: Path, name: str | None = None, older_than: float = 0.0) -> None:
@@ -35,7 +35,7 @@ def remove_left_overs(folder: Path, name: str | None = None, older_than: float =
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """A temporary path, renamed to `path` when the block ends without an error. An OSError names `path`."""
-    remove_left_overs(path.parent, path.name, older_than=OLD)
+    remove_left_overs(path.parent, path.name, older_than=ABANDONED_AFTER)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
     temporary = Path(name)
@@ -52,7 +52,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def named_in_errors(path: Path) -> Iterator[None]:
-    """An OSError inside names this file, not a temporary one or none."""
+    """Make every OSError in the block name this file, in place of a temporary one or none."""
     try:
         yield
     except OSError as problem:

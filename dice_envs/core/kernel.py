@@ -25,7 +25,7 @@ from typing import Any, TypeVar, overload
 import numba
 import numpy as np
 
-from dice_envs.core.files import OLD, atomic, remove_left_overs
+from dice_envs.core.files import ABANDONED_AFTER, atomic, remove_left_overs
 
 __all__ = ["identity", "is_kernel", "kernel", "makes_arrays", "package_stamp"]
 
@@ -147,7 +147,7 @@ class _KernelCache(_Cache):
             self._folder.mkdir(parents=True, exist_ok=True)
             with atomic(target) as temporary:
                 temporary.write_bytes(payload)
-            remove_left_overs(self._folder, older_than=OLD)
+            remove_left_overs(self._folder, older_than=ABANDONED_AFTER)
             for old in self._folder.glob(f"{self.prefix}-*.nbc"):
                 if not old.name.startswith(f"{self.prefix}-{self._stamp}-"):
                     old.unlink(missing_ok=True)

@@ -67,7 +67,7 @@ TREATMENTS = (  # those of the rules
     "smoke",
     "wall of fire",
 )
-NO_NAMES = ("nobody", "the team", "you")  # not allowed as names: pictures use these words
+RESERVED_NAMES = ("nobody", "the team", "you")  # not allowed as names, since pictures use these words
 MAX_PATIENTS = 200  # a maester throws one die more than it has treated patients; `roll_counts` throws at most 255
 COMPETITIVE_GOAL = 3
 MANY_PATIENTS = 6  # a competitive game shows n patients treated as n / (n + 6), so 6 patients give 0.5
@@ -147,7 +147,7 @@ class Options:
             given = getattr(self, option)
             if given is None or (option == "treatments" and isinstance(given, str) and given == "rules"):
                 continue
-            check_names(option, given, self.num_players, NO_NAMES)
+            check_names(option, given, self.num_players, RESERVED_NAMES)
             object.__setattr__(self, option, tuple(map(str, given)))
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dice_envs.core.files import OLD, remove_left_overs
+from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.kept import kept
@@ -293,7 +293,7 @@ def solve(
     jobs = _plan(variant, precision, threads, folder if resume else None)
     for rules in {file_of(job.tree, folder).parent for job in jobs.values()}:
         if rules.is_dir():
-            remove_left_overs(rules, older_than=OLD)
+            remove_left_overs(rules, older_than=ABANDONED_AFTER)
     work = _Work(variant, jobs, folder, done, start, seconds)
     if elsewhere is not None:
         work.solve_elsewhere(jobs, elsewhere)
