@@ -13,7 +13,7 @@ from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents import make
 from dice_envs.core.options import option_texts
 from dice_envs.exact import BEST_RESPONSE_WINS
-from dice_envs.experiments.arena import Result, add_optimal, num_meetings, show, tournament
+from dice_envs.experiments.arena import Result, add_optimal, num_meetings, tournament
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.measures import measures_grid, measuring
@@ -22,6 +22,7 @@ from dice_envs.experiments.ui.names import short
 from dice_envs.experiments.ui.page import Section
 from dice_envs.experiments.ui.plots import Plot, logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.tournaments import show, tournament_grids
 from dice_envs.learn.run import TooManyPositions, up_to
 
 __all__ = [
@@ -74,7 +75,7 @@ def add_table(variant: Variant, spec: str, opponents: Sequence[str], games: int,
     table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
     add_optimal(table, variant)
     show(table)
-    result["table"] = dataclasses.asdict(table)
+    result["table"] = table.as_dict()
     return table
 
 
@@ -92,11 +93,11 @@ def add_pool(
         for name, players in pool:
             others = list(itertools.islice(itertools.cycle(players), seats - 1))
             met = tournament(variant, ["ppo", *[name] * len(others)], games, seed, done, [make(spec), *others])
-            row = {key: getattr(met, key)[0][0] for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
+            own = met.meetings[0]
+            row = {key: getattr(own, key) for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
             result["pool"].append({"opponent": name, "seats": len(others), "games": games, "even": 1 / seats, **row})
-            shares = [] if cooperative else [f"{100 / seats:.2f}", f"{100 * row['win_rate']:.2f} ± {100 * row['ci95']:.2f}"]
-            earned = f"{row['mean_return']:.4f} ± {row['mean_return_ci95']:.4f}"
-            rows.append((f"{len(others)} × {short(name)}", *shares, earned))
+            shares = [] if cooperative else [f"{100 / seats:.2f}", f"{100 * own.win_rate:.2f} ± {100 * own.ci95:.2f}"]
+            rows.append((f"{len(others)} × {short(name)}", *shares, f"{own.mean_return:.4f} ± {own.mean_return_ci95:.4f}"))
     Grid(f"against its pool, {games:,} games each, seed {seed}", headings, rows).show()
 
 
@@ -115,9 +116,10 @@ def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]
         if best is None or best <= 0.5:
             continue
         for row in (0, 1):
-            rate, half = table.win_rate[row][column], table.ci95[row][column]
-            if rate is None or half is None:
+            met = table.meeting(row, column)
+            if met is None:
                 continue
+            rate, half = met.win_rate, met.ci95
             edge = {"agent": table.agents[row], "opponent": opponent, "wins": rate, "best_response_wins": best}
             edge |= {"share": (rate - 0.5) / (best - 0.5), "ci95": half / (best - 0.5)}
             result["edges"].append(edge)
@@ -181,7 +183,7 @@ def run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[P
     trained += [] if result["minutes"] is None else [f"{result['minutes']:.1f} minutes"]
     trained += [] if speed is None else [f"{speed:,.0f} steps a second"]
     why = [f"Not measured: {result['not_measured']}"] if "not_measured" in result else []
-    games = [] if table is None else [_table_grid(table)]
+    games = [] if table is None else tournament_grids(table)
     games += [_pool_grid(result["pool"])] if result.get("pool") else []
     games += [_edges_grid(result["edges"])] if result.get("edges") else []
     return [
@@ -208,19 +210,3 @@ def _edges_grid(edges: Sequence[dict[str, Any]]) -> Grid:
         rows.append((row["agent"], row["opponent"], *wins, *(f"{100 * row[key]:.1f}" for key in ("share", "ci95"))))
     headings = ("agent", "opponent", "wins, %", "a best response wins, %", "share of its edge, %", "± 95 %")
     return Grid("share of a best response's edge over one half", headings, rows, (0, 1))
-
-
-def _table_grid(table: Result) -> Grid:
-    """The cross table, or shares of wins and returns at one table."""
-    title = f"{table.games:,} games each, seed {table.seed}"
-    numbers = range(len(table.agents))
-
-    def share(row: int, column: int) -> str:
-        rate, half = table.win_rate[row][column], table.ci95[row][column]
-        return "" if rate is None or half is None else f"{100 * rate:.2f} ± {100 * half:.2f}"
-
-    if len(table.win_rate) > 1:
-        return Grid(title, ("% won by", *table.agents), [(table.agents[i], *(share(i, j) for j in numbers)) for i in numbers])
-    means = [f"{mean:.4f} ± {half:.4f}" for mean, half in zip(table.mean_return[0], table.mean_return_ci95[0], strict=True)]
-    rows = [(table.agents[j], share(0, j), means[j]) for j in numbers]
-    return Grid(title, ("agent at one table", "% won", "mean return"), rows)

@@ -14,7 +14,7 @@ from dice_envs.agent.casting import cast
 from dice_envs.core.files import folder_lock
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
-from dice_envs.experiments.arena import MOST_GAMES, save_plot
+from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.outcome import (
     add_edges,
@@ -32,6 +32,7 @@ from dice_envs.experiments.ui.options import game_options
 from dice_envs.experiments.ui.page import About, write_page
 from dice_envs.experiments.ui.plots import plots_noted
 from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.tournaments import save_plot
 from dice_envs.learn.callback import TrainingCallback
 from dice_envs.learn.presets import MOST_SEED, preset_of, presets_of
 from dice_envs.learn.run import Run, check_plan, open_run

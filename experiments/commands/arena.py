@@ -18,8 +18,6 @@ from dice_envs.experiments.arena import (
     expanded,
     log_writer,
     num_meetings,
-    save_plot,
-    show,
     tournament,
 )
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
@@ -39,6 +37,7 @@ from dice_envs.experiments.ui.options import (
     seed_or_fresh,
 )
 from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.tournaments import save_plot, show
 
 __all__ = ["PLACE", "main"]
 
@@ -104,7 +103,7 @@ def main(
         add_optimal(result, variant)
         finish(
             lambda: show(result),
-            lambda: write_json(json, result),
+            lambda: write_json(json, result.as_dict()),
             lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
             lambda: write_text(log, writer.text()) if log is not None else None,
         )

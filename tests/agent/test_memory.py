@@ -164,13 +164,14 @@ def test_a_tournament_of_matches_has_intervals_over_matches():
     single = tournament(variant, specs, games, 3, agents=players)
     result = tournament(variant, specs, games, 3, agents=players, match=20)
     assert (result.match, result.games) == (20, games)
-    assert [(part.first, part.last) for part in result.parts] == [(1, 10), (11, 20)]
-    halves = [part.win_rate[0][1] for part in result.parts]
+    parts = result.meetings[0].parts
+    assert [(part.first, part.last) for part in parts] == [(1, 10), (11, 20)]
+    halves = [part.win_rate for part in parts]
     assert np.mean(halves) == pytest.approx(result.win_rate[0][1])
     if games >= 4_000:
         assert abs(single.win_rate[0][1] - result.win_rate[0][1]) < single.ci95[0][1] + result.ci95[0][1] + 0.02
         assert result.ci95[0][1] > 1.5 * single.ci95[0][1], "games of one match are not independent"
-    assert not single.parts
+    assert not single.meetings[0].parts
     assert single.match == 1
 
 

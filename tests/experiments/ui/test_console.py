@@ -351,9 +351,7 @@ def test_games_are_counted_as_they_end():
 
     told = []
     variant = configure("liars_dice", num_dice=2)
-    dice_envs.experiments.arena.play_table(
-        variant, [Asked(), dice_envs.experiments.arena.resolve("random")], 500, 1, told.append
-    )
+    dice_envs.experiments.arena.play_table(variant, [Asked(), dice_envs.make_agent("random")], 500, 1, told.append)
     assert sum(told) == 500
     assert max(told) < 500
 

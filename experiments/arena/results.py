@@ -1,0 +1,271 @@
+"""Results of tournaments: shares of wins and mean returns, with 95 % intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dice_envs.core.game import Variant
+from dice_envs.exact.intervals import Z95, wilson_half_width
+from dice_envs.experiments.arena.matches import parts_of
+
+__all__ = ["Copies", "Matrix", "Meeting", "Part", "Result", "Team", "shares_of"]
+
+Matrix = list[list[float | None]]
+
+
+@dataclasses.dataclass
+class Part:
+    """An agent's share of wins in one part of all matches.
+
+    Attributes:
+        first, last: numbers of the part's games in their match, from 1.
+        win_rate, ci95: as in `Meeting`.
+    """
+
+    first: int
+    last: int
+    win_rate: float
+    ci95: float
+
+
+@dataclasses.dataclass
+class Meeting:
+    """An agent's results against another, or at the one table.
+
+    Attributes:
+        row, column: its place in `Result.win_rate`: numbers of the agent and of the other; at one table 0 and the agent's.
+        win_rate, ci95: the agent's share of wins, where a tie counts half, and the half-width of its interval.
+        draws: share of ties.
+        mean_return, mean_return_ci95: of the agent, and the half-width of its interval.
+        parts: of the matches, where they are long enough.
+    """
+
+    row: int
+    column: int
+    win_rate: float
+    ci95: float
+    draws: float
+    mean_return: float
+    mean_return_ci95: float
+    parts: list[Part] = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, variant: Variant, place: tuple[int, int], shares: np.ndarray, is_tie: np.ndarray, returns: np.ndarray
+    ) -> Meeting:
+        """Results from an agent's shares and returns, (matches, games) float64, and from the ties, (all games,) bool."""
+        parts = []
+        for first, last in parts_of(shares.shape[1]):
+            own = shares[:, first - 1 : last]
+            parts.append(Part(first, last, float(own.mean()), half_width(own)))
+        won, earned = (float(shares.mean()), half_width(shares)), (float(returns.mean()), _return_half_width(variant, returns))
+        return cls(*place, *won, float(is_tie.mean()), *earned, parts)
+
+
+@dataclasses.dataclass
+class Team:
+    """Results of agents that earn together, or of one that plays alone.
+
+    Attributes:
+        members: numbers of the agents.
+        mean_return, ci95: mean return, and the half-width of its interval.
+        win, win_ci95: share of games won, and the half-width; None where a game cannot be won.
+    """
+
+    members: list[int]
+    mean_return: float
+    ci95: float
+    win: float | None = None
+    win_ci95: float | None = None
+
+    @classmethod
+    def of(cls, variant: Variant, members: list[int], returns: np.ndarray) -> Team:
+        """Results from the returns, (matches, games) float64."""
+        team = cls(members, float(returns.mean()), _return_half_width(variant, returns))
+        winning = variant.facts.winning_return
+        if winning is not None:
+            won = (returns >= winning - 1e-6).astype(np.float64)
+            team.win, team.win_ci95 = float(won.mean()), half_width(won)
+        return team
+
+
+@dataclasses.dataclass
+class Copies:
+    """Results of all copies of an agent at one table.
+
+    Attributes:
+        agent: its spec.
+        seats: number of copies.
+        win_rate, ci95: share of games that one of them wins, and the half-width of its interval.
+        mean_return, mean_return_ci95: of one seat, and the half-width.
+    """
+
+    agent: str
+    seats: int
+    win_rate: float
+    ci95: float
+    mean_return: float
+    mean_return_ci95: float
+
+    @classmethod
+    def each_of(
+        cls, variant: Variant, specs: Sequence[str], shares: np.ndarray, returns: np.ndarray, match: int
+    ) -> list[Copies]:
+        """Results of each spec, from shares and returns (games, seats) float64 at one table."""
+        found = []
+        for spec in dict.fromkeys(specs):
+            mine = [place for place, other in enumerate(specs) if other == spec]
+            share = shares[:, mine].sum(axis=1).reshape(-1, match)
+            earned = returns[:, mine].mean(axis=1).reshape(-1, match)
+            widths = half_width(share), _return_half_width(variant, earned)
+            found.append(cls(spec, len(mine), float(share.mean()), widths[0], float(earned.mean()), widths[1]))
+        return found
+
+
+@dataclasses.dataclass
+class Result:
+    """A tournament.
+
+    Meetings can be read as matrices, such as `win_rate[i][j]`: row agent i's share of wins against column agent j, None where
+    nothing was played. With more than two seats there is one row: each agent's share at the one table. In a game of one seat
+    the agent with the higher return wins.
+
+    Attributes:
+        game: its name.
+        options: those that differ from the game's defaults.
+        agents: their specs.
+        games: number of games of each meeting; 0 where `exact`.
+        seed: fixed all games.
+        seats: of the game.
+        match: games that the same players play one after another; intervals then count matches, not games.
+        exact: win rates were computed: no games were played, and intervals are 0.
+        cooperative: all at a table are paid the same; `teams` holds what they earned.
+        meetings: results of the agents that met.
+        elo: ratings, except at one table.
+        teams: of a cooperative game, or each agent that plays alone.
+        copies: of agents that sit at the one table more than once, and of the others there; else empty.
+        optimal: what optimal play reaches, by measure: first of the return, then of P(win), each by itself.
+    """
+
+    game: str
+    options: dict[str, Any]
+    agents: list[str]
+    games: int
+    seed: int
+    seats: int = 2
+    match: int = 1
+    exact: bool = False
+    cooperative: bool = False
+    meetings: list[Meeting] = dataclasses.field(default_factory=list)
+    elo: list[float] | None = None
+    teams: list[Team] = dataclasses.field(default_factory=list)
+    copies: list[Copies] = dataclasses.field(default_factory=list)
+    optimal: dict[str, float] | None = None
+
+    @property
+    def one_table(self) -> bool:
+        """Whether all agents play at one table, not in pairs."""
+        return self.seats > 2
+
+    def meeting(self, row: int, column: int) -> Meeting | None:
+        """Return the meeting at a place of the matrices, None if there was none."""
+        return next((each for each in self.meetings if (each.row, each.column) == (row, column)), None)
+
+    @property
+    def win_rate(self) -> Matrix:
+        """Shares of wins; a tie counts half."""
+        return self._matrix([each.win_rate for each in self.meetings])
+
+    @property
+    def ci95(self) -> Matrix:
+        """Half-widths of the shares' intervals."""
+        return self._matrix([each.ci95 for each in self.meetings])
+
+    @property
+    def draws(self) -> Matrix:
+        """Shares of ties."""
+        return self._matrix([each.draws for each in self.meetings])
+
+    @property
+    def mean_return(self) -> Matrix:
+        """Mean returns."""
+        return self._matrix([each.mean_return for each in self.meetings])
+
+    @property
+    def mean_return_ci95(self) -> Matrix:
+        """Half-widths of the mean returns' intervals."""
+        return self._matrix([each.mean_return_ci95 for each in self.meetings])
+
+    def _matrix(self, values: Sequence[float]) -> Matrix:
+        """Arrange values, one for each meeting, in rows and columns."""
+        found: Matrix = [[None] * len(self.agents) for _ in range(1 if self.one_table else len(self.agents))]
+        for each, value in zip(self.meetings, values, strict=True):
+            found[each.row][each.column] = value
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the form that JSON files hold, with the meetings as matrices."""
+        parts = []
+        for number, (first, last) in enumerate(parts_of(self.match)):
+            own = [each.parts[number] for each in self.meetings]
+            shares, halves = self._matrix([part.win_rate for part in own]), self._matrix([part.ci95 for part in own])
+            parts.append({"first": first, "last": last, "win_rate": shares, "ci95": halves})
+        return {
+            "game": self.game,
+            "options": self.options,
+            "agents": list(self.agents),
+            "games": self.games,
+            "seed": self.seed,
+            "win_rate": self.win_rate,
+            "ci95": self.ci95,
+            "draws": self.draws,
+            "mean_return": self.mean_return,
+            "elo": self.elo,
+            "seats": self.seats,
+            "mean_return_ci95": self.mean_return_ci95,
+            "exact": self.exact,
+            "match": self.match,
+            "parts": parts,
+            "cooperative": self.cooperative,
+            "teams": [dataclasses.asdict(team) for team in self.teams],
+            "copies": [dataclasses.asdict(each) for each in self.copies],
+            "optimal": self.optimal,
+        }
+
+
+def shares_of(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each agent's share of each game and whether all shared it, from returns (games, agents) float64.
+
+    Shares, (games, agents) float64, are 1 for the single best return and equal among several best; ties are (games,) bool.
+    """
+    best = returns >= returns.max(axis=1, keepdims=True) - 1e-6
+    return best / best.sum(axis=1, keepdims=True), best.all(axis=1)
+
+
+def half_width(shares: np.ndarray) -> float:
+    """Return the 95 % half-width of a mean share, from the shares of each match, (matches, games) float64.
+
+    Wilson's for single games, so that 0 and 1 get a real one. Games of one match are not independent: then Student's over
+    the matches, and no less than Wilson's of as many clean sweeps.
+    """
+    if shares.shape[1] > 1:
+        means, games = shares.mean(axis=1), shares.size
+        if len(means) < 2:
+            return 1.0
+        from scipy.special import stdtrit  # here, because it takes long to import
+
+        least = Z95 * Z95 / (2 * (games + Z95 * Z95))
+        return max(least, float(stdtrit(len(means) - 1, 0.975) * means.std(ddof=1)) / math.sqrt(len(means)))
+    mean = float(shares.mean())
+    return wilson_half_width(mean, len(shares), float(shares.var())) if 0 <= mean <= 1 else 1.0
+
+
+def _return_half_width(variant: Variant, returns: np.ndarray) -> float:
+    """Return the 95 % half-width of a mean return, (matches, games) float64, scaled from that of a share."""
+    low, high = variant.facts.min_return, variant.facts.max_return
+    return (high - low) * half_width((returns - low) / (high - low))

@@ -1,0 +1,203 @@
+"""Tournaments: every pair of agents, one table of them, or each alone."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import dice_envs.experiments.logs
+from dice_envs.agent import Agent, check_plays, resolve
+from dice_envs.core.game import MAX_SEATS, Variant
+from dice_envs.core.options import check_range, shown
+from dice_envs.exact import optima
+from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, play_table
+from dice_envs.experiments.arena.results import Copies, Matrix, Meeting, Result, Team, shares_of
+from dice_envs.experiments.discovery import modules
+from dice_envs.experiments.jobs.workers import HERE, Workers
+
+__all__ = [
+    "add_optimal",
+    "check_table",
+    "elo",
+    "exact_tournament",
+    "expanded",
+    "log_writer",
+    "num_meetings",
+    "tournament",
+]
+
+_COPIES = re.compile(r"([0-9]+)\*(.+)")
+
+
+def tournament(
+    variant: Variant,
+    specs: Sequence[str],
+    games: int,
+    seed: int,
+    done: Callable[[int], Any] = lambda amount: None,
+    agents: Sequence[Agent] | None = None,
+    log: Any = None,
+    match: int = 1,
+    workers: Workers = HERE,
+) -> Result:
+    """Play every pair of agents (two seats), one table with an agent for each seat (more), or each agent alone (one seat).
+
+    Of two agents that play alone, the one that earns more in its game wins against the other.
+
+    Args:
+        variant: the game.
+        specs: of the agents.
+        games: of each pair, table, or agent that plays alone; 1 to MOST_GAMES.
+        seed: fixes every game.
+        done: called with the number of games that have ended since the last call.
+        agents: those that play, if the specs are only their names; else the specs are resolved.
+        log: records the games of one pair; made by `log_writer`.
+        match: number of games played one after another at the same table, see `play_table`. They are not independent, so
+            intervals are then computed over whole matches.
+        workers: play the games.
+
+    Raises:
+        ValueError: too few agents, or not one for each seat; one that does not play the variant; too few or too many games,
+            or games that do not make whole matches.
+    """
+    check_table(variant, len(specs), games)
+    check_match(games, match)
+    players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
+    for player in players:
+        check_plays(player, variant)
+    n, seats = len(players), variant.facts.num_seats
+    result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, seats=seats, match=match)
+    result.cooperative = variant.facts.cooperative and seats > 1
+    seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
+    after_move = None if log is None else log.after_move
+
+    def play(members: Sequence[int], own_seed: np.random.SeedSequence) -> np.ndarray:
+        return play_table(variant, [players[m] for m in members], games, own_seed, done, after_move, match, workers)
+
+    def tables() -> Iterator[tuple[Sequence[int], np.ndarray]]:
+        """Numbers of the agents that are compared, and their returns, (games, agents) float64."""
+        pairs = list(itertools.combinations(range(n), 2))
+        if seats == 1:
+            earned = [play([member], own_seed) for member, own_seed in enumerate(seeds)]
+            result.teams = [Team.of(variant, [member], own.reshape(-1, match)) for member, own in enumerate(earned)]
+            yield from ((pair, np.hstack([earned[member] for member in pair])) for pair in pairs)
+        else:
+            groups = pairs if seats == 2 else [tuple(range(n))]
+            yield from ((members, play(members, own_seed)) for members, own_seed in zip(groups, seeds, strict=True))
+
+    for members, returns in tables():
+        shares, is_tie = shares_of(returns)
+        if result.cooperative:
+            result.teams.append(Team.of(variant, list(members), returns[:, 0].reshape(-1, match)))
+        elif seats > 2 and len(set(specs)) < n:
+            result.copies = Copies.each_of(variant, specs, shares, returns, match)
+        for place, member in enumerate(members):
+            own, earned = (each[:, place].reshape(-1, match) for each in (shares, returns))
+            cell = (0, member) if result.one_table else (member, members[1 - place])
+            result.meetings.append(Meeting.of(variant, cell, own, is_tie, earned))
+    if not result.one_table:
+        result.elo = elo(result.win_rate, games)
+    return result
+
+
+def exact_tournament(
+    variant: Variant,
+    specs: Sequence[str],
+    done: Callable[[float], Any] = lambda amount: None,
+    agents: Sequence[Agent] | None = None,
+) -> Result:
+    """Compute the win rates of every pair of agents, without playing.
+
+    See `dice_envs.exact.liars_dice.winning_probability`, also for what it raises. `done` is called with the share of a pair
+    that has been computed since the last call.
+    """
+    check_table(variant, len(specs), 1)
+    result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, exact=True)
+    for pair in itertools.combinations(range(len(specs)), 2):
+        first, second = (specs[member] if agents is None else agents[member] for member in pair)
+        rate = winning_probability(variant, first, second, lambda amount, total: done(amount / total))
+        for place, won in ((pair, rate), (pair[::-1], 1 - rate)):
+            result.meetings.append(Meeting(*place, won, 0.0, 0.0, 2 * won - 1, 0.0))
+    result.elo = elo(result.win_rate, MOST_GAMES)
+    return result
+
+
+def expanded(specs: Sequence[str]) -> list[str]:
+    """Specs with `3*SPEC` written out as three.
+
+    Raises:
+        ValueError: not so many copies, or copies of nothing.
+    """
+    found: list[str] = []
+    for spec in specs:
+        count = _COPIES.fullmatch(spec)
+        if count is None:
+            found.append(spec)
+            continue
+        check_range(f"the copies in {shown(spec)}", int(count[1][:9]), 1, MAX_SEATS)
+        found += [count[2]] * int(count[1])
+    return found
+
+
+def check_table(variant: Variant, agents: int, games: int) -> None:
+    """Raise ValueError unless that number of agents can play a tournament of that number of games."""
+    seats = variant.facts.num_seats
+    check_range("games", games, 1, MOST_GAMES)
+    if seats <= 2 and agents < 2:
+        raise ValueError(f"an arena needs at least 2 agents, not {agents}")
+    if seats > 2 and agents != seats:
+        raise ValueError(f"{variant} has {seats} seats, so name {seats} agents, not {agents}")
+
+
+def num_meetings(variant: Variant, agents: int) -> int:
+    """How often a tournament plays its number of games: once for each pair, or table, or agent that plays alone."""
+    seats = variant.facts.num_seats
+    return agents if seats == 1 else agents * (agents - 1) // 2 if seats == 2 else 1
+
+
+def log_writer(variant: Variant, agents: int) -> Any:
+    """What takes the games of one pair for a log in the game's own format (see `dice_envs.experiments.logs`).
+
+    Raises:
+        ValueError: the game has no log format, or cannot hold games of these options or of more than two agents.
+    """
+    formats = modules(dice_envs.experiments.logs)
+    if variant.game.name not in formats:
+        raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(formats)}")
+    if agents != 2:
+        raise ValueError(f"a log holds the games of one pair: name 2 agents, not {agents}")
+    return formats[variant.game.name].Writer(variant)
+
+
+def elo(win_rate: Matrix, games: int) -> list[float]:
+    """Elo ratings that fit all pairs at once (Bradley–Terry, Hunter's MM algorithm), mean 1500.
+
+    Half a win each way is added to every pair, so that a clean sweep has a finite rating.
+    """
+    n = len(win_rate)
+    wins = np.zeros((n, n))
+    for i, j in itertools.permutations(range(n), 2):
+        share = win_rate[i][j]
+        wins[i, j] = 0.5 + (0.0 if share is None else share) * games
+    strength = np.ones(n)
+    met = wins + wins.T
+    for _ in range(10_000):
+        new = wins.sum(1) / (met / (strength[:, None] + strength)).sum(1)
+        new /= np.exp(np.log(new).mean())
+        if np.abs(np.log(new / strength)).max() < 1e-10:
+            break
+        strength = new
+    return (1500 + 400 * np.log10(strength)).tolist()
+
+
+def add_optimal(result: Result, variant: Variant) -> None:
+    """Add what optimal play earns where that is what counts, and is known."""
+    if result.teams:
+        with contextlib.suppress(ValueError):
+            result.optimal = optima(variant)

@@ -1,0 +1,205 @@
+"""Tables and plots of tournaments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dice_envs.core.options import options_text
+from dice_envs.experiments.arena.results import Result
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.names import joined, legend, letters, short
+from dice_envs.experiments.ui.plots import saved_plot
+
+__all__ = ["save_plot", "show", "tournament_grids"]
+
+
+def show(result: Result) -> None:
+    """Print the tables of a tournament, then ties and the full names of agents whose names are cut there."""
+    grids = tournament_grids(result)
+    for grid in grids:
+        grid.show()
+    for note in grids[0].notes:
+        console.whole_line(note)
+
+
+def tournament_grids(result: Result) -> list[Grid]:
+    """Return the tables: of teams in a cooperative game, else of wins, of copies of an agent and of parts of the matches."""
+    if result.cooperative:
+        return [_team_grid(result)]
+    has_parts = any(each.parts for each in result.meetings)
+    return [
+        _win_grid(result),
+        *([_copies_grid(result)] if result.copies else []),
+        *([_parts_grid(result)] if has_parts else []),
+    ]
+
+
+def _title(result: Result, what: str) -> str:
+    game = f"{result.game} ({options_text(result.options)})" if result.options else result.game
+    if result.exact:
+        return f"{game}: {what}, exactly"
+    matches = f" in matches of {result.match:,}" if result.match > 1 else ""
+    return f"{game}: {what} ± 95 % interval, {result.games:,} games each{matches}, seed {result.seed}"
+
+
+def _share(rate: float | None, half: float | None, exact: bool = False) -> str:
+    """A share in per cent with its interval; empty where nothing was played."""
+    if rate is None or half is None:
+        return ""
+    return f"{100 * rate:.4f}" if exact else f"{100 * rate:.2f} ± {100 * half:.2f}"
+
+
+def _named(result: Result) -> list[str]:
+    """Each agent's letter and name, as rows show them."""
+    return [f"{letter}  {short(name)}" for letter, name in zip(letters(len(result.agents)), result.agents, strict=True)]
+
+
+def _optimal_cells(result: Result) -> list[str]:
+    """What optimal play earns, and P(win) where that is known."""
+    if not result.optimal:
+        return []
+    earned, *others = result.optimal.values()
+    return [f"{earned:.4f}", *(f"{100 * chance:.2f}" for chance in others[:1])]
+
+
+def _legend(result: Result) -> list[str]:
+    return [f"  {line}" for line in legend(result.agents)]
+
+
+def _win_grid(result: Result) -> Grid:
+    """Wins of each agent against each other or at the one table, and where wins do not say all, mean returns."""
+    won = "% of games in which it earns more than the other, each alone," if result.seats == 1 else "% won"
+    n, one_table = len(result.agents), result.one_table
+    rated = result.elo if result.seats > 1 else None
+    wins = result.seats == 1 and all(team.win is not None for team in result.teams)
+    # Columns have the rows' letters: names side by side would be cut until none could be told from another.
+    headings = ["agent", *(("Elo",) if rated else ()), *(["share of wins"] if one_table else [f"v {x}" for x in letters(n)])]
+    headings += [*(("mean return",) if result.seats != 2 else ()), *(("P(win), %",) if wins else ())]
+    rows = []
+    for i, name in enumerate(_named(result)):
+        met = [result.meeting(0, i)] if one_table else [result.meeting(i, j) for j in range(n)]
+        cells = [name, *((f"{rated[i]:.0f}",) if rated else ())]
+        cells += ["" if each is None else _share(each.win_rate, each.ci95, result.exact) for each in met]
+        if result.seats != 2:
+            own = next(each for each in met if each is not None)
+            cells.append(f"{own.mean_return:.4f} ± {own.mean_return_ci95:.4f}")
+        if wins:
+            cells.append(_share(result.teams[i].win, result.teams[i].win_ci95))
+        rows.append(cells)
+    if result.seats == 1 and (best := _optimal_cells(result)):
+        rows.append(["optimal play", *[""] * n, *best[: 1 + wins]])
+    return Grid(_title(result, won), headings, rows, notes=[*_ties(result), *_legend(result)], rules=[n - 1])
+
+
+def _ties(result: Result) -> list[str]:
+    """A line with the share of ties of each pair, or of the one table; empty if there were none."""
+    if result.one_table:
+        ties = [f"{100 * each.draws:.2f} %" for each in result.meetings[:1] if each.draws]
+    else:
+        names = letters(len(result.agents))
+        pairs = [each for each in result.meetings if each.row < each.column]
+        ties = [f"{names[each.row]} v {names[each.column]} {100 * each.draws:.2f} %" for each in pairs if each.draws]
+    return [f"ties: {', '.join(ties)}"] if ties else []
+
+
+def _team_grid(result: Result) -> Grid:
+    """Mean return of each team, and its distance from optimal play."""
+    unit = f" ({next(iter(result.optimal))})" if result.optimal else ""
+    wins = all(team.win is not None for team in result.teams)
+    headings = ["team", "mean return", *(("short of optimal",) if result.optimal else ()), *(("P(win), %",) if wins else ())]
+    rows = []
+    for team in result.teams:
+        cells = [joined([result.agents[member] for member in team.members]), f"{team.mean_return:.4f} ± {team.ci95:.4f}"]
+        if result.optimal:
+            cells.append(f"{next(iter(result.optimal.values())) - team.mean_return:.4f} ± {team.ci95:.4f}")
+        if wins:
+            cells.append(_share(team.win, team.win_ci95))
+        rows.append(cells)
+    if best := _optimal_cells(result):
+        rows.append(["optimal play", best[0], "", *best[1 : 1 + wins]])
+    several = ["  each optimum is that of the best play for it alone"] if result.optimal and wins and len(best) > 1 else []
+    notes = [*several, *_legend(result)]
+    return Grid(_title(result, f"what the team earns{unit}"), headings, rows, notes=notes, rules=[len(result.teams) - 1])
+
+
+def _copies_grid(result: Result) -> Grid:
+    """Results of each agent with all its copies at the table."""
+    rows = []
+    for each in result.copies:
+        even = f"{100 * each.seats / result.seats:.2f}"
+        earned = f"{each.mean_return:.4f} ± {each.mean_return_ci95:.4f}"
+        rows.append((short(each.agent), str(each.seats), even, _share(each.win_rate, each.ci95), earned))
+    return Grid("all copies of an agent", ("agent", "seats", "even share", "share of wins", "mean return of a seat"), rows)
+
+
+def _parts_grid(result: Result) -> Grid:
+    """The share that each agent wins in each part of the matches."""
+    names = [short(name) for name in result.agents]
+    shown = [each for each in result.meetings if result.one_table or each.row < each.column]
+    rows = []
+    for each in shown:
+        name = names[each.column] if result.one_table else f"{names[each.row]} v {names[each.column]}"
+        rows.append((name, *(_share(part.win_rate, part.ci95) for part in each.parts)))
+    headings = ("agents", *(f"games {part.first}-{part.last}" for part in shown[0].parts))
+    return Grid("% won by part of the match ± 95 % interval", headings, rows)
+
+
+def save_plot(folder: Path, name: str, result: Result) -> None:
+    """Save a plot of the tournament in the folder: a cross table of pairs, else bars."""
+    names = [text.replace("  ", ": ") for text in _named(result)]
+    if result.one_table or result.cooperative:
+        bars = len(result.teams) if result.cooperative else len(names)
+        caption = f"{_title(result, 'what teams earn' if result.cooperative else 'share of wins at one table')}."
+        with saved_plot(folder, name, caption, figsize=(8, 1.8 + 0.45 * bars)) as (_, axes):
+            _plot_bars(axes, result, names)
+        return
+    size = 2 + 1.1 * len(result.agents)
+    caption = f"{_title(result, '% of games that the agent of the row wins')}."
+    with saved_plot(folder, name, caption, figsize=(size + 0.1 * max(map(len, names)), size)) as (_, axes):
+        _plot_win_rates(axes, result, names)
+
+
+def _plot_bars(axes: Any, result: Result, names: list[str]) -> None:
+    """Draw what teams earn, or each agent's share of wins at one table, as bars."""
+    if result.cooperative:
+        names = [joined([result.agents[member] for member in team.members]) for team in result.teams]
+        values, halves = [team.mean_return for team in result.teams], [team.ci95 for team in result.teams]
+        mark = None if result.optimal is None else ("optimal play", next(iter(result.optimal.values())))
+        what = next(iter(result.optimal)) if result.optimal else "mean return"
+    else:
+        values, halves = (
+            [100 * x for x in each] for each in zip(*((m.win_rate, m.ci95) for m in result.meetings), strict=True)
+        )
+        mark, what = ("an even share", 100 / result.seats), "% of games won"
+    places = np.arange(len(values))[::-1]
+    axes.barh(places, values, 0.6, xerr=halves, capsize=3, color="#2a6f97", ecolor="#333333")
+    for place, value, half in zip(places, values, halves, strict=True):
+        axes.annotate(f"{value:.4g} ± {half:.2g}", (0, place), (4, 0), textcoords="offset points", va="center", color="white")
+    if mark is not None:
+        axes.axvline(mark[1], color="#e76f51", linestyle="--", label=f"{mark[0]}: {mark[1]:.4g}")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    axes.set_yticks(places, names)
+    axes.set_xlim(0, 1.05 * max(*values, mark[1] if mark else 0.0, 1e-9) if min(values) >= 0 else None)
+    axes.set_xlabel(what)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"{result.game}: {result.games:,} games, seed {result.seed}", pad=28)
+
+
+def _plot_win_rates(axes: Any, result: Result, names: list[str]) -> None:
+    """Draw the cross table as coloured cells."""
+    axes.imshow(np.array(result.win_rate, float), cmap="RdYlGn", vmin=0, vmax=1)  # None becomes NaN, which is left blank
+    for each in result.meetings:
+        text = f"{100 * each.win_rate:.1f}" + ("" if result.exact else f"\n±{100 * each.ci95:.1f}")
+        color = "white" if abs(each.win_rate - 0.5) > 0.35 else "black"
+        axes.text(each.column, each.row, text, ha="center", va="center", fontsize=10, color=color)
+    axes.set_xticks(range(len(names)), [f"v {letter}" for letter in letters(len(names))])
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    how = "exactly" if result.exact else f"{result.games:,} games each, seed {result.seed}"
+    axes.set_title(f"{result.game}: % won by the row's agent\n({how})", fontsize=11)
