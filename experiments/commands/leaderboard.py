@@ -11,9 +11,10 @@ import typer
 
 from dice_envs.core.files import write_text
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
-from dice_envs.experiments.leaderboard import INTRO, board, chosen, made_by, plan, plot, sections, show, source_of, unmeasured
-from dice_envs.experiments.leaderboard import markdown as as_markdown
+from dice_envs.experiments.leaderboard import board, chosen, made_by, plan, source_of, unmeasured
 from dice_envs.experiments.report import command_line
+from dice_envs.experiments.ui.boards import INTRO, plot, sections, show
+from dice_envs.experiments.ui.boards import markdown as as_markdown
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption, seed_or_fresh

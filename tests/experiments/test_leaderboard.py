@@ -1,9 +1,7 @@
 """The board: named tasks, agents' results, and agents written by users."""
 
-import contextlib
 import json
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -13,9 +11,9 @@ from dice_envs import TASKS, Task, Uniform, agents
 from dice_envs.exact.thirties import Rules, solve
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.leaderboard import board, chosen, markdown, sections, usual_agents
+from dice_envs.experiments.leaderboard import board, chosen, usual_agents
+from dice_envs.experiments.ui.boards import markdown, sections
 from dice_envs.experiments.ui.page import About, render
-from dice_envs.experiments.ui.plots import saved_plot
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.policies import uniform
 
@@ -244,20 +242,3 @@ def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert asked == ["random", "thirties:goal", "thirties:goal"], "the first was kept"
     assert [each["agent"] for each in json.loads(out.read_text())["tasks"][0]["standings"]] == ["thirties:goal", "random"]
-
-
-def test_at_most_three_tasks_stand_side_by_side(tmp_path, monkeypatch):
-    grids = []
-
-    @contextlib.contextmanager
-    def noted(folder, name, caption, **kwargs):
-        grids.append((kwargs["nrows"], kwargs["ncols"]))
-        with saved_plot(folder, name, caption, **kwargs) as drawn:
-            yield drawn
-
-    monkeypatch.setattr(leaderboard, "saved_plot", noted)
-    standing = types.SimpleNamespace(agent="random", score=0.0, score_error=None)
-    for count in (1, 3, 4, 7):
-        tasks = [types.SimpleNamespace(name=f"task {number}", standings=[standing]) for number in range(count)]
-        leaderboard.plot(tmp_path, types.SimpleNamespace(tasks=tasks))
-    assert grids == [(1, 1), (1, 3), (2, 3), (3, 3)]
