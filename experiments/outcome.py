@@ -1,4 +1,4 @@
-"""What a training run ends with: exact measures, a cross table, shares of the best responses' edges, plots."""
+"""Final results of a training run: exact measures, a cross table, shares of the best responses' edges, plots."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ __all__ = [
     "run_sections",
 ]
 
-MOST_POSITIONS = 20_000_000  # at which a policy that draws its actions is asked when training ends
+MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
 
 
 def add_measures(variant: Variant, spec: str, has_floor: bool, seed: int, result: dict[str, Any]) -> None:
-    """Add how far the policy, as it is and greedy, is from optimal play, or why that is not known.
+    """Add the distance from optimal play of the policy, sampled and greedy, or the reason why it is not known.
 
-    A policy without a floor spreads over all actions; where that are too many positions, the command is named instead.
+    Without a floor the policy gives every action some probability. If that makes too many positions, print the command
+    that measures it instead.
     """
     result["measures"] = []
     for name, each in (("ppo", spec), ("ppo greedy", spec + ",greedy=true")):
@@ -65,8 +66,10 @@ def add_measures(variant: Variant, spec: str, has_floor: bool, seed: int, result
 
 
 def add_table(variant: Variant, spec: str, opponents: Sequence[str], games: int, seed: int, result: dict[str, Any]) -> Result:
-    """Add the final cross table, which is returned, for games of two or more seats: pairs, or one table with the policy and
-    opponents in turn, the last ones first."""
+    """Add and return the final cross table, for games of two or more seats.
+
+    With two seats it is of pairs; with more, of one table with the policy and its opponents in turn, the last ones first.
+    """
     seats = variant.facts.num_seats
     others = itertools.islice(itertools.cycle(reversed(opponents)), seats - 1)
     specs = [spec, spec + ",greedy=true", *opponents] if seats == 2 else [spec, *others]
@@ -82,8 +85,10 @@ def add_table(variant: Variant, spec: str, opponents: Sequence[str], games: int,
 def add_pool(
     variant: Variant, spec: str, pool: Sequence[tuple[str, Sequence[Agent]]], games: int, seed: int, result: dict[str, Any]
 ) -> None:
-    """Add what the policy wins from each opponent of the pool that it was trained on, at a table of three seats or more: the
-    opponent has all other seats. Where all are paid the same, it is what they earn together."""
+    """Add the policy's share of wins against each opponent of its training pool, at a table of three seats or more.
+
+    The opponent has all other seats. Where all are paid the same, the mean return is the team's.
+    """
     seats, result["pool"] = variant.facts.num_seats, []
     cooperative = variant.facts.cooperative
     wins = [] if cooperative else ["even share", "share of wins"]
@@ -102,13 +107,13 @@ def add_pool(
 
 
 def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]) -> None:
-    """Add which share of the best response's edge over one half the policy has against each opponent, where that is known."""
+    """Add the policy's share of the best response's edge over one half against each opponent, where that is known."""
     result["edges"] = []
     for column, opponent in enumerate(table.agents[2:], start=2):
         agent = make(opponent)
         try:
             with measuring(f"best response to {opponent}") as done:
-                quick = getattr(agent, "memoryless", False)  # then it is asked far less often than it is counted here
+                quick = getattr(agent, "memoryless", False)  # far fewer evaluations than positions are counted here
                 found = measure(variant, agent, seed=seed, done=done if quick else up_to(MOST_POSITIONS, done))
         except (TooManyPositions, ValueError):
             continue
@@ -149,7 +154,7 @@ def plot_curve(folder: Path, variant: Variant, seed: int, curve: Sequence[dict[s
 
 
 def gap_label(found: Sequence[Measures]) -> str:
-    """What an axis of gaps is called: the headline of what was measured, with its 95 % interval where that was sampled."""
+    """Return the label of an axis of gaps: the headline measure, with its 95 % interval where it was sampled."""
     if not found:
         return "gap from optimal play"
     headline = found[0].measures[0]
@@ -177,7 +182,7 @@ def plot_gaps(folder: Path, variant: Variant, seed: int, gaps: Sequence[dict[str
 
 
 def run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[Plot]) -> list[Section]:
-    """What a run ends with, as a page shows it."""
+    """Return the results of a run as sections of a page."""
     speed = result["steps_per_second"]
     trained = [f"{result['steps']:,} learner steps"]
     trained += [] if result["minutes"] is None else [f"{result['minutes']:.1f} minutes"]

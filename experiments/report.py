@@ -21,12 +21,12 @@ from dice_envs.experiments.ui.plots import plots_noted
 
 __all__ = ["command_line", "reproduce_all", "with_page"]
 
-LEAST_GAMES = 1000  # as many as every source takes
-FILES = ("json", "report", "resume", "ray")  # parameters that say where results go or are made, and not what they are
+LEAST_GAMES = 1000  # accepted by every source
+FILES = ("json", "report", "resume", "ray")  # parameters that do not change the results, only where they are made or written
 
 
 def command_line(command: str, given: Mapping[str, Any]) -> str:
-    """The command as it is typed: `reproduce shakes --games 1000`. What is None, empty or false is left out."""
+    """Return a command line, such as `reproduce shakes --games 1000`. None, empty and false options are left out."""
     parts = ["python -m experiments", command]
     for name, value in given.items():
         option = f"--{name.replace('_', '-')}"
@@ -42,7 +42,7 @@ def _intro(what: str) -> list[str]:
 
 
 def with_page(main: Callable[..., Chapter]) -> Callable[..., Chapter]:
-    """The command `main` of a source, which writes a page into the folder of `--report` as well."""
+    """Wrap the command `main` of a source so that it also writes a page into the folder of `--report`."""
     parameters = inspect.signature(main).parameters
 
     @functools.wraps(main)
@@ -68,14 +68,14 @@ def with_page(main: Callable[..., Chapter]) -> Callable[..., Chapter]:
 def reproduce_all(
     games: int | None, seed: int | None, json: Path | None, report: Path | None, ray: str | None
 ) -> dict[str, Chapter]:
-    """Every source's figures, one after another, and one page of them all.
+    """Reproduce the figures of all sources, one after another, and write one page of them.
 
     Args:
-        games: of each source that plays; None: as many as each plays by itself.
-        seed: fixes all that is random.
-        json: where the rows of all are written.
+        games: of each source that plays games; None: each source's own number.
+        seed: fixes all random draws.
+        json: file for the rows of all sources.
         report: folder of the page and its plots.
-        ray: the cluster that the work is shared out on.
+        ray: address of the cluster that shares the work.
 
     Returns:
         The chapters by the sources' names.

@@ -37,19 +37,19 @@ def play_table(
 ) -> np.ndarray:
     """Play games with one agent a seat, seats rotating from game to game.
 
-    Agents that all choose by kernels (see `dice_envs.Agent`) play in one compiled loop, and end as they would without it.
+    Agents that all have kernels (see `dice_envs.Agent`) play in one compiled loop, with the same results.
 
     Args:
         variant: the game.
-        agents: as many as there are seats; in game k of match m agent a sits at seat (a + m + k) mod seats.
-        games: how many in all, 1 to MOST_GAMES.
+        agents: one for each seat; in game k of match m agent a sits at seat (a + m + k) mod seats.
+        games: number of all games, 1 to MOST_GAMES.
         seed: fixes every game.
-        done: told how many games have ended, as they end.
+        done: progress callback, called with the number of games that have ended since the last call.
         after_move: called as (states, games, shift) after each turn with the games that have moved, ended ones
             included: their states, their numbers, and the seat of agent 0.
-        match: how many games are played one after another at the same table: agents that remember (see
-            `dice_envs.Agent`) then know what they have written in earlier ones.
-        workers: where parts of the games are played; with `after_move` it is always here. Agents are pickled to get elsewhere.
+        match: number of games played one after another at the same table; agents with a memory (see
+            `dice_envs.Agent`) keep it from game to game.
+        workers: play parts of the games, to which agents are pickled; with `after_move` all are played in this process.
 
     Returns:
         Returns of each agent, (games, agents) float64: the games of a match one after another, match after match.
@@ -63,7 +63,7 @@ def play_table(
     seats, matches = variant.facts.num_seats, games // match
     seeds = [chunk.spawn(1 + seats) for chunk in sequence.spawn(math.ceil(matches / GAMES_AT_ONCE))]
     compiled = after_move is None and team_of(agents, variant) is not None
-    # A network rounds in another way in batches of another size, so pieces are the same wherever they are played.
+    # A network's rounding depends on the batch size, so pieces are the same wherever they are played.
     size, in_part = (GAMES_AT_ONCE, PIECES_IN_PART) if compiled else (GAMES_ASKED, 1)
     pieces = [
         Piece(first, min(size, matches - first), seeds[first // GAMES_AT_ONCE]) for first in range(0, matches, size)
@@ -78,9 +78,12 @@ def play_table(
 
 
 class Piece(NamedTuple):
-    """Matches of one table that are played at once: `number` of them from the `first` on, within one chunk of GAMES_AT_ONCE.
+    """Matches of one table that are played at once, all within one chunk of GAMES_AT_ONCE.
 
-    `seeds` are the chunk's: of its games, then of each agent.
+    Attributes:
+        first: number of the first match.
+        number: of matches.
+        seeds: of the chunk: of its games, then of each agent.
     """
 
     first: int
@@ -96,7 +99,7 @@ def _play(
     done: Callable[[int], Any],
     after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None = None,
 ) -> np.ndarray:
-    """Play pieces one after another: the returns of each agent, (matches, match, agents) float64."""
+    """Play pieces one after another; returns those of each agent, (matches, match, agents) float64."""
     seats = variant.facts.num_seats
     team = team_of(agents, variant) if after_move is None else None
     played = []
@@ -125,7 +128,7 @@ def _ask_through(
     done: Callable[[int], Any],
     after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None,
 ) -> np.ndarray:
-    """Play matches by asking the agents move by move."""
+    """Play matches by asking the agents for each move; returns those of each agent, (matches, match, agents) float64."""
     seats, kernels, params, count = variant.facts.num_seats, variant.kernels, variant.params, len(states)
     returns = np.zeros((count, match, seats))
     memories = [fresh_memory(agent, count) for agent in agents]
@@ -140,7 +143,7 @@ def _ask_through(
             index = index[goes_on]
             if not len(index):
                 break
-            # Each game's mover is decided once: an agent that has just moved waits for the next round.
+            # Movers are decided once a round: a game in which one of these agents has just moved waits for the next round.
             who = (states["seat"][index] - shift[index]) % seats
             for number, agent in enumerate(agents):
                 mine = index[who == number]
@@ -150,13 +153,13 @@ def _ask_through(
                     earned[mine] += states["rewards"][mine, :seats]
             if after_move is not None:
                 after_move(states[index], (first + index) * match + place, shift[index])
-        # Column a: what agent a earned, wherever it sat.
+        # Column a: returns of agent a, whatever its seat.
         returns[:, place] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
     return returns
 
 
 def check_match(games: int, match: int) -> None:
-    """Raise ValueError unless so many games can be played in matches of that many."""
+    """Raise ValueError unless `games` can be played in whole matches of `match` games."""
     check_range("games", games, 1, MOST_GAMES)
     check_range("match", match, 1, MOST_IN_MATCH)
     if games % match:
@@ -164,7 +167,7 @@ def check_match(games: int, match: int) -> None:
 
 
 def parts_of(match: int) -> list[tuple[int, int]]:
-    """The first and the last game, from 1, of each part of a match; none where it is not longer than its first part."""
+    """Return the first and last game, from 1, of each part of a match; no parts if it is no longer than the first."""
     starts = [1, *(end + 1 for end in PARTS_END if end < match)]
     ends = [*(end for end in PARTS_END if end < match), match]
     return list(zip(starts, ends, strict=True)) if len(starts) > 1 else []

@@ -129,10 +129,10 @@ def exact_tournament(
 
 
 def expanded(specs: Sequence[str]) -> list[str]:
-    """Specs with `3*SPEC` written out as three.
+    """Return specs with each `3*SPEC` replaced by three copies.
 
     Raises:
-        ValueError: not so many copies, or copies of nothing.
+        ValueError: the number of copies is not 1 to MAX_SEATS.
     """
     found: list[str] = []
     for spec in specs:
@@ -146,7 +146,7 @@ def expanded(specs: Sequence[str]) -> list[str]:
 
 
 def check_table(variant: Variant, agents: int, games: int) -> None:
-    """Raise ValueError unless that number of agents can play a tournament of that number of games."""
+    """Raise ValueError unless this number of agents can play a tournament of this number of games."""
     seats = variant.facts.num_seats
     check_range("games", games, 1, MOST_GAMES)
     if seats <= 2 and agents < 2:
@@ -156,16 +156,16 @@ def check_table(variant: Variant, agents: int, games: int) -> None:
 
 
 def num_meetings(variant: Variant, agents: int) -> int:
-    """How often a tournament plays its number of games: once for each pair, or table, or agent that plays alone."""
+    """Return how often a tournament plays its number of games: once for each pair, table, or agent that plays alone."""
     seats = variant.facts.num_seats
     return agents if seats == 1 else agents * (agents - 1) // 2 if seats == 2 else 1
 
 
 def log_writer(variant: Variant, agents: int) -> Any:
-    """What takes the games of one pair for a log in the game's own format (see `dice_envs.experiments.logs`).
+    """Return a writer that records the games of one pair in the game's own log format (see `dice_envs.experiments.logs`).
 
     Raises:
-        ValueError: the game has no log format, or cannot hold games of these options or of more than two agents.
+        ValueError: the game has no log format, or the format does not hold these options or more than two agents.
     """
     formats = modules(dice_envs.experiments.logs)
     if variant.game.name not in formats:
@@ -176,9 +176,9 @@ def log_writer(variant: Variant, agents: int) -> Any:
 
 
 def elo(win_rate: Matrix, games: int) -> list[float]:
-    """Elo ratings that fit all pairs at once (Bradley–Terry, Hunter's MM algorithm), mean 1500.
+    """Fit Elo ratings to all pairs at once (Bradley–Terry, Hunter's MM algorithm), mean 1500.
 
-    Half a win each way is added to every pair, so that a clean sweep has a finite rating.
+    Every pair gets half a win more each way, so that a clean sweep has a finite rating.
     """
     n = len(win_rate)
     wins = np.zeros((n, n))
@@ -197,7 +197,7 @@ def elo(win_rate: Matrix, games: int) -> list[float]:
 
 
 def add_optimal(result: Result, variant: Variant) -> None:
-    """Add what optimal play earns where that is what counts, and is known."""
+    """Add the return of optimal play to a tournament with teams, where it is known."""
     if result.teams:
         with contextlib.suppress(ValueError):
             result.optimal = optima(variant)

@@ -1,8 +1,7 @@
-"""The terminal: the console, errors in one line, and results that are handed over whatever goes wrong.
+"""The terminal: the console, errors in one line, and the output of results.
 
-A command that ends with a result hands it over by `finish`: the table first, then the files, each whatever becomes of the
-others. A result is never lost to a full disk: a file that cannot be written goes to standard output, and what standard
-output cannot take goes to standard error.
+A command ends with `finish`: it prints the table, then writes the files, even if one of these steps fails. A full disk loses
+no result: a file that cannot be written goes to standard output, and if that cannot be written, to standard error.
 """
 
 from __future__ import annotations
@@ -23,31 +22,31 @@ from dice_envs.core.game import Variant
 __all__ = ["Stopped", "console", "finish", "one_line_errors", "print_heading", "print_mode"]
 
 LONGEST_LINE = 1000  # characters of an error
-EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what bad input or a bad disk ends in
+EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # raised by bad input or a bad disk
 
 
 class _Output:
-    """Standard output; once that cannot be written, standard error."""
+    """Standard output; standard error after a write has failed."""
 
     def __init__(self) -> None:
-        self.failed = False  # whether standard output could not be written
+        self.failed = False  # whether writing to standard output has failed
 
     @property
     def encoding(self) -> str:
         return sys.stdout.encoding
 
     def isatty(self) -> bool:
-        return sys.stdout is not None and sys.stdout.isatty()  # None where whoever started us has closed it
+        return sys.stdout is not None and sys.stdout.isatty()  # None if the parent process closed it
 
     def flush(self) -> None:
-        """Nothing waits: what is written is written at once."""
+        """No-op: writes are unbuffered."""
 
     def write(self, text: str) -> None:
         stream = sys.stderr if self.failed else sys.stdout
         try:
             stream.write(text)
             stream.flush()
-        except BrokenPipeError:  # nobody reads on
+        except BrokenPipeError:  # the reader has gone
             raise
         except OSError as problem:
             if self.failed:
@@ -59,18 +58,18 @@ class _Output:
 
 
 class _Console(Console):
-    """Prints what it is given as it stands, brackets and all."""
+    """A console that prints text unchanged, brackets included."""
 
     def __init__(self, file: Any) -> None:
-        width = shutil.get_terminal_size((140, 25)).columns  # logs and pipes have none of their own: give tables room
+        width = shutil.get_terminal_size((140, 25)).columns  # a log or a pipe has no width: give tables room
         super().__init__(file=file, width=width, markup=False, highlight=False, emoji=False)
 
     def whole_line(self, text: str) -> None:
-        """Print one line, however long."""
+        """Print one line without wrapping it."""
         self.print(text, soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
-        """Not rich's to end the command: there may be files to write."""
+        """Raise instead of ending the process, as rich would: there may be files to write."""
         raise
 
 
@@ -79,7 +78,7 @@ console = _Console(_output)
 
 
 def _discard_unwritten() -> None:
-    """Send what standard output could not take to nowhere, or Python fails on it again when it ends."""
+    """Discard the buffer of standard output, or Python fails on it again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -87,13 +86,14 @@ def _discard_unwritten() -> None:
 
 
 def print_heading(name: str, title: str) -> None:
-    """A name in bold and its title, after an empty line."""
+    """Print an empty line, then a name in bold and its title."""
     console.print(Text.assemble("\n", (name, "bold"), f"  {title}"))
 
 
 def print_mode(variant: Variant, policy: str = "") -> None:
-    """Say which variant was taken, where that is not plain: from a policy, if one is named; or because commands for one
-    seat play the game in another way than those for all seats.
+    """Print which variant is played where that is not obvious.
+
+    It may come from a policy, if one is named, or the game has other options in commands for one seat than in those for all:
 
     `shakes as physician, 1 seat (train and measure take mode=physician, arena and play mode=maesters; -o mode=... chooses)`
     """
@@ -126,18 +126,18 @@ def _in_one_line(problem: BaseException) -> str:
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal has stopped the work at a place where all of it is saved; the message says how to go on."""
+    """A signal stopped the work after it was saved; the message says how to resume."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
-        self.exit_status = 128 + number  # as shells have it for a process that a signal ended
+        self.exit_status = 128 + number  # the convention of shells for a process ended by a signal
 
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Bad input ends a command with one line on standard error and exit status 2; Ctrl-C with 130.
+    """End a command with one line on standard error and exit status 2 after bad input, 130 after Ctrl-C.
 
-    A reader of standard output that has had enough (`| head`) ends it without a word: typer sees to that.
+    If the reader of standard output closes the pipe (`| head`), typer ends the command silently.
     """
     _output.failed = False
     try:
@@ -159,11 +159,11 @@ def one_line_errors() -> Iterator[None]:
 
 
 def finish(*parts: Callable[[], Any]) -> None:
-    """Do every part of handing over a result, whatever becomes of the others; then raise what went wrong.
+    """Call every part of writing a result, even if others fail; then raise their errors.
 
     Raises:
-        OSError: what was expected to go wrong, all in one line; or the only part's own exception.
-        Exception: what was not.
+        OSError: all expected errors in one line, if there are several; a single error is raised as it is.
+        Exception: the first unexpected error.
     """
     problems: list[Exception] = []
     for part in parts:

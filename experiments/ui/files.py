@@ -1,4 +1,4 @@
-"""Result files: checked before the work, written whole or not at all."""
+"""Result files: checked before the work, written atomically."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["check_folder", "check_report", "check_writable", "write_json"]
 
 
 def check_writable(path: Path | None) -> None:
-    """Raise OSError now, and not after the work, if the file could not be written."""
+    """Raise OSError before the work if the file cannot be written."""
     if path is None:
         return
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; a file is needed", str(path))
-    if path.exists() and not path.is_file():  # what is written takes its place, and it may be /dev/null
+    if path.exists() and not path.is_file():  # the result replaces it, and it may be /dev/null
         raise OSError(errno.EINVAL, "this is no plain file", str(path))
     check_folder(path.parent)
 
 
 def check_folder(folder: Path | None) -> None:
-    """Make the folder if need be; OSError if nothing can be written there."""
+    """Create the folder if needed. Raises OSError if nothing can be written there."""
     if folder is None:
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def check_folder(folder: Path | None) -> None:
 
 
 def check_report(folder: Path | None) -> None:
-    """The same for a folder of plots; ImportError if nothing draws them."""
+    """Check a folder of plots as `check_folder` does. Raises ImportError if matplotlib is missing."""
     if folder is not None:
         check_extra("experiments", "--report", "matplotlib")
         check_folder(folder)
@@ -56,12 +56,12 @@ def _plain(value: Any) -> Any:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Write a result as JSON, whole or not at all. No path: nothing.
+    """Write a result as JSON, atomically. Does nothing without a path.
 
-    Dataclasses and NumPy values become plain ones, and what is infinite or no number becomes null.
+    Dataclasses and NumPy values become plain ones; infinity and NaN become null.
 
     Raises:
-        OSError: the file could not be written; the JSON has gone to standard output instead.
+        OSError: the file cannot be written; the JSON went to standard output instead.
     """
     if path is None:
         return

@@ -16,7 +16,13 @@ __all__ = ["Finding", "figure_text", "findings_grid", "print_rows", "verdict"]
 class Finding:
     """A published figure, if there is one, beside ours.
 
-    `error` is 0 for an exact figure, else the half-width of a 95 % interval.
+    Attributes:
+        source: where it was published; empty if nowhere.
+        figure: its name.
+        published, ours: the two values.
+        error: 0 for an exact figure, else the half-width of a 95 % interval.
+        agrees: whether they agree; None without a published figure.
+        note: for the reader.
     """
 
     source: str
@@ -24,19 +30,19 @@ class Finding:
     published: float | str | None
     ours: float | str | None
     error: float = 0.0
-    agrees: bool | None = None  # None: nothing published to agree with
+    agrees: bool | None = None
     note: str = ""
 
 
 def figure_text(value: float | str | None, digits: int = 6) -> str:
-    """A figure as tables show it: so many decimals at most, a dash for none."""
+    """Format a figure for tables with at most `digits` decimals; a dash for None."""
     if isinstance(value, float):
         return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
     return "-" if value is None else str(value)
 
 
 def findings_grid(title: str, findings: Sequence[Finding], digits: int = 6, error_heading: str = "± 95 %") -> Grid:
-    """The findings as a table, one a row."""
+    """Return the findings as a table, one a row."""
     rows = []
     for each in findings:
         published, ours, error = (figure_text(value, digits) for value in (each.published, each.ours, each.error))
@@ -50,5 +56,5 @@ def print_rows(title: str, findings: Sequence[Finding], digits: int = 4) -> None
 
 
 def verdict(agrees: bool | None) -> Text:
-    """A green yes, a red no, or nothing where there is no verdict."""
+    """Return a green yes, a red no, or nothing for None."""
     return Text("") if agrees is None else Text("yes", "green") if agrees else Text("no", "red")

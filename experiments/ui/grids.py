@@ -1,4 +1,4 @@
-"""Tables, with a writer for each place they are shown: the terminal, a page and Markdown."""
+"""Tables, written to the terminal, to a page or as Markdown."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Grid:
     """A table.
 
     Attributes:
-        title: what it shows; may be empty.
-        headings: of its columns; empty for a table without headings.
-        rows: the cells, one for each column.
+        title: may be empty.
+        headings: of the columns; empty for a table without headings.
+        rows: cells, one for each column.
         words: numbers of the columns that hold words and are aligned left; the others hold figures and are aligned right.
         notes: lines below the table, on a page and in Markdown.
         whole: numbers of the columns that are not wrapped on the terminal.
@@ -51,7 +51,7 @@ class Grid:
         console.print(table)
 
     def html(self) -> str:
-        """The table as HTML that is XML too, without its notes."""
+        """Return the table as HTML that is also XML, without its notes."""
         lines = [f"<table>\n<caption>{escape(self.title)}</caption>", "<thead><tr>"]
         for number, heading in enumerate(self.headings):
             lines.append(f'<th{self._class(number)} scope="col">{escape(heading)}</th>')
@@ -67,7 +67,7 @@ class Grid:
         return ' class="w no"' if cell == "no" else ' class="w"'
 
     def markdown(self) -> list[str]:
-        """The table as lines of Markdown, without title and notes."""
+        """Return the table as lines of Markdown, without title and notes."""
         marks = [":--" if number in self.words else "--:" for number in range(len(self.headings))]
         return [_line(row) for row in (self.headings, marks, *self.rows)]
 

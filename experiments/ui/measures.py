@@ -1,4 +1,4 @@
-"""How far an agent is from optimal play: the table of `dice_envs.measure`."""
+"""Tables of an agent's distance from optimal play, as `dice_envs.measure` found it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WORDS = (0, 5, 6)
 
 @contextlib.contextmanager
 def measuring(agent: str) -> Iterator[Callable[[int, int], Any]]:
-    """Progress of one measurement in percent; yields what `measure` takes as `done`."""
+    """Show the progress of one measurement in per cent; yields the callback `done` for `measure`."""
     with progress(f"measuring {agent}, %", 100) as done:
         yield lambda amount, total: done(100 * amount / total)
 
 
 def _rows(measured: Measures) -> list[tuple[str, ...]]:
-    """A row for each measure: its name, the agent's value, error, optimum, gap, unit and note."""
+    """Return a row for each measure: its name, the agent's value, error, optimum, gap, unit and note."""
     rows = []
     for each in measured.measures:
         value, optimum, gap = (f"{figure:.6f}" for figure in (each.value, each.optimum, each.gap))
@@ -34,16 +34,16 @@ def _rows(measured: Measures) -> list[tuple[str, ...]]:
 
 
 def measures_grid(measured: Measures) -> Grid:
-    """The measurements as a table of a page, with the score below it."""
+    """Return the measurements as a table of a page, with the score below it."""
     score = [] if measured.score is None else [f"score {measured.score:.6f} (0: uniformly random play, 1: optimal)"]
     headings = ("quantity", "agent", "± 95 %", "optimal", "gap", "unit", "note")
     return Grid(measured.agent, headings, _rows(measured), WORDS, score)
 
 
 def show(measured: Measures, trained: bool = False) -> None:
-    """The measurements on the terminal, the headline first, and the score.
+    """Print the measurements, the headline first, and the score.
 
-    Those of a trained response stand beside the even share in place of the optimum, and have no score.
+    Measurements of a trained response are compared with the even share instead of the optimum, and have no score.
     """
     options = f" ({options_text(measured.options)})" if measured.options else ""
     title = f"{measured.agent} in {measured.game}{options}"

@@ -1,4 +1,4 @@
-"""Names of agents where there is little room: letters as headings, long names cut in the middle, and a legend."""
+"""Short names of agents: letters as headings, long names cut in the middle, and a legend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST = 30  # characters of a name in a table
 
 
 def letters(count: int) -> list[str]:
-    """A, B, … Z, AA, AB, …"""
+    """Return A, B, … Z, AA, AB, …"""
     found = []
     for number in range(count):
         text = ""
@@ -22,7 +22,7 @@ def letters(count: int) -> list[str]:
 
 
 def short(name: str, most: int = LONGEST) -> str:
-    """The name cut in the middle to `most` characters: paths differ at their ends, agents at their beginnings."""
+    """Cut a name in the middle to `most` characters: paths differ at their ends, agents at their beginnings."""
     if len(name) <= most:
         return name
     end = (most - 1) // 2
@@ -30,11 +30,11 @@ def short(name: str, most: int = LONGEST) -> str:
 
 
 def legend(names: Sequence[str], most: int = LONGEST) -> list[str]:
-    """`A = NAME` for each name that `short` cuts, by the letters of all."""
+    """Return `A = NAME` for each name that `short` cuts, with its letter among all names."""
     return [f"{letter} = {name}" for letter, name in zip(letters(len(names)), names, strict=True) if len(name) > most]
 
 
 def joined(names: Sequence[str]) -> str:
-    """Those of one table: `bayes + 2 × random`."""
+    """Join the names at one table: `bayes + 2 × random`."""
     counts = {name: names.count(name) for name in names}
     return " + ".join(f"{count} × {short(name)}" if count > 1 else short(name) for name, count in counts.items())

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands take, and how game options are read."""
+"""Arguments and options that several commands share, and the reading of game options."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "seed_or_fresh",
 ]
 
-LARGEST_SEED = 2**32 - 1  # NumPy's older generator, which Stable-Baselines3 seeds, takes no more
+LARGEST_SEED = 2**32 - 1  # the limit of NumPy's older generator, which Stable-Baselines3 seeds
 MOST_BYTES = 2**20  # of a file that an option is read from
 
 GameArgument = Annotated[
@@ -61,10 +61,10 @@ ReportOption = Annotated[
 
 
 def own_game(text: str) -> str:
-    """The name of a game as typed. One of the user's own, FILE.py:GAME or PACKAGE.MODULE:GAME, is loaded and registered.
+    """Return the name of a game as typed; load and register a user's own, FILE.py:GAME or PACKAGE.MODULE:GAME.
 
     Raises:
-        ValueError: it cannot be had, or another game has its name.
+        ValueError: it cannot be loaded, or another game has its name.
     """
     named = split_own(text)
     if named is None:
@@ -77,34 +77,34 @@ def own_game(text: str) -> str:
 
 
 def game_options(pairs: Sequence[str] | None) -> dict[str, Any]:
-    """Game options as typed: KEY=VALUE as `dice_envs.core.options.parse_options` reads them, or KEY=@FILE.
+    """Read game options as typed: KEY=VALUE, see `dice_envs.core.options.parse_options`, or KEY=@FILE.
 
-    A file holds a list: one value a line, or several separated by commas or blanks. Single digits with blanks between
-    them are one value, the way the FateStones project writes dice: `3 3 3 4 4 4` is 333444.
+    A file holds a list: one value a line, or several separated by commas or blanks. Single digits separated by blanks
+    are one value, the FateStones project's notation for dice: `3 3 3 4 4 4` is 333444.
 
     Raises:
-        ValueError: not KEY=VALUE, no such value, or a file that is empty, too long or no text.
+        ValueError: not KEY=VALUE, no such value, or a file that is empty, too long or not text.
         OSError: the file cannot be read.
     """
     return parse_options([_with_file_read(pair) for pair in pairs or ()])
 
 
 def _with_file_read(pair: str) -> str:
-    """KEY=@FILE as KEY=VALUE,VALUE,...; all else as it is."""
+    """Expand KEY=@FILE to KEY=VALUE,VALUE,...; return other text unchanged."""
     name, _, value = (part.strip() for part in pair.partition("="))
     if not name or not value.startswith("@"):
         return pair
     values = list(_values(_text(name, value[1:])))
     if not values:
         raise ValueError(f"{name[:MAX_SHOWN]} is read from {value[1:]}, which holds no values")
-    return f"{name}={','.join(values)},"  # with the last comma, one value is a list too
+    return f"{name}={','.join(values)},"  # the last comma makes a list of a single value, too
 
 
 def _text(name: str, path: str) -> str:
     if not path:
         raise ValueError(f"{name[:MAX_SHOWN]}=@ must be followed by the name of a file")
     with Path(path).open("rb") as file:
-        content = file.read(MOST_BYTES + 1)  # no more, whatever the file is
+        content = file.read(MOST_BYTES + 1)  # limited: it may be an endless device
     if len(content) > MOST_BYTES:
         raise ValueError(f"{name[:MAX_SHOWN]} is read from {path}, which must hold at most {MOST_BYTES:,} bytes")
     try:
@@ -124,7 +124,7 @@ def _values(text: str) -> Iterator[str]:
 
 
 def seed_or_fresh(seed: int | None) -> int:
-    """The seed, or a fresh one; ValueError for one that not every generator takes."""
+    """Return the seed, or a fresh one for None. Raises ValueError for a seed that not every generator takes."""
     if seed is None:
         return secrets.randbits(31)
     check_range("seed", seed, 0, LARGEST_SEED)

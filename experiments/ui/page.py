@@ -1,4 +1,4 @@
-"""One web page that holds a result: tables, plots, and how it was made. It needs no other file and no network."""
+"""A web page of results: tables, plots, and the command that made them. It needs no other file and no network."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class About:
 
     Attributes:
         command: makes it again.
-        options: what was asked for, name → value.
-        seed: fixes all that was random; None: nothing was.
+        options: of the command, name → value.
+        seed: of all random draws; None: nothing was random.
     """
 
     command: str
@@ -57,12 +57,12 @@ class About:
 
 @dataclasses.dataclass(frozen=True)
 class Chapter:
-    """Every figure of one source, published beside ours; what a module of `dice_envs.experiments.reproduce` ends with.
+    """Every figure of one source, published beside ours; the result of a module of `dice_envs.experiments.reproduce`.
 
     Attributes:
         title: the game and its source.
         rows: the figures.
-        seed: fixes all that was random; None: nothing was.
+        seed: of all random draws; None: nothing was random.
     """
 
     title: str
@@ -71,7 +71,7 @@ class Chapter:
 
 
 def versions() -> dict[str, str]:
-    """What the result was made with: name → version."""
+    """Return the versions of the software that makes results: name → version."""
     found = {"dice-envs": dice_envs.__version__, "Python": platform.python_version()}
     for name in VERSIONS_OF:
         try:
@@ -82,7 +82,7 @@ def versions() -> dict[str, str]:
 
 
 def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = False) -> list[Section]:
-    """A chapter as one section: its plots, what does not agree, and a table for each source; `apart`: a section for each."""
+    """Return a chapter as a section: plots, disagreeing figures, a table for each source; `apart`: a section for each."""
     judged = [row for row in chapter.rows if row.agrees is not None]
     differing = [row for row in judged if not row.agrees]
     agree = f"{len(judged) - len(differing):,} of {len(judged):,} comparisons agree; {len(chapter.rows):,} figures in all."
@@ -103,7 +103,7 @@ def _embedded(plot: Plot) -> str:
 
 
 def render(title: str, intro: Sequence[str], sections: Iterable[Section], about: About) -> str:
-    """The page as HTML that is XML too. Plots are read from their files."""
+    """Return the page as HTML that is also XML. Plots are read from their files."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters["embedded"] = _embedded
     parts = [(_anchor(section.title, number), section) for number, section in enumerate(sections, start=1)]
@@ -120,7 +120,7 @@ def render(title: str, intro: Sequence[str], sections: Iterable[Section], about:
 
 
 def write_page(folder: Path, title: str, intro: Sequence[str], sections: Iterable[Section], about: About) -> Path:
-    """Write `index.html` into the folder, whole or not at all. Returns its path."""
+    """Write `index.html` into the folder, atomically, and return its path."""
     path = folder / PAGE
     write_text(path, render(title, intro, sections, about))
     console.whole_line(f"page: {path}")

@@ -1,4 +1,4 @@
-"""Plots of reports: saved as files, and noted with their captions for a page."""
+"""Plots of reports, saved as files and collected with their captions for a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Plot", "counted", "logarithmic", "plots_noted", "saved_plot"]
 
 
 class Plot(NamedTuple):
-    """A plot that was saved, and what it shows."""
+    """A saved plot and its caption."""
 
     path: Path
     caption: str
@@ -26,7 +26,7 @@ _noted: contextvars.ContextVar[list[Plot] | None] = contextvars.ContextVar("note
 
 @contextlib.contextmanager
 def plots_noted() -> Iterator[list[Plot]]:
-    """The plots that are saved while the block runs, in order; the list grows."""
+    """Collect the plots that the block saves, in order, in the list that this yields."""
     plots: list[Plot] = []
     token = _noted.set(plots)
     try:
@@ -35,9 +35,9 @@ def plots_noted() -> Iterator[list[Plot]]:
         _noted.reset(token)
 
 
-# Plots are looked at in half their size: on a page, in two columns.
+# A page shows plots at half their size, in two columns.
 _STYLE: dict[Any, Any] = {
-    "text.parse_math": False,  # a dollar sign in the name of an agent is a dollar sign
+    "text.parse_math": False,  # a dollar sign in an agent's name is not a formula
     "font.size": 12,
     "axes.titlesize": 13,
     "figure.titlesize": 14,
@@ -51,7 +51,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextlib.contextmanager
 def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Iterator[tuple[Any, Any]]:
-    """A matplotlib canvas and its axes, saved as `report/name.png` when the block ends well; `caption` says what it shows."""
+    """Yield a matplotlib canvas and its axes; save it as `report/name.png`, with a caption, unless the block raises."""
     path = report / f"{name}.png"
     import matplotlib
 
@@ -73,7 +73,7 @@ def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Ite
 
 
 def counted(axes: Any, which: Literal["x", "y"]) -> None:
-    """Label the x or y axis of a plot with whole numbers only: it counts something."""
+    """Label the x or y axis with whole numbers only, for an axis that counts."""
     from matplotlib.ticker import MaxNLocator
 
     getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(integer=True))
@@ -82,7 +82,7 @@ def counted(axes: Any, which: Literal["x", "y"]) -> None:
 def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:
     """Make the x or y axis of a plot logarithmic, labelled with 1, 2 and 5 times powers of ten.
 
-    matplotlib's own labels are formulas, which `saved_plot` would show as they are written.
+    matplotlib's own labels are formulas, which `saved_plot` does not render.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

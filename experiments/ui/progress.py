@@ -12,16 +12,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 __all__ = ["progress"]
 
-FORETELLS_FROM = 0.002  # share of the work from which the time that is left can be told
-FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds until the first line of progress, and between two of them
+FORETELLS_FROM = 0.002  # share of the work done before the remaining time is estimated
+FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds before the first line of progress, and between lines
 
 
 @contextlib.contextmanager
 def progress(what: str, total: float, clock: Callable[[], float] = time.monotonic) -> Iterator[Callable[..., None]]:
-    """A progress bar, or where standard error is no terminal a line now and then.
+    """Show a progress bar, or occasional lines where standard error is not a terminal.
 
     Yields:
-        What to call with the amount done since the last call, 1 if left out.
+        A callback that takes the amount of work done since the last call, 1 if left out.
     """
     errors = Console(stderr=True, markup=False, highlight=False, emoji=False)
     if not errors.is_terminal:
