@@ -19,7 +19,7 @@ from dice_envs.core.game import load
 from dice_envs.core.options import parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
-__all__ = ["factories", "for_game", "games_of", "make", "parse"]
+__all__ = ["factories", "for_game", "games_of", "make", "parameters_of", "parse"]
 
 
 @functools.cache
@@ -67,7 +67,7 @@ def make(spec: str) -> Agent:
     try:
         agent: Agent = factory(**parameters)
     except TypeError as problem:
-        name, fields = _split(spec)[0], ", ".join(_parameters(factory))
+        name, fields = _split(spec)[0], ", ".join(parameters_of(factory))
         raise ValueError(f"{shown(spec)}: {problem}; {name} takes: {fields or 'no parameters'}") from None
     if not isinstance(agent, Agent):
         raise ValueError(f"{shown(spec)} is not an agent: it has no method act")
@@ -81,13 +81,13 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
     if own is None and name not in factories():
         raise ValueError(f"unknown agent {shown(name)}; known: {', '.join(factories())}, or one of your own as {FORMS}")
     factory = factories()[name] if own is None else load_own(*own[:2], "agent")
-    parameters = _parameters(factory)
+    parameters = parameters_of(factory)
     pairs = [part for part in rest.split(",") if part]
     if pairs and "=" not in pairs[0]:
         if not parameters:
             raise ValueError(f"{name} takes no parameters, not {shown(rest)}")
         pairs[0] = f"{next(iter(parameters))}={pairs[0]}"
-    given = parse_options(pairs, [key for key, annotation in parameters.items() if annotation in ("str", str)])
+    given = parse_options(pairs, [key for key, each in parameters.items() if each.annotation in ("str", str)])
     for key in given:
         if key not in parameters:
             raise ValueError(f"{name} has no parameter {shown(key)}; it has: {', '.join(parameters) or 'none'}")
@@ -103,10 +103,14 @@ def _split(spec: str) -> tuple[str, str]:
     return name, rest
 
 
-def _parameters(factory: Any) -> dict[str, Any]:
-    """Return the parameters of a class: name → annotation."""
+def parameters_of(factory: Any) -> dict[str, inspect.Parameter]:
+    """Return the parameters of an agent's class by name, whether it is a dataclass or has an `__init__`.
+
+    Raises:
+        ValueError: the object is not a class of agents.
+    """
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):
         raise ValueError(f"{shown(getattr(factory, '__name__', factory))} is not a class of agents") from None
-    return {name: each.annotation for name, each in signature.parameters.items() if not name.startswith("_")}
+    return {name: each for name, each in signature.parameters.items() if not name.startswith("_")}

@@ -132,13 +132,9 @@ def usual_agents(game: str) -> list[str]:
     """Return specs of the agents that play a game and need no parameters."""
     found: list[str] = []
     for name, factory in agents.for_game(game).items():
-        needed = [field for field in dataclasses.fields(factory) if field.init and _is_needed(field)]
+        needed = [each for each in agents.parameters_of(factory).values() if each.default is each.empty]
         found += SPECS.get(name, () if needed else (name,))
     return found
-
-
-def _is_needed(field: Any) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:

@@ -46,9 +46,8 @@ def test_the_agents_page_has_every_agent_and_parameter(generate):
     for game in (None, *names()):
         for name, factory in generate.agents.for_game(game).items():
             assert re.search(rf"^### {name}\b", page, re.M)
-            for parameter in dataclasses.fields(factory):
-                if parameter.init and not parameter.name.startswith("_"):
-                    assert f"| `{parameter.name}` |" in page, (name, parameter.name)
+            for parameter in generate.agents.parameters_of(factory):
+                assert f"| `{parameter}` |" in page, (name, parameter)
 
 
 def test_the_presets_page_has_every_setting_with_its_meaning(generate):

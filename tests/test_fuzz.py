@@ -121,10 +121,7 @@ def test_options_in_files(tmp_path_factory, content, path):
 
 @functools.cache
 def agent_parameters():
-    return {
-        name: [field for field in factory.__dataclass_fields__ if not field.startswith("_")]
-        for name, factory in agents.factories().items()
-    }
+    return {name: list(agents.parameters_of(factory)) for name, factory in agents.factories().items()}
 
 
 @given(st.data())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import ipaddress
 import json
@@ -252,9 +251,9 @@ def _names_file(spec: str) -> bool:
     factory, parameters = agents.parse(spec)
     files = getattr(factory, "files", ())
     named = False
-    for field in dataclasses.fields(factory):
-        value = parameters.get(field.name, "")
-        if field.name in files:
+    for name in agents.parameters_of(factory):
+        value = parameters.get(name, "")
+        if name in files:
             if value and not _may_be_read(str(value)):
                 raise ValueError(NOT_FOUND)
             named |= bool(value)

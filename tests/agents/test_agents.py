@@ -1,7 +1,5 @@
 """Agents: specs, the numbers agent checked by hand, policies, and the arena."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,6 +14,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
 from dice_envs.experiments.arena import elo, play_table, tournament
+from dice_envs.experiments.leaderboard import usual_agents
 
 
 def bid(quantity, face, faces=6):
@@ -68,11 +67,35 @@ def test_wrong_specs_say_what_is_allowed(spec, words):
 
 def test_every_agent_explains_its_parameters():
     for name, factory in agents.factories().items():
-        assert dataclasses.is_dataclass(factory), name
         assert factory.__doc__, name
-        for field in dataclasses.fields(factory):
-            if field.init and not field.name.startswith("_"):
-                assert field.name in factory.__doc__, f"{name} does not explain {field.name}"
+        for parameter in agents.parameters_of(factory):
+            assert parameter in factory.__doc__, f"{name} does not explain {parameter}"
+
+
+class Bold:
+    """An agent that is no dataclass."""
+
+    def __init__(self, boldness: float = 0.5) -> None:
+        self.boldness = boldness
+
+    def act(self, turn):
+        return turn.legal.argmax(axis=1)
+
+
+class Shy(Bold):
+    """An agent with a parameter that must be given."""
+
+    def __init__(self, shyness: float) -> None:
+        super().__init__(1 - shyness)
+
+
+def test_agents_need_not_be_dataclasses(monkeypatch):
+    monkeypatch.setitem(agents.factories(), "bold", Bold)
+    monkeypatch.setitem(agents.factories(), "shy", Shy)
+    assert list(agents.parameters_of(Bold)) == ["boldness"]
+    assert agents.make("bold:boldness=0.25").boldness == 0.25
+    assert "bold" in usual_agents("thirties")
+    assert "shy" not in usual_agents("thirties"), "it needs a parameter"
 
 
 # --- the numbers agent --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from dice_envs import configure, load, names
+from dice_envs import agents, configure, load, names
 from dice_envs.agents import for_game
 from dice_envs.agents.ppo import POLICIES
 from dice_envs.experiments.web.forms import fields_of, options_of
@@ -307,6 +307,20 @@ def test_agents_as_they_are_usually_are_let_in(game):
         if game == "score_dice" and name == "score_nash":
             continue  # the default pools are too large for it
         assert name in ("ppo", "dogmatic") or make_agent(variants[0], name), factory
+
+
+def test_agents_need_not_be_dataclasses(monkeypatch):
+    class Plain:
+        def __init__(self, word: str = ""):
+            self.word = word
+
+        def act(self, turn):
+            return turn.legal.argmax(axis=1)
+
+    monkeypatch.setitem(agents.factories(), "plain", Plain)
+    assert make_agent(configure("thirties"), "plain:word=some").word == "some"
+    with pytest.raises(ValueError, match=NOT_FOUND):
+        make_agent(configure("thirties"), "plain:word=a.b")
 
 
 def test_an_agent_that_cannot_be_played_is_refused_as_everywhere():
