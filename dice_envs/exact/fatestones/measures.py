@@ -257,8 +257,6 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
 
 # --- the measure --------------------------------------------------------------------------------------------------
 
-MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
-
 
 @dataclasses.dataclass(frozen=True)
 class _Averaged:

@@ -2,8 +2,9 @@
 
 `solver` solves whole games round by round: `elimination` has their rounds, `cfr` solves one by counterfactual regret
 minimisation on the `nodes` of its `tree`, `programme` small ones by linear programming; `store` keeps them, `solution`
-plays from them. `hands` numbers all hands. `walk` follows agents through a `round`, asking `sources` for their probabilities;
-`responses` keeps the best responses found. `measures` fulfils the contract of `dice_envs.exact`.
+plays from them. `hands` numbers all hands. `walk` follows agents through a `round` in batches of nodes, at which `moves` asks
+`sources` for their probabilities; `responses` keeps the best responses found. `measures` fulfils the contract of
+`dice_envs.exact`.
 """
 
 from dice_envs.exact.liars_dice.measures import (

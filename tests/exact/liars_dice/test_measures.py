@@ -13,7 +13,7 @@ from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.liars_dice import measures as exact
-from dice_envs.exact.liars_dice import sources, walk
+from dice_envs.exact.liars_dice import moves, sources, walk
 from dice_envs.exact.liars_dice.hands import hands_of
 from dice_envs.exact.liars_dice.measures import Stage, exploitability, record_response, winning_probability
 from dice_envs.exact.liars_dice.round import Round
@@ -421,7 +421,7 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
 
     specs = ("random", "numbers:bluff=0.5", "numbers:preset=article,bluff=0.7,threshold=0.3")
     usual = {spec: outcome(spec) for spec in specs}
-    monkeypatch.setattr(walk, "HEAVY", 3000)
+    monkeypatch.setattr(moves, "HEAVY", 3000)
     monkeypatch.setattr(sources, "ROWS_AT_ONCE", 1000)
     for spec, expected in usual.items():
         assert outcome(spec) == pytest.approx(expected, abs=1e-12)

@@ -1,0 +1,252 @@
+"""Batches of public nodes in a round of Liar's Dice, and an asked player's moves at them.
+
+A public node is a sequence of bids. Nobody sees the other's dice, so a node holds an asked player's *reach*: for each
+of its hands the probability that it is dealt and makes its bids of the sequence. Hands without reach are left out, and so
+is a node that an asked player never reaches.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.round import Round, must_call
+from dice_envs.exact.liars_dice.sources import Asking, Source
+
+__all__ = ["Batch", "Held", "Moves", "Reach", "children_of", "deal", "held_by", "moves_of", "parts_of", "sum_up"]
+
+HEAVY = 8_000_000  # numbers, about, that the subtrees of one batch may take
+
+
+# --- batches ------------------------------------------------------------------------------------------------------
+
+
+class Reach(NamedTuple):
+    """Rows of hands: row r is hand[start[r] : start[r + 1]], and what reaches the node with each."""
+
+    start: np.ndarray  # (rows + 1,) int64
+    hand: np.ndarray  # (entries,) int16
+    weight: np.ndarray  # (entries, copies) float64
+
+
+class Batch(NamedTuple):
+    """Public nodes of one depth at which somebody has a choice."""
+
+    slots: np.ndarray  # (nodes,) int64
+    paths: np.ndarray  # (nodes, depth) int16: the bids made
+    rows: np.ndarray  # (nodes, 2) int64: of each player's reach; −1 for a player who is not asked
+
+    def part(self, begin: int, end: int) -> Batch:
+        """Return some of the nodes."""
+        return Batch(self.slots[begin:end], self.paths[begin:end], self.rows[begin:end])
+
+
+class Moves(NamedTuple):
+    """What an asked player does at the nodes of a batch.
+
+    A *leaf* is a raise that must be called. *Tails* add up a player's weight by its dice that count for a bid: tail [k] is
+    the weight of the hands with k or more of them, k up to the player's number of dice plus 1.
+    """
+
+    calls: np.ndarray  # (nodes, tails, copies): of the hands that call
+    leaf_node: np.ndarray  # (leaves,) int64
+    leaf_edge: np.ndarray  # (leaves,) int64
+    leaf_tail: np.ndarray  # (leaves, tails, copies): of the hands that bid it
+    node: np.ndarray  # (children,) int64: the child's parent
+    edge: np.ndarray  # (children,) int64: by which it is reached
+    reach: Reach  # a row for each child: the player's
+
+
+class Held(NamedTuple):
+    """The hands with which an asked player reaches the nodes of a batch, for kernels."""
+
+    rows: np.ndarray  # (nodes,) int64: of `reach`
+    reach: Reach
+    matches: np.ndarray  # (hands, faces) int64: dice of each hand that count for a bid on the face
+
+
+def deal(round_: Round, players: tuple[int, ...], copies: int) -> tuple[Batch, list[Reach]]:
+    """Return the empty history, and each player's reach, which is empty for a player who is not asked."""
+    rows = np.array([[0 if player in players else -1 for player in range(2)]])
+    reaches = []
+    for player in range(2):
+        count = len(round_.hands[player]) if player in players else 0
+        weight = np.repeat(round_.chances[player][:count, None], copies, axis=1)
+        reaches.append(Reach(np.array([0, count]), np.arange(count, dtype=np.int16), weight))
+    return Batch(np.zeros(1, np.int64), np.zeros((1, 0), np.int16), rows), reaches
+
+
+def children_of(batch: Batch, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, new_rows: bool) -> Batch:
+    """Return the batch that edges lead to; with `new_rows` the mover's reach has a row for each of them."""
+    slots = round_.rules.child[edges]
+    paths = np.column_stack([batch.paths[nodes], (slots - 1).astype(np.int16)])
+    rows = batch.rows[nodes]
+    if new_rows:
+        rows[:, mover] = np.arange(len(nodes))
+    return Batch(slots, paths, rows)
+
+
+def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
+    """Divide a batch into consecutive parts of at most HEAVY each, or of one node."""
+    parts, begin = [], 0
+    ends = np.cumsum(weights)
+    while begin < len(weights):
+        done = ends[begin - 1] if begin else 0.0
+        end = max(begin + 1, int(np.searchsorted(ends, done + HEAVY, "right")))
+        parts.append((begin, end))
+        begin = end
+    return parts
+
+
+# --- asking a player ------------------------------------------------------------------------------------------------
+
+
+@kernel(allocates=False)
+def _layout(first, slots, rows, start, raise_at, entry_at):
+    """Write where each node's raises and entries begin, (nodes + 1,) each. In place."""
+    raise_at[0] = entry_at[0] = 0
+    for node in range(len(slots)):
+        hands = start[rows[node] + 1] - start[rows[node]]
+        entry_at[node + 1] = entry_at[node] + hands
+        raise_at[node + 1] = raise_at[node] + hands * (first[slots[node] + 1] - first[slots[node]])
+
+
+@kernel(allocates=False, inline=True)
+def _weigh_raise(asking, weight, begin, base, hands):
+    """Multiply the chances of one raise by reach and return how many hands make it. In place."""
+    alive = 0
+    for k in range(hands):
+        positive = False
+        for c in range(weight.shape[1]):
+            asking.raises[base + k, c] *= weight[begin + k, c]
+            positive |= asking.raises[base + k, c] > 0.0
+        alive += positive
+    return alive
+
+
+@kernel(allocates=False)
+def _weigh(rules, asking, weight, alive):
+    """Multiply chances by reach and count the hands that make each raise. In place.
+
+    Returns how many children, entries of children and leaves there are.
+    """
+    children = 0
+    entries = 0
+    leaves = 0
+    at = 0
+    for node in range(len(asking.slots)):
+        begin, base, entry = asking.start[asking.rows[node]], asking.raise_at[node], asking.entry_at[node]
+        hands = asking.entry_at[node + 1] - entry
+        for edge in range(rules.first[asking.slots[node]], rules.first[asking.slots[node] + 1]):
+            alive[at] = _weigh_raise(asking, weight, begin, base, hands) if asking.made[at] else 0
+            if alive[at] > 0 and must_call(rules, rules.child[edge]):
+                leaves += 1
+            elif alive[at] > 0:
+                children += 1
+                entries += alive[at]
+            base += hands
+            at += 1
+        for k in range(hands):
+            for c in range(weight.shape[1]):
+                asking.calls[entry + k, c] *= weight[begin + k, c]
+    return children, entries, leaves
+
+
+@kernel(allocates=False, inline=True)
+def _write_tail(asking, node, matches, weights, base, tail):
+    """Write the tails of a node's hands with the weights from `base` on, for matches by hand. In place; `tail` comes zeroed.
+
+    No hand matches more dice than its player has, two fewer than `tail` has entries.
+    """
+    begin = asking.start[asking.rows[node]]
+    for k in range(asking.start[asking.rows[node] + 1] - begin):
+        match = matches[asking.hand[begin + k]]
+        for c in range(tail.shape[1]):
+            tail[match, c] += weights[base + k, c]
+    sum_up(tail)
+
+
+@kernel(allocates=False, inline=True)
+def _write_child(asking, node, base, reach, entry):
+    """Write the hands that make a raise from `entry` on, and return where they end. In place; `_weigh` has counted them."""
+    begin = asking.start[asking.rows[node]]
+    for k in range(asking.start[asking.rows[node] + 1] - begin):
+        positive = False
+        for c in range(asking.raises.shape[1]):
+            positive |= asking.raises[base + k, c] > 0.0
+        if positive:
+            reach.hand[entry] = asking.hand[begin + k]
+            for c in range(asking.raises.shape[1]):
+                reach.weight[entry, c] = asking.raises[base + k, c]
+            entry += 1
+    return entry
+
+
+@kernel(allocates=False)
+def _spread(rules, matches, asking, alive, moves):
+    """Write `moves`. In place; `_weigh` has counted leaves and children, and tails come zeroed."""
+    at = 0
+    leaf = 0
+    child = 0
+    entry = 0
+    for node in range(len(asking.slots)):
+        slot, base = asking.slots[node], asking.raise_at[node]
+        _write_tail(asking, node, matches[:, rules.face[slot]], asking.calls, asking.entry_at[node], moves.calls[node])
+        for edge in range(rules.first[slot], rules.first[slot + 1]):
+            below = rules.child[edge]
+            if alive[at] > 0 and must_call(rules, below):
+                moves.leaf_node[leaf] = node
+                moves.leaf_edge[leaf] = edge
+                _write_tail(asking, node, matches[:, rules.face[below]], asking.raises, base, moves.leaf_tail[leaf])
+                leaf += 1
+            elif alive[at] > 0:
+                moves.node[child] = node
+                moves.edge[child] = edge
+                moves.reach.start[child] = entry
+                entry = _write_child(asking, node, base, moves.reach, entry)
+                child += 1
+            base += asking.entry_at[node + 1] - asking.entry_at[node]
+            at += 1
+    moves.reach.start[child] = entry
+
+
+@kernel(allocates=False)
+def sum_up(tail):
+    """Turn weights by number into weights of that number or more. In place."""
+    for k in range(len(tail) - 2, -1, -1):
+        for c in range(tail.shape[1]):
+            tail[k, c] += tail[k + 1, c]
+
+
+def held_by(round_: Round, batch: Batch, player: int, reach: Reach) -> Held:
+    """Return the hands with which a player reaches the nodes."""
+    return Held(np.ascontiguousarray(batch.rows[:, player]), reach, round_.matches[player])
+
+
+def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Source) -> Moves:
+    """Ask the player to move, and multiply its probabilities by what reaches the nodes."""
+    rules, slots = round_.rules, batch.slots
+    nodes, copies = len(slots), reach.weight.shape[1]
+    rows = np.ascontiguousarray(batch.rows[:, mover])
+    raise_at, entry_at = np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64)
+    _layout(rules.first, slots, rows, reach.start, raise_at, entry_at)
+    raises, calls = np.empty((raise_at[-1], copies)), np.empty((entry_at[-1], copies))
+    edges = int((rules.first[slots + 1] - rules.first[slots]).sum())
+    made, alive = np.ones(edges, np.bool_), np.empty(edges, np.int64)
+    asking = Asking(slots, batch.paths, rows, reach.start, reach.hand, entry_at, calls, raise_at, raises, made)
+    source.write(asking)
+    children, entries, leaves = _weigh(rules, asking, reach.weight, alive)
+    tails = round_.dice[mover] + 2
+    moves = Moves(
+        calls=np.zeros((nodes, tails, copies)),
+        leaf_node=np.empty(leaves, np.int64),
+        leaf_edge=np.empty(leaves, np.int64),
+        leaf_tail=np.zeros((leaves, tails, copies)),
+        node=np.empty(children, np.int64),
+        edge=np.empty(children, np.int64),
+        reach=Reach(np.empty(children + 1, np.int64), np.empty(entries, np.int16), np.empty((entries, copies))),
+    )
+    _spread(rules, round_.matches[mover], asking, alive, moves)
+    return moves
