@@ -16,7 +16,7 @@ from dice_envs.core.game import names
 from dice_envs.core.options import shown
 from dice_envs.experiments.discovery import modules
 
-__all__ = ["BenchRow", "Part", "best_rate", "best_seconds", "chosen_parts"]
+__all__ = ["BenchRow", "Part", "beside_openspiel", "best_rate", "best_seconds", "chosen_parts"]
 
 
 @dataclasses.dataclass
@@ -65,6 +65,21 @@ def chosen_parts(wanted: Sequence[str]) -> list[Part]:
         if name not in known:
             raise ValueError(f"unknown part {shown(name)}; parts are: {', '.join(known)}")
     return [part for name, module in found.items() for part in module.PARTS if not chosen or {name, part.game} & set(chosen)]
+
+
+def beside_openspiel(
+    name: str, ours: float, unit: str, measured: Callable[[Any], float], peer_name: str, aim: float
+) -> BenchRow:
+    """Return a row with OpenSpiel's figure, which `measured` finds with pyspiel; without a peer where that is not installed.
+
+    `aim` is the project's aim as a multiple of OpenSpiel's figure.
+    """
+    try:
+        import pyspiel
+    except ImportError:
+        return BenchRow(name, ours, unit, note="OpenSpiel is not installed")
+    peer = measured(pyspiel)
+    return BenchRow(name, ours, unit, aim * peer, peer, peer_name)
 
 
 def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:

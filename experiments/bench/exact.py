@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dice_envs import agents, configure
 from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
@@ -19,7 +20,7 @@ from dice_envs.exact.liars_dice.walk import respond
 from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
 from dice_envs.exact.thirties import Rules, forget_solutions
 from dice_envs.exact.thirties import solve as solve_thirties
-from dice_envs.experiments.bench import BenchRow, Part, best_rate, best_seconds
+from dice_envs.experiments.bench import BenchRow, Part, beside_openspiel, best_rate, best_seconds
 from dice_envs.experiments.reproduce.thirties import all_rows
 from dice_envs.games.thirties import GOALS
 
@@ -79,11 +80,7 @@ def _liars_dice(quick: bool) -> Iterator[BenchRow]:
     solver = RoundSolver(Tree(configure("liars_dice", rules="openspiel", num_dice=1), (1, 1)))
     ours = best_seconds(lambda: solver.iterate(100)) / 100
     name = "Liar's Dice, OpenSpiel's rules, one die each: an iteration"
-    peer = _openspiel_iteration()
-    if peer is None:
-        yield BenchRow(name, ours, "s", note="OpenSpiel is not installed")
-    else:
-        yield BenchRow(name, ours, "s", peer / 200, peer, "OpenSpiel C++ CFR+")
+    yield beside_openspiel(name, ours, "s", _openspiel_iteration, "OpenSpiel C++ CFR+", 1 / 200)
     most = 3 if quick else 5
     largest = RoundSolver(Tree(configure("liars_dice", num_dice=most), (most, most)))
     seconds = best_seconds(lambda: largest.iterate(10)) / 10
@@ -102,11 +99,7 @@ def _liars_dice(quick: bool) -> Iterator[BenchRow]:
         )
 
 
-def _openspiel_iteration() -> float | None:
-    try:
-        import pyspiel
-    except ImportError:
-        return None
+def _openspiel_iteration(pyspiel: Any) -> float:
     solver = pyspiel.CFRPlusSolver(pyspiel.load_game("liars_dice(players=2,numdice=1,dice_sides=6)"))
     return best_seconds(solver.evaluate_and_update_policy)
 

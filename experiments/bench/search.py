@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from dice_envs import Batch, Turn, Uniform, configure
 from dice_envs.agents.mcts import MCTS
 from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.bench import BenchRow, Part, best_rate, best_seconds
+from dice_envs.experiments.bench import BenchRow, Part, beside_openspiel, best_rate, best_seconds
 
 __all__ = ["PARTS"]
 
@@ -40,25 +41,18 @@ def _liars_dice_moves(quick: bool) -> Iterator[BenchRow]:
 
         ours = best_rate(work, searches * BUDGET)
         name = f"Liar's Dice, dice each: {num_dice}, first move: simulations"
-        peer = _openspiel(num_dice, searches // 10)
-        if peer is None:
-            yield BenchRow(name, ours, "/s", note="OpenSpiel is not installed")
-        else:
-            yield BenchRow(name, ours, "/s", aim=3 * peer, peer=peer, peer_name="OpenSpiel C++ MCTSBot")
+        peer = functools.partial(_openspiel, num_dice=num_dice, searches=searches // 10)
+        yield beside_openspiel(name, ours, "/s", peer, "OpenSpiel C++ MCTSBot", 3)
     together = dataclasses.replace(search, threads=THREADS)
     rate = best_rate(lambda: together.act(Turn(variant, states, np.arange(len(states)), streams)), searches * BUDGET)
     yield BenchRow(f"the same on {THREADS} threads", rate, "/s", peer=ours, peer_name="one thread")
 
 
-def _openspiel(num_dice: int, searches: int) -> float | None:
+def _openspiel(pyspiel: Any, num_dice: int, searches: int) -> float:
     """Return the simulations a second of OpenSpiel's C++ search in the same position, with one random rollout each.
 
     It sees both players' dice, so it need not sample the hidden ones (OpenSpiel's ISMCTSBot cannot play this game).
     """
-    try:
-        import pyspiel
-    except ImportError:
-        return None
     game = pyspiel.load_game(f"liars_dice(players=2,numdice={num_dice},dice_sides=6)")
     state = game.new_initial_state()
     while state.is_chance_node():

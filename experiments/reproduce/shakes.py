@@ -13,14 +13,14 @@ from rich.text import Text
 
 from dice_envs import agents, configure
 from dice_envs.agent import ask
-from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95, wilson_half_width
-from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, kept_die
+from dice_envs.exact.shakes import Evaluation, Problem, kept_die
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ray
+from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.findings import Finding, print_rows, verdict
@@ -151,13 +151,7 @@ def _physician(num_players: int, ties: str = "again") -> Variant:
 
 def _exact(num_players: int, spec: str, ties: str, done: Any) -> dict[str, Any]:
     """Return the fields of a policy's evaluation, as JSON holds them."""
-    variant = _physician(num_players, ties)
-    agent = agents.make(spec)
-    problem = Problem.of(variant.options)
-    if isinstance(agent, TallyPolicy):
-        result = evaluate(problem, lambda treated, saved: agent.chances(variant.options, treated, saved))
-    else:
-        result = evaluate(problem, as_policy(agent, variant))
+    result = evaluation_of(agents.make(spec), _physician(num_players, ties))
     done(1)
     return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
@@ -245,7 +239,7 @@ def _print_by_players(title: str, rows: list[Finding], digits: int = 6) -> None:
         figure, _, players = row.figure.rpartition(", ")
         by_figure.setdefault(figure, {})[players] = row
     columns = list(next(iter(by_figure.values())))
-    lines = []
+    lines: list[tuple[str | Text, ...]] = []
     for figure, cells in by_figure.items():
         published = {None if row.published is None else str(row.published) for row in cells.values()}
         shared = published.pop() if len(published) == 1 else "marked"
@@ -304,9 +298,7 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
                 optimum = getattr(results[f"bayes:{column}"], column)
                 note = f"{100 * ours / optimum:.2f} % of optimal"
                 if column == "saved":
-                    kinds = Problem.of(_physician(n).options).kinds
-                    shares = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(kinds, results[name].shares, strict=True))
-                    note += f"; share of patients by efficacy {shares}"
+                    note += f"; share of patients by efficacy {shares_by_efficacy(_physician(n), results[name])}"
                 published = None if checked is None else float(checked)
                 agrees = None if checked is None else rounds_to(checked, ours)
                 rows.append(
@@ -387,30 +379,15 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
         p = float(chisquare(seen, expected * seen.sum() / expected.sum()).pvalue)
         gap = float(np.abs(np.cumsum(counts) / games - np.cumsum(result.distribution)).max())
         bound = float(np.sqrt(np.log(2 / 0.05) / (2 * games)))  # Dvoretzky, Kiefer, Wolfowitz: exceeded in 5 % of samples
+        fits = f"and chi-square p = {p:.4f}, which must be above 0.0001"
         # Two half-widths and not one: of many figures some miss a 95 % interval by chance.
-        rows += [
-            Finding(
-                EXACT, f"{name}: saved", result.saved, mean, half, abs(mean - result.saved) < 2 * half, "within two half-widths"
-            ),
-            Finding(
-                EXACT,
-                f"{name}: P(win)",
-                result.win,
-                win,
-                win_half,
-                abs(win - result.win) < 2 * win_half,
-                "within two half-widths",
-            ),
-            Finding(
-                EXACT,
-                f"{name}: largest gap between distribution functions",
-                0.0,
-                gap,
-                bound,
-                gap < 2 * bound and p > 1e-4,
-                f"and chi-square p = {p:.4f}, which must be above 0.0001",
-            ),
-        ]
+        for figure, exact, ours, error, holds, note in (
+            ("saved", result.saved, mean, half, True, "within two half-widths"),
+            ("P(win)", result.win, win, win_half, True, "within two half-widths"),
+            ("largest gap between distribution functions", 0.0, gap, bound, p > 1e-4, fits),
+        ):
+            agrees = abs(ours - exact) < 2 * error and holds
+            rows.append(Finding(EXACT, f"{name}: {figure}", exact, ours, error, agrees, note))
     return rows
 
 

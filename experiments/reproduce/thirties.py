@@ -23,6 +23,7 @@ from dice_envs.exact.thirties import (
     second_stage,
     solve,
 )
+from dice_envs.experiments.solve.thirties import position
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.findings import Finding, print_rows
@@ -145,9 +146,9 @@ def _program_output(computed: Computed) -> Iterator[Finding]:
     ]
     for player, throw, aside, again, score in lines:
         chosen, expected = player.advice(throw, aside)
-        position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip(" |")
-        yield printed_by_program("4", f"{player.strategy.name}, {position}: expected score", score, expected)
-        yield same("4", f"{player.strategy.name}, {position}: dice to throw again", again, chosen)
+        name = f"{player.strategy.name}, {position(throw, aside or None)}"
+        yield printed_by_program("4", f"{name}: expected score", score, expected)
+        yield same("4", f"{name}: dice to throw again", again, chosen)
     after = cautious.expected_score((5, 5))
     yield printed_by_program("4", "minimize_loss, 5 5 aside: expected score", "28.785912", after)
     yield compared("4", "the same in the text", "29.79", after, "a slip of the paper: the program's output above it says 28.79")
@@ -155,8 +156,7 @@ def _program_output(computed: Computed) -> Iterator[Finding]:
     compared_lines: list[tuple[Dice, Dice, str]] = [((5, 5, 6, 6, 6), (1,), "0 / 2"), ((1, 1, 5, 6, 6, 6), (), "2 / 3")]
     for throw, aside, published in compared_lines:
         ours = f"{cautious.strategy(throw, aside)} / {reaching.strategy(throw, aside)}"
-        position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip()
-        yield same("4", f"minimize_loss / thirty_or_over, {position}", published, ours)
+        yield same("4", f"minimize_loss / thirty_or_over, {position(throw, aside)}", published, ours)
 
 
 def _cases(section: str, name: str, first: int, published: str, total: str, ours: Distribution) -> Iterator[Finding]:
@@ -181,8 +181,8 @@ def _optimal_strategy(computed: Computed) -> Iterator[Finding]:
         ("1.4", (4, 5, 5, 5, 5, 6), (), 0),
     ]
     for section, throw, aside, wanted in examples:
-        position = f"{' '.join(map(str, throw))} | {' '.join(map(str, aside))}".rstrip(" |")
-        yield same(section, f"thirty_or_over, {position}: dice to throw again", wanted, reaching(throw, aside))
+        name = f"thirty_or_over, {position(throw, aside or None)}"
+        yield same(section, f"{name}: dice to throw again", wanted, reaching(throw, aside))
     ours = {throw: f"{one} / {other}" for throw, _, one, other in differences(Rules(), best, thumb)}
     listed: list[Dice] = []
     for entry in EXCEPTIONS.split(", "):
@@ -199,16 +199,22 @@ def _optimal_strategy(computed: Computed) -> Iterator[Finding]:
 
 def _other_strategies(computed: Computed) -> Iterator[Finding]:
     for name, (label, line) in STRATEGIES.items():
-        found = computed.analyses[name]
-        assert found.given is not None
-        values = (found.score, 100 * found.reached, found.below, found.above, found.given)
-        for heading, published, ours in zip(COLUMNS, line.split(), values, strict=True):
-            row = compared("5.2", f"{label}: {heading}", published, ours)
+        for row in _columns(label, line, computed.analyses[name]):
             if not row.agrees and name == "optimal":
                 row.note = "by the second stage's expected points; the paper weighed pips above 30 in another way, see below"
             yield row
     for name, published in (("sixes", "29.8"), ("fives_and_sixes", "29.64")):
         yield compared("1.3", f"{name}: expected score", published, computed.analyses[name].score)
+
+
+def _columns(name: str, published: str, found: Analysis) -> list[Finding]:
+    """Compare a strategy's figures with a line of section 5.2."""
+    assert found.given is not None
+    values = (found.score, 100 * found.reached, found.below, found.above, found.given)
+    return [
+        compared("5.2", f"{name}: {heading}", figure, ours)
+        for heading, figure, ours in zip(COLUMNS, published.split(), values, strict=True)
+    ]
 
 
 def explained() -> Iterator[Finding]:
@@ -237,14 +243,7 @@ def _weighed(rules: Rules, weight: int) -> list[Finding]:
         above = Fraction(score - rules.target)
         return above * weight / 100 if above > 0 else above
 
-    found = analyse(rules, solve(rules, worth)[0])
-    assert found.given is not None
-    values = (found.score, 100 * found.reached, found.below, found.above, found.given)
-    name = f"{label}, a pip above 30 as {weight / 100} points below"
-    return [
-        compared("5.2", f"{name}: {heading}", published, ours)
-        for heading, published, ours in zip(COLUMNS, line.split(), values, strict=True)
-    ]
+    return _columns(f"{label}, a pip above 30 as {weight / 100} points below", line, analyse(rules, solve(rules, worth)[0]))
 
 
 def _luck_or_chance(computed: Computed) -> Iterator[Finding]:

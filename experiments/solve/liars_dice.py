@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -130,16 +130,30 @@ def draw_values(folder: Path, values: Mapping[Dice, float], single: bool = False
     won = f"% {'of rounds' if single else 'of games'} that the starter wins"
     caption = f"{won}, by the dice of both, when both play the solution."
     with saved_plot(folder, "liars_dice_values", caption, figsize=(2 + most, 1.2 + most)) as (figure, panel):
-        shown: Any = panel.imshow(100 * grid, origin="lower", cmap="RdYlGn", vmin=0, vmax=100)
-        for own in range(most):
-            for others in range(most):
-                if np.isfinite(grid[own, others]):
-                    share = 100 * grid[own, others]
-                    colour = "black" if 12 < share < 88 else "white"  # legible on the ends of the scale
-                    panel.text(others, own, f"{share:.1f}", ha="center", va="center", color=colour)
-        panel.set_xticks(range(most), range(1, most + 1))
-        panel.set_yticks(range(most), range(1, most + 1))
-        panel.set_xlabel("dice of the other player")
+        shown = heat_map(panel, 100 * grid, "RdYlGn", 100, "{:.1f}", lambda share: not 12 < share < 88, aspect="equal")
+        name_dice(panel, most)
         panel.set_ylabel("dice of the starter")
         panel.set_title(won)
         figure.colorbar(shown, ax=panel)
+
+
+def heat_map(
+    panel: Any, grid: np.ndarray, colours: str, most: float, form: str, is_dark: Callable[[float], bool], aspect: str = "auto"
+) -> Any:
+    """Draw numbers from 0 to `most` as a heat map with each number in its cell; return it, for a colour bar.
+
+    NaN leaves a cell empty. `is_dark` says which numbers have so dark a colour that they are written in white.
+    """
+    shown = panel.imshow(grid, origin="lower", cmap=colours, vmin=0, vmax=most, aspect=aspect)
+    for (row, column), number in np.ndenumerate(grid):
+        if np.isfinite(number):
+            ink = "white" if is_dark(number) else "black"
+            panel.text(column, row, form.format(number), ha="center", va="center", color=ink)
+    return shown
+
+
+def name_dice(panel: Any, most: int) -> None:
+    """Label the axes of a heat map whose rows are the starter's dice, and whose columns are the other player's."""
+    panel.set_xticks(range(most), range(1, most + 1))
+    panel.set_yticks(range(most), range(1, most + 1))
+    panel.set_xlabel("dice of the other player")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from dice_envs import agents, configure
 from dice_envs.agents.shakes import TallyPolicy
+from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice
-from dice_envs.exact.shakes import Problem, as_policy, evaluate_open
-from dice_envs.exact.shakes import evaluate as exact_evaluation
+from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, evaluate_open
+from dice_envs.exact.shakes.policies import is_uniform
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
@@ -40,25 +41,17 @@ def main(
         given["reward"] = reward
     variant = configure("shakes", **given)
     options = variant.options
-    problem = Problem.of(options)
     agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
     check_writable(json)
     start = time.perf_counter()
-    tally_alone = isinstance(agent, TallyPolicy) and not (options.open_efficacies and agent.reads_efficacies)
-    if isinstance(agent, TallyPolicy) and tally_alone:
-        result = exact_evaluation(problem, lambda treated, saved: agent.chances(options, treated, saved))
-    elif options.open_efficacies and policy != "random":
-        result = evaluate_open(problem, lambda efficacies: as_policy(agent, variant, efficacies=efficacies))
-    else:  # the agent may treat treatments differently by their place; only random is known not to
-        result = exact_evaluation(problem, as_policy(agent, variant), merged=policy == "random")
+    result = evaluation_of(agent, variant)
     seconds = time.perf_counter() - start
     value = result.win if options.pays == "win" else result.saved
-    kinds = ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(problem.kinds, result.shares, strict=True))
     console.print(Text.assemble((policy, "bold"), f", {options.num_players} players, {options.patients} patients"))
     console.print(
         f"patients saved {result.saved:.6f}, P(win) {result.win:.6f}; {options.pays} counts: {value:.6f}", highlight=False
     )
-    console.print(f"share of patients by efficacy: {kinds}")
+    console.print(f"share of patients by efficacy: {shares_by_efficacy(variant, result)}")
     for k, chance in enumerate(result.distribution):
         console.print(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}")
     console.print(f"exact, in {seconds:.1f} s{_peak_memory()}")
@@ -72,6 +65,23 @@ def main(
             "options": variant.changed_options(),
         },
     )
+
+
+def evaluation_of(agent: Any, variant: Variant) -> Evaluation:
+    """Return the exact evaluation of an agent as the physician, which is asked at as few tallies as possible."""
+    options, problem = variant.options, Problem.of(variant.options)
+    if isinstance(agent, TallyPolicy) and not (options.open_efficacies and agent.reads_efficacies):
+        return evaluate(problem, lambda treated, saved: agent.chances(options, treated, saved))
+    if options.open_efficacies and not is_uniform(agent):
+        return evaluate_open(problem, lambda efficacies: as_policy(agent, variant, efficacies=efficacies))
+    # Only random play is known not to tell treatments apart by their place.
+    return evaluate(problem, as_policy(agent, variant), merged=is_uniform(agent))
+
+
+def shares_by_efficacy(variant: Variant, result: Evaluation) -> str:
+    """Return the share of patients that get a treatment of each efficacy, in words."""
+    kinds = Problem.of(variant.options).kinds
+    return ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(kinds, result.shares, strict=True))
 
 
 def _peak_memory() -> str:

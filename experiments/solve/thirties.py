@@ -130,6 +130,11 @@ def figures(analysis: Analysis) -> dict[str, Fraction | None]:
     }
 
 
+def figures_as_floats(analysis: Analysis) -> dict[str, float | None]:
+    """Return the paper's columns as --json writes them; None is infinite."""
+    return {label: None if figure is None else float(figure) for label, figure in figures(analysis).items()}
+
+
 def exact_figures(rules: Rules, analysis: Analysis) -> dict[str, Any]:
     """Return a strategy's distribution and figures, as --json writes them."""
     found, given = analysis.distribution, expected_given(rules)
@@ -137,7 +142,7 @@ def exact_figures(rules: Rules, analysis: Analysis) -> dict[str, Any]:
         "distribution": list(found.weights),
         "scores": [found.first + i for i in range(len(found.weights))],
         "cases": found.total,
-        "figures": {label: None if figure is None else float(figure) for label, figure in figures(analysis).items()},
+        "figures": figures_as_floats(analysis),
         "expected_given": None if given is None else [float(points) for points in given],
     }
 
@@ -226,12 +231,6 @@ def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Pat
                 {"throw": throw, "aside": None if simple else aside, "again": [one, other]}
                 for throw, aside, one, other in found
             ],
-            "figures": [
-                {
-                    label: None if figure is None else float(figure)
-                    for label, figure in figures(analyse(rules, strategy)).items()
-                }
-                for strategy in (first, second)
-            ],
+            "figures": [figures_as_floats(analyse(rules, strategy)) for strategy in (first, second)],
         },
     )

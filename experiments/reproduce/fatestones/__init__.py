@@ -121,7 +121,7 @@ def main(
         values += _open_question()
         own = _own_search(variant, work, seed, workers)
         values += own
-        values += _captures(hands, work, seed, workers)
+        values += _against_random(hands, work, seed, workers)
         print_rows("How much can be won from a random player (wins − losses a draw)", values, digits=5)
         _explain(exact.best_response, own, games)
 
@@ -244,30 +244,30 @@ def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float
     return list(found)
 
 
-def _own_search(variant: Variant, work: float, seed: int, workers: Workers) -> list[Finding]:
-    """Return the share of the edge against random that the project's own search captures, on a larger sample of draws."""
-    hands = draw_hands(variant, MOST_FOR_OWN, seed + 1)
-    parts = [(f"project:{size}", _affordable(hands, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
-    with progress("the project's own search", len(parts)) as done:
+def _captures(title: str, parts: list[tuple[str, np.ndarray]], seed: int, workers: Workers, whose: str = "") -> list[Finding]:
+    """Return the share of the edge against random that searches capture, each given by its spec and its draws."""
+    with progress(title, len(parts)) as done:
         found = workers.run(_captured, (seed,), parts, done=done)
     return [
-        Finding("search", f"{spec}: share of the edge", None, share, error, note=f"the project's own; {len(some):,} draws")
+        Finding("search", f"{spec}: share of the edge", None, share, error, note=f"{whose}{len(some):,} draws")
         for (spec, some), (share, error) in zip(parts, found, strict=True)
     ]
 
 
-def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
-    """Return the same for searches that know that their opponent plays at random."""
+def _own_search(variant: Variant, work: float, seed: int, workers: Workers) -> list[Finding]:
+    """Measure the project's own search on a larger sample of draws."""
+    hands = draw_hands(variant, MOST_FOR_OWN, seed + 1)
+    parts = [(f"project:{size}", _affordable(hands, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
+    return _captures("the project's own search", parts, seed, workers, "the project's own; ")
+
+
+def _against_random(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
+    """Measure searches that know that their opponent plays at random."""
     parts = []
     for label, extra in AGAINST_RANDOM.items():
         for simulations in (50, 1000, 100_000) if label == "sampled" else (50,):
             parts.append((f"mcts:{simulations},{extra}", _affordable(hands, 2, simulations, work)))
-    with progress("searches against random", len(parts)) as done:
-        found = workers.run(_captured, (seed,), parts, done=done)
-    return [
-        Finding("search", f"{spec}: share of the edge", None, share, error, note=f"{len(some):,} draws")
-        for (spec, some), (share, error) in zip(parts, found, strict=True)
-    ]
+    return _captures("searches against random", parts, seed, workers)
 
 
 def _explain(edge: float, own: Sequence[Finding], games: int) -> None:
@@ -279,12 +279,12 @@ def _explain(edge: float, own: Sequence[Finding], games: int) -> None:
         f"simulations: {shares}. Its simulator, read and rewritten here:",
         "- gives each different face of a die the same chance, so 144444 is a fair coin of 1 and 4;",
         "- lets the tree choose the rolls, as if they were moves;",
-        "- turns the reward round at each level, rolls included: an opponent picks them, and after a tie a win is a loss;",
+        "- reverses the reward at each level, rolls included: an opponent picks them, and after a tie a win is a loss;",
         "- picks the opponent's die too, and plays its own die of the pair that did best on average. With 10 simulations",
         "  each pair of three dice against three has been tried once.",
-        "With the game's own odds and no turning round, a search that picks both dice takes some of the edge; see the curves.",
-        f"And 10,000 games tell margins of {100 * Z95 / 100:.1f} in a hundred from none, half of the whole edge;",
-        f"{games:,} games tell {100 * Z95 / math.sqrt(games):.2f}.",
+        "With the game's own odds and no reversal, a search that picks both dice takes some of the edge; see the curves.",
+        f"The least margin that 10,000 games can tell from 0 is {100 * Z95 / 100:.1f} in a hundred, half of the whole edge;",
+        f"that of {games:,} games is {100 * Z95 / math.sqrt(games):.2f}.",
     ]
     console.print("\n".join(lines))
 

@@ -10,7 +10,7 @@ import numpy as np
 from dice_envs.experiments.reproduce.liars_dice.answer import ALONE, BLUFFS, STAGES, Answer, shares_of
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED, NAMERS, NONE
 from dice_envs.experiments.reproduce.liars_dice.parts import PARTS
-from dice_envs.experiments.solve.liars_dice import draw_values
+from dice_envs.experiments.solve.liars_dice import draw_values, heat_map, name_dice
 from dice_envs.experiments.ui.plots import saved_plot
 
 BAR_COLOURS = ("#e76f51", "#2a6f97", "#2a9d8f", "#74c69d", "#b7e4c7", "#b5838d")  # of PARTS
@@ -43,7 +43,6 @@ def _stack(panel: Any, shares: np.ndarray, labels: list[str], parts: list[str], 
         left += np.nan_to_num(shares[:, part])
     panel.set_yticks(places, labels)
     panel.set_xlim(0, 100)
-    panel.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_named(folder: Path, answer: Answer) -> None:
@@ -55,7 +54,7 @@ def _draw_named(folder: Path, answer: Answer) -> None:
         _stack(panel, shares, labels, list(FACES_NAMED), COLOURS)
         panel.set_xlabel("% of bids in a whole game")
         panel.set_title(f"What bids name, {answer.dice} dice each (all at the solution's own decisions)")
-        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        figure.legend(loc="outside lower center", ncols=2)
 
 
 def _draw_named_by_round(folder: Path, answer: Answer) -> None:
@@ -67,23 +66,12 @@ def _draw_named_by_round(folder: Path, answer: Answer) -> None:
             grid = np.full((most, most), np.nan)
             for (own, others), habits in answer.habits.items():
                 grid[own - 1, others - 1] = 100 * shares_of(habits.named[stage])[0, NONE]
-            shown = _heat(panel, grid, "Oranges", 0, 60, "{:.0f}")
-            panel.set_xticks(range(most), range(1, most + 1))
-            panel.set_yticks(range(most), range(1, most + 1))
-            panel.set_xlabel("dice of the other player")
+            shown = heat_map(panel, grid, "Oranges", 60, "{:.0f}", lambda share: share > 36)
+            name_dice(panel, most)
             panel.set_title(STAGES[stage])
         panels[0].set_ylabel("dice of the starter")
         figure.colorbar(shown, ax=panels, label="%")
         figure.suptitle("% of bids on a face that the solution does not hold, by choice")
-
-
-def _heat(panel: Any, grid: np.ndarray, colours: str, low: float, high: float, form: str) -> Any:
-    shown = panel.imshow(grid, origin="lower", cmap=colours, vmin=low, vmax=high, aspect="auto")
-    for (row, column), number in np.ndenumerate(grid):
-        if np.isfinite(number):
-            dark = (number - low) / (high - low) > 0.6
-            panel.text(column, row, form.format(number), ha="center", va="center", color="white" if dark else "black")
-    return shown
 
 
 def _draw_openings(folder: Path, answer: Answer) -> None:
@@ -93,7 +81,8 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
     caption = "The solution's first bids: all of them, and their quantity by how many dice show the best face."
     with saved_plot(folder, "liars_dice_openings", caption, ncols=2, figsize=(12, 5)) as (_, (left, right)):
         grid = 100 * habits.openings[quantities]
-        _heat(left, grid, "Blues", 0, max(1.0, float(grid.max())), "{:.1f}")
+        most = max(1.0, float(grid.max()))
+        heat_map(left, grid, "Blues", most, "{:.1f}", lambda share: share > 0.6 * most)
         left.set_xticks(range(faces), range(1, faces + 1))
         left.set_yticks(range(len(quantities)), quantities + 1)
         left.set_xlabel("face")
@@ -109,7 +98,7 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
         right.set_ylabel("dice of the best face (% of hands)")
         right.set_xlabel("%")
         right.set_title("by how many dice show the best face")
-        right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=len(quantities), frameon=False)
+        right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=len(quantities))
 
 
 def _turns_with(answer: Answer, unseen: int) -> np.ndarray:
@@ -144,10 +133,9 @@ def _draw_calls(folder: Path, answer: Answer) -> None:
         panel.set_xlabel("% chance that the bid holds, as the own dice say")
         panel.set_ylabel("% of such turns at which it calls")
         panel.set_title("When the solution calls, in every round and seat (area: how often)")
-        legend = figure.legend(loc="outside right upper", frameon=False, labelspacing=0.8)
+        legend = figure.legend(loc="outside right upper", labelspacing=0.8)
         for handle in legend.legend_handles[2:]:
             handle.set_sizes([60])
-        panel.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_losses(folder: Path, answer: Answer) -> None:
@@ -167,6 +155,5 @@ def _draw_losses(folder: Path, answer: Answer) -> None:
         panel.set_xticks(range(len(BLUFFS)), [f"bluff {bluff:g}" for bluff in BLUFFS])
         panel.set_ylabel("% of rounds")
         panel.set_title(f"Rounds that numbers agents lose more often than the solution would, {answer.dice} dice each")
-        panel.legend(loc="upper left", frameon=False, ncols=3)
+        panel.legend(loc="upper left", ncols=3)
         panel.set_ylim(top=1.25 * panel.get_ylim()[1])
-        panel.spines[["top", "right"]].set_visible(False)

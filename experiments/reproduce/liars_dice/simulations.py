@@ -124,7 +124,7 @@ def draw_posterior(folder: Path, rows: list[Finding]) -> None:
         panel.set_xlabel("% of games won by bluff 0")
         panel.set_ylabel(f"of {POSTERIOR_DRAWS:,} draws")
         panel.set_title("Posterior of the win rate: 2 players, 6 dice")
-        panel.legend(frameon=False)
+        panel.legend()
 
 
 def draw_simulations(folder: Path, rows: list[Finding]) -> None:

@@ -138,7 +138,7 @@ def _losses(answer: Answer) -> Grid:
     ours = answer.played[BLUFFS[0]][ALONE][answer.full]
     title = (
         "Numbers agents against the solution, %: games and rounds won; the loss, rounds won less often than the solution "
-        "would; and how much of the loss the solution's calls, first bids or raises would mend"
+        "would; and the share of the loss that the solution's calls, first bids or raises would remove"
     )
     headings = (
         "agent", "games", f"{dice}, first (solution {percent(ours.best_starting)})",
@@ -172,7 +172,7 @@ def conclusion(answer: Answer) -> list[str]:
         alike = f"; a numbers player with bluff={bluff:.2f} would do so as often" if np.isfinite(bluff) else ""
         sentences.append(
             f"The solution's {name} name the face it holds most of in {percent(shares[0, MOST])} % of cases (a numbers player "
-            f"in {percent(shares[1, MOST])} %, a face taken at random {percent(shares[2, MOST])} %){alike}. "
+            f"in {percent(shares[1, MOST])} %, a random face {percent(shares[2, MOST])} %){alike}. "
             f"{percent(shares[0, NONE])} % name a face that it does not hold although it holds another."
         )
     return [*_about_losses(answer), *sentences, _about_calls(answer), _about_values(answer), _how_sure(answer)]
@@ -196,7 +196,7 @@ def _about_values(answer: Answer) -> str:
     sentence = f"Being first with {dice_in_words(most)} each is worth {first:+.2f} points of winning chance"
     if most > 1:
         ahead = (answer.values[most, most - 1].value + 1 - answer.values[most - 1, most].value) / 2
-        sentence += f"; {most} dice against {most - 1} are worth {100 * (ahead - 0.5):+.2f}, whoever may be first"
+        sentence += f"; {most} dice against {most - 1} are worth {100 * (ahead - 0.5):+.2f}, mean over both starters"
     return f"{sentence}."
 
 
@@ -204,14 +204,14 @@ def _about_losses(answer: Answer) -> list[str]:
     losses = {bluff: answer.loss(bluff, ALONE) for bluff in BLUFFS}
     words = ", ".join(f"{percent(loss)} with bluff={bluff:g}" for bluff, loss in losses.items())
     sentences = [
-        "Bluff or play the numbers? Against the solution each of the article's agents wins fewer rounds than the solution "
-        f"would in its place, by so many points: {words}."
+        "Bluff or play the numbers? Percentage points by which each of the article's agents wins fewer rounds against the "
+        f"solution than the solution would in its place: {words}."
     ]
     for bluff in (BLUFFS[0], BLUFFS[-1]):
         if losses[bluff] > 0:
             mended = {part: f"{percent(mended_by(answer, bluff, part), 0)} %" for part in BORROWED}
             sentences.append(
-                f"With bluff={bluff:g}, the solution's first bids would mend {mended['first bids']} of this loss (their "
+                f"With bluff={bluff:g}, the solution's first bids would remove {mended['first bids']} of this loss (their "
                 f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), its "
                 f"calls {mended['calls']}, its raises {mended['raises']}."
             )
