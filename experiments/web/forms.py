@@ -1,4 +1,4 @@
-"""A game's options as fields of a form, read from its options dataclass alone."""
+"""A game's options as fields of a form, read from the type hints of its options dataclass."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from dice_envs.core.game import Game
 from dice_envs.core.options import check_choice, options_text, parse_options, shown
@@ -14,21 +14,19 @@ from dice_envs.table.rules import attributes
 
 __all__ = ["Field", "fields_of", "options_of", "whole"]
 
-MOST = 2**12  # ranges are sought up to here
-
 
 @dataclasses.dataclass(frozen=True)
 class Field:
     """One option.
 
     Attributes:
-        name: of the option.
-        kind: "choice", "switch", "number", or "text", which is read as the command line reads options.
-        default: its value.
+        name: the option's name.
+        kind: "choice", "switch", "number", or "text", which is parsed as on the command line.
+        default: the default value, as the field shows it.
         choices: for a choice: value → words.
-        low, high: for a number: what the game takes with all other options at their defaults; None where that is unknown.
-        optional: whether a number may be left out, which means None.
-        help: what the game says about it.
+        low, high: for a number: the `Range` in its type hint; None without one. Other options may narrow it.
+        optional: whether a number may be left empty, which means None.
+        help: the option's meaning, from the docstring.
     """
 
     name: str
@@ -42,13 +40,13 @@ class Field:
 
 
 def fields_of(game: Game) -> list[Field]:
-    """A field for each option of the game, in its order."""
-    hints = typing.get_type_hints(game.options)
+    """Return a field for each option of the game, in its order."""
+    hints = typing.get_type_hints(game.options, include_extras=True)
     helps = attributes(game.options.__doc__ or "")
-    return [_field(game, each, hints[each.name], helps.get(each.name, "")) for each in dataclasses.fields(game.options)]
+    return [_field(each, hints[each.name], helps.get(each.name, "")) for each in dataclasses.fields(game.options)]
 
 
-def _field(game: Game, option: dataclasses.Field[Any], hint: Any, text: str) -> Field:
+def _field(option: dataclasses.Field[Any], hint: Any, text: str) -> Field:
     name, default = option.name, option.default
     parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     optional = type(None) in parts
@@ -59,7 +57,9 @@ def _field(game: Game, option: dataclasses.Field[Any], hint: Any, text: str) -> 
     if parts == (bool,):
         return Field(name, "switch", default, help=text)
     if parts == (int,):
-        low, high = _range(game, name, default)
+        return Field(name, "number", default, optional=optional, help=text)
+    if len(parts) == 1 and typing.get_origin(parts[0]) is Annotated and typing.get_args(parts[0])[0] is int:
+        low, high = map(int, parts[0].__metadata__[0])
         return Field(name, "number", default, low=low, high=high, optional=optional, help=text)
     return Field(name, "text", _typed(default), help=text)
 
@@ -68,36 +68,15 @@ def _typed(value: Any) -> str:
     return options_text({"": value}).removeprefix("=")
 
 
-def _range(game: Game, name: str, default: Any) -> tuple[int | None, int | None]:
-    """The least and the greatest number around the default that the game takes, everything else left as it is."""
-
-    def taken(value: int) -> bool:
-        try:
-            game.configure(**{name: value})
-        except ValueError:
-            return False
-        return True
-
-    start = default if default is not None else next((value for value in range(257) if taken(value)), None)
-    if start is None:
-        return None, None
-    low = high = start
-    while low > -MOST and taken(low - 1):
-        low -= 1
-    while high < MOST and taken(high + 1):
-        high += 1
-    return (None if low == -MOST else low), (None if high == MOST else high)
-
-
 def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that a filled-in form means, without those left at their defaults.
+    """Return the options of a filled-in form, without those left at their defaults.
 
     Args:
         game: the game.
-        values: name → what its field holds; numbers may come as float, as browsers send them.
+        values: name → content of its field. Browsers send numbers as float.
 
     Raises:
-        ValueError: a text or a number is malformed; it names the option.
+        ValueError: a value is malformed; the message names the option.
     """
     options: dict[str, Any] = {}
     for field in fields_of(game):
@@ -123,7 +102,7 @@ def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole(name: str, value: Any) -> int:
-    """A number of a form, which may come as float. ValueError, which names the field, for anything else."""
+    """Return a whole number from a form, where it may be a float. ValueError, naming the field, for anything else."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or (isinstance(value, float) and not value.is_integer()):
         raise ValueError(f"{name} must be a whole number, not {shown(value)}")

@@ -217,12 +217,16 @@ def test_every_option_has_a_field(game):
         assert field.help, field.name
         for value in field.choices:
             options_of(load(game), {field.name: value})
-        for bound in (field.low, field.high):
-            if bound is not None:
-                load(game).configure(**{field.name: bound})
-        if field.high is not None:
-            with pytest.raises(ValueError, match=field.name):
-                load(game).configure(**{field.name: field.high + 1})
+        for beyond in (field.low - 1, field.high + 1) if field.low is not None and field.high is not None else ():
+            with pytest.raises(ValueError, match=f"{field.name} must be a whole number from {field.low} to {field.high}"):
+                load(game).configure(**{field.name: beyond})
+
+
+def test_a_field_allows_every_number_that_some_choice_of_the_other_options_does():
+    fields = {field.name: field for field in fields_of(load("shakes"))}
+    assert (fields["efficacy"].low, fields["efficacy"].high) == (1, 5), "of competitive games; 2 by default"
+    assert (fields["num_patients"].low, fields["num_patients"].high) == (1, 200), "5 with the default goal"
+    assert (fields["goal"].low, fields["goal"].high) == (None, None), "at most num_patients"
 
 
 def test_fields_are_read_as_the_command_line_reads_options():
