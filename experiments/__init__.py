@@ -4,14 +4,14 @@ import os
 
 
 def thread_settings(load: float, cores: int) -> dict[str, str]:
-    """How PyTorch's threads shall wait for each other, as environment variables.
+    """Return environment variables that say how PyTorch's threads wait for each other.
 
-    With two threads, PPO's learner steps a second on two cores were 40,000 where threads give up their core at once, 60,000
-    where they spin a while first, and 63,000 where they spin on. Beside four busy processes they were 17,400, 12,000 and 5,700.
+    PPO with two threads on two cores made 40,000 learner steps a second if threads gave up their core at once, 60,000 if they
+    spun for a while first, and 63,000 if they kept spinning. Beside four busy processes it was 17,400, 12,000 and 5,700.
 
     Args:
-        load: processes that want a core, mean of the last minute.
-        cores: of the machine.
+        load: mean number of processes that wanted a core in the last minute.
+        cores: number of cores.
     """
     settings = {"OMP_WAIT_POLICY": "PASSIVE"}
     if load + 1.5 <= cores:  # nearly all of two cores are free
@@ -19,8 +19,8 @@ def thread_settings(load: float, cores: int) -> dict[str, str]:
     return settings
 
 
-# These have to stand before NumPy and PyTorch are loaded, and whoever sets them otherwise is left alone.
-# The matrices here are small: threads of NumPy's own would only fight PyTorch's for the same cores.
+# Set before NumPy and PyTorch are loaded, unless the user has set them.
+# Matrices are small here: NumPy's own threads would only compete with PyTorch's for the cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
     os.environ.update(thread_settings(os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1))

@@ -26,7 +26,7 @@ app = typer.Typer(
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with bad input turned into one line, and ended by Ctrl-C at any time."""
+    """Wrap a command: bad input ends it with one line, Ctrl-C at any time."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -42,9 +42,9 @@ add_commands(app, modules(dice_envs.experiments.commands), guarded)
 
 
 def main(name: str) -> None:
-    """Run the command line. `name`: how it was called, for its help."""
+    """Run the command line; `name` is the program's name in the help."""
     for stream in ("stdout", "stderr"):
-        if getattr(sys, stream) is None:  # closed by whoever started us
+        if getattr(sys, stream) is None:  # closed by the calling process
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
         # A result must not fail on a character that the terminal does not have.
         getattr(sys, stream).reconfigure(errors="backslashreplace")

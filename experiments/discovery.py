@@ -1,5 +1,5 @@
-"""How the command line finds its commands, and they find what each game adds: a module or package named like it in `solve`,
-`reproduce`, `bench`, `logs` and `sheets`.
+"""Finding modules by name: the commands, and each game's module or package in `solve`, `reproduce`, `bench`, `logs` and
+`sheets`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["add_commands", "modules"]
 
 
 def modules(package: ModuleType) -> dict[str, ModuleType]:
-    """The modules and packages inside a package by name, private ones left out."""
+    """Return name → module, of the modules and packages inside a package, private ones left out."""
     found = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
     return {name: importlib.import_module(f"{package.__name__}.{name}") for name in found}
 
 
 def add_commands(app: typer.Typer, found: Mapping[str, ModuleType], guarded: Callable[..., Any]) -> None:
-    """Add modules by name to the app as commands, each wrapped by `guarded`: the function `main` as a command, or what `group`
-    makes as a group of commands. PLACE orders them; those without it come last, by name.
+    """Add modules to the app as commands, wrapped by `guarded`: `main` is a command, `group` makes a group of commands.
 
-    A command's name has hyphens for underscores; it is also known, but not listed, with underscores.
+    PLACE orders them; those without it come last, by name. A command's name has hyphens for underscores. The name with
+    underscores works, too, but is not listed.
     """
     for name, module in sorted(found.items(), key=lambda each: getattr(each[1], "PLACE", math.inf)):
         if hasattr(module, "group"):

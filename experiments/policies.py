@@ -1,4 +1,4 @@
-"""The trained policies that come with the package, and how good their headers say that they are."""
+"""The trained policies that come with the package, with the measures in their headers."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["add_policy", "list_policies"]
 
 
 def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
-    """Put a run's policy into the package, in half precision, measured as it is then. Returns the file.
+    """Put a run's policy into the package, in half precision, and measure it in that form. Return its file.
 
-    Its header says how it was made, what it is worth by `measure` with the run's seed where that is known, and what it won
-    in the run's cross table.
+    Its header has the command that made it, the result of `measure` with the run's seed (if the variant has an exact measure)
+    and its row of the run's cross table.
 
     Args:
-        folder: of a finished run of `train`.
-        name: of the file, without its ending.
-        floor: of the policy instead of the run's (see `dice_envs.agents.ppo.NetworkPolicy`).
+        folder: folder of a finished run of `train`.
+        name: name of the file, without its ending.
+        floor: replaces the run's floor (see `dice_envs.agents.ppo.NetworkPolicy`).
 
     Raises:
-        ValueError: the folder holds no finished run, or the name is no name of a file.
+        ValueError: the folder does not hold a finished run, or the name is not letters, digits and _.
     """
     if not name.replace("_", "").isalnum():
         raise ValueError(f"name must be letters, digits and _, not {shown(name)}")
@@ -55,7 +55,7 @@ def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
         try:
             with measuring(f"{name}, {'likeliest actions' if greedy else 'as it is'}") as done:
                 found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=about["seed"], done=done)
-        except ValueError:  # nothing exact is known of the variant
+        except ValueError:  # the variant has no exact measure
             continue
         about[key] = measures_as_dicts(found)
         about["measuring_seconds"] = about.get("measuring_seconds", 0.0) + time.perf_counter() - start
@@ -67,8 +67,10 @@ def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
 
 
 def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
-    """Print the policies that come with the package, with the first measure of each, and then what each plays and the command
-    that makes it. Returns what was written as JSON."""
+    """Print the policies of the package: the first measure of each, then its variant and the command that makes it.
+
+    Returns what was written as JSON.
+    """
     rows = [_row(name, policy) for name, policy in shipped().items()]
     columns = {
         "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",

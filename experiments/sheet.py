@@ -28,12 +28,12 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
     """Write the variant's score sheet, one page, as SVG or as HTML that prints on one sheet.
 
     Args:
-        path: of the file; it ends with .svg or .html.
+        path: the file; ends with .svg or .html.
         variant: the game with its options.
         paper: one of PAPERS.
 
     Raises:
-        ValueError: the game has no score sheet, the path has another ending, or there is no such paper.
+        ValueError: the game has no score sheet, the path has another ending, or the paper is unknown.
         OSError: the file cannot be written.
     """
     check_choice("paper", paper, tuple(PAPERS))

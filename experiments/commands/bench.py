@@ -1,4 +1,4 @@
-"""`bench`: speed beside peers."""
+"""`bench`: speed, compared with other libraries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main(
     quick: Annotated[bool, typer.Option(help="Smaller sizes: a look, not a measurement.")] = False,
     json: JsonOption = None,
 ) -> None:
-    """Measure speed beside peers in the same run, on one core unless a row says otherwise."""
+    """Measure speed, and that of other libraries (peers) in the same run, on one core unless a row says otherwise."""
     parts = chosen_parts(only or [])
     check_writable(json)
     rows, cells = [], []

@@ -16,7 +16,7 @@ PLACE = 1  # in the list of --help
 
 
 def main() -> None:
-    """List the games, their options, and what their observations hold."""
+    """List the games, their options, and the parts of their observations."""
     for name in names():
         game = load(name)
         print_heading(name, game.title)

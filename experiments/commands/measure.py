@@ -36,24 +36,24 @@ def main(
     agent: Annotated[str, typer.Argument(help="The agent, say numbers:bluff=0.25; `agents` lists them.")],
     option: OptionOption = None,
     sample: Annotated[
-        int | None, typer.Option(help="Deals or games looked at where there are too many for all of them.")
+        int | None, typer.Option(help="Size of a sample of deals or games, where there are too many for all of them.")
     ] = None,
     response: Annotated[
-        str | None, typer.Option(help="ppo: train a response to the agent, whose winnings bound a best response's from below.")
+        str | None, typer.Option(help="ppo: train a response to the agent; its return is a lower bound on a best response's.")
     ] = None,
-    minutes: Annotated[float, typer.Option(help="Of training, with --response.")] = 5.0,
-    games: Annotated[int, typer.Option(help="Games that the trained response is judged by, with --response.")] = 20_000,
+    minutes: Annotated[float, typer.Option(help="Minutes of training, with --response.")] = 5.0,
+    games: Annotated[int, typer.Option(help="Games in which the trained response is evaluated, with --response.")] = 20_000,
     seed: SeedOption = None,
     json: JsonOption = None,
     ray: RayOption = None,
 ) -> None:
     """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
 
-    With --response ppo it trains a network to win from the agent, which has all other seats and does not learn. What that
-    wins is a lower bound where no exact answer is known: with three players and more, or against agents with memory.
+    With --response ppo it trains a network against the agent, which has all other seats and does not learn. The network's
+    return is a lower bound on a best response's where no exact one is known: with three or more players, or agents with memory.
 
-    Options that you leave out are those that the agent was trained on, if it is a trained policy. An agent whose answers are
-    random is measured ten times, and --ray shares these out on a cluster.
+    For a trained policy, options that you leave out are those of its training. An agent that answers at random is measured ten
+    times; --ray shares these out on a cluster.
 
     Example: measure liars_dice numbers:bluff=0.25 -o rules=openspiel -o num_dice=1
     """

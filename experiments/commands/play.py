@@ -22,7 +22,7 @@ def main(
     game: Annotated[str | None, typer.Argument(help="The game, say liars_dice; `games` lists them.")] = None,
     agents: Annotated[
         list[str] | None,
-        typer.Argument(help="Opponents in seat order after you, one for all seats, or none for random play."),
+        typer.Argument(help="Opponents in seat order after you, one for all other seats, or none for random play."),
     ] = None,
     option: OptionOption = None,
     seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
@@ -32,19 +32,23 @@ def main(
     load: Annotated[Path | None, typer.Option(help="Go on with a game that `save FILE` has written.")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --load: step through the game, move by move.")] = False,
     review: Annotated[bool, typer.Option("--review", help="Show at the end what each of your moves has cost.")] = False,
-    log: Annotated[Path | None, typer.Option(help="Write the game as a log, if it has a log format; you are player 1.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Write a log of the game here, if the game has a log format; you are player 1.")
+    ] = None,
     web: Annotated[
-        bool, typer.Option("--web", help="Play on a page in the browser, every person on a device of their own.")
+        bool, typer.Option("--web", help="Play on a page in the browser; each person may use a device of their own.")
     ] = False,
-    host: Annotated[str | None, typer.Option(help="With --web: 0.0.0.0 serves the network, not this machine alone.")] = None,
-    port: Annotated[int | None, typer.Option(help="With --web: 8080 if left out and free.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="With --web: address to listen on; 0.0.0.0 serves your network, too.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="With --web: port to listen on; 8080 or a free one if left out.")] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --web: open a browser.")] = True,
 ) -> None:
-    """Play at the terminal against any agents, with the dice shown as pictures. `help` there says what can be typed: rules,
+    """Play at the terminal against any agents, with the dice shown as pictures. Type `help` there for the commands: rules,
     hint, odds, undo, history, save. With --web, play on a page instead.
 
-    If the game has one seat, the agents play the same deal after you. Options that you leave out are those of a trained
-    policy, if one takes part.
+    If the game has one seat, the agents play the same deal after you. If a trained policy takes part, options that you leave
+    out are those of its training.
 
     Example: play liars_dice numbers:bluff=0.25 -o num_dice=3
     """
@@ -57,9 +61,9 @@ def main(
     if not web:
         for name, unused in {"--host": host, "--port": port, "--no-browser": None if browser else True}.items():
             if unused is not None:
-                raise ValueError(f"{name} is for the page: give --web, too")
+                raise ValueError(f"{name} is for the page: add --web")
     if web and log is not None:
-        raise ValueError("--log takes down a game at the terminal: leave out --web or --log")
+        raise ValueError("--log is for a game at the terminal: leave out --web or --log")
     if web and load is not None:
         _serve([open_game(load, game)], host, port, browser)
         return
@@ -78,7 +82,7 @@ def main(
         return
     sitting = seated.sitting
     print_mode(sitting.variant, seated.policy)
-    if len(sitting.people) == 1:  # who plays against others must not know it
+    if len(sitting.people) == 1:  # the seed reveals all dice: hide it if people play each other
         console.whole_line(f"seed {sitting.seed}")
     after = seated.made if sitting.variant.facts.num_seats == 1 and not watch else {}
     same_deal = [Sitting(sitting.variant, sitting.seed, [spec]) for spec in after]

@@ -18,15 +18,18 @@ PLACE = 3  # in the list of --help
 
 def main(
     json: JsonOption = None,
-    add: Annotated[Path | None, typer.Option(help="First put the policy of this run's folder among them, measured.")] = None,
-    name: Annotated[str, typer.Option(help="The name of its file there; the folder's if left out.")] = "",
+    add: Annotated[
+        Path | None, typer.Option(help="First measure the policy of this run's folder and add it to the package.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="With --add: name of its file; the folder's name if left out.")] = "",
     floor: Annotated[
-        float | None, typer.Option(help="With --add: never take actions less likely than so many times the likeliest one.")
+        float | None,
+        typer.Option(help="With --add: drop actions whose probability is below this share of the likeliest one's."),
     ] = None,
 ) -> None:
     """List the trained policies that come with the package: `ppo` plays them without a path.
 
-    Their figures are those that their files state; a policy is measured anew by `measure GAME ppo -o ...`.
+    The figures are stored in the policies' files; `measure GAME ppo -o ...` measures one anew.
     """
     check_writable(json)
     if add is not None:

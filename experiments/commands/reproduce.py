@@ -1,4 +1,4 @@
-"""`reproduce SOURCE`: published figures beside computed ones; a module of `dice_envs.experiments.reproduce` for each game."""
+"""`reproduce GAME`: published figures beside computed ones; a module of `dice_envs.experiments.reproduce` for each game."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["group"]
 
 
 def group(guarded: Callable[..., Any]) -> typer.Typer:
-    """The commands of the group, each wrapped by `guarded`."""
+    """Return the group of commands, each wrapped by `guarded`."""
     app = typer.Typer(no_args_is_help=True, help="Every figure of a source, published beside computed.")
     app.command("all")(guarded(all_sources))
     add_commands(app, modules(dice_envs.experiments.reproduce), lambda main: guarded(with_page(main)))
@@ -25,14 +25,14 @@ def group(guarded: Callable[..., Any]) -> typer.Typer:
 
 def all_sources(
     games: Annotated[
-        int | None, typer.Option("--games", help="Games to play for each source; each one's own if left out.")
+        int | None, typer.Option("--games", help="Games to play for each source; each source's default if left out.")
     ] = None,
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
     ray: RayOption = None,
 ) -> None:
-    """Every source, one after another; with --report one page of all their figures and plots.
+    """Reproduce every source in turn; --report writes one page with all figures and plots.
 
     JSON: {"seed", "sources": {game: rows}}.
 

@@ -19,13 +19,13 @@ PLACE = 13  # in the list of --help
 
 def main(
     game: GameArgument,
-    file: Annotated[Path, typer.Argument(help="Where it is written, as .svg or .html.")],
+    file: Annotated[Path, typer.Argument(help="The file to write, .svg or .html.")],
     option: OptionOption = None,
     paper: Annotated[str, typer.Option(help="a4 or letter.")] = "a4",
 ) -> None:
-    """Write a score sheet to print, one page: a game with real dice. The Shakes has one.
+    """Write a score sheet for a game with real dice, one page to print. The Shakes has one.
 
-    It follows from the options: who plays, what the treatments are called, how many patients come, and the rules in short.
+    The options determine the players, the names of the treatments, the number of patients, and the rules in short.
 
     Example: sheet shakes sheet.html -o treatments=rules -o maesters=Ada,Ben,Cleo -o open_efficacies=true
     """

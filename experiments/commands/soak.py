@@ -22,13 +22,15 @@ PLACE = 12  # in the list of --help
 
 def main(
     games: Annotated[list[str] | None, typer.Argument(help="Games, say liars_dice; all if left out.")] = None,
-    moves: Annotated[int, typer.Option(help="In the compiled loop; one in 2,000 more through each of the interfaces.")] = 10**7,
+    moves: Annotated[
+        int, typer.Option(help="Moves in the compiled loop; each interface plays one for every 2,000 of them.")
+    ] = 10**7,
     seed: SeedOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Play every game with random options through every interface, and check at every move what they promise.
+    """Play every game with random options through every interface, and check every move against their promises.
 
-    Some callers do what they must not. What is wrong is listed with the options and the seed, and the command then fails.
+    Some moves are illegal on purpose. Faults are listed with options and seed, and the command then fails.
     JSON: {"seed", "moves", "seconds", "memory": bytes after each round, "rows": [{"game", "interface", "moves", "games",
     "variants", "faults"}]}.
 

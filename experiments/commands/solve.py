@@ -14,7 +14,7 @@ __all__ = ["group"]
 
 
 def group(guarded: Callable[..., Any]) -> typer.Typer:
-    """The commands of the group, each wrapped by `guarded`."""
+    """Return the group of commands, each wrapped by `guarded`."""
     app = typer.Typer(no_args_is_help=True, help="Exact values of a game.")
     add_commands(app, modules(dice_envs.experiments.solve), guarded)
     return app

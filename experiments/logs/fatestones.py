@@ -1,7 +1,7 @@
-"""Logs of FateStones: the source's CSV, one line a roll, and what can be read from them.
+"""Logs of FateStones in the source's CSV, one line for each roll: reading, writing, statistics.
 
-Ten columns: player 1's dice (three codes, those that are gone left empty), player 2's, the two choices counted from 0
-among the dice left, and the two results.
+Ten columns: player 1's dice (three codes, empty for dice that are gone), player 2's dice, the two choices (index from 0
+among the dice left), and the two results.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Log:
     """The rolls of a log, in order.
 
     Attributes:
-        hands: (n, 2, 3) int64, each player's dice as rows of FACES, then GONE.
-        sizes: (n,) dice in each hand.
-        choices: (n, 2) from 0.
+        hands: (n, 2, 3) int64, each player's dice as indices of rows of FACES, then GONE.
+        sizes: (n,) number of dice in each hand.
+        choices: (n, 2) indices from 0.
         results: (n, 2) faces rolled, 1 to 6.
     """
 
@@ -39,22 +39,22 @@ class Log:
     results: np.ndarray
 
     def record(self) -> tuple[int, int, int]:
-        """Rolls that player 1 won, lost and tied."""
+        """Return the numbers of rolls that player 1 won, lost and tied."""
         ahead = np.sign(self.results[:, 0] - self.results[:, 1])
         return int((ahead > 0).sum()), int((ahead < 0).sum()), int((ahead == 0).sum())
 
     def edge_share(self, player: int = 0) -> tuple[float, float]:
-        """Share of the edge that a player's choices capture, and the half-width of its 95 % interval.
+        """Return the share of the edge that a player's choices capture, and the half-width of its 95 % interval.
 
-        Over all decisions: what the chosen dice are worth above a random one, over the same for the best dice, all
-        other choices, those after ties too, being uniformly random (see `dice_envs.exact.fatestones.edges`).
+        The edge of a die is its value above a random die, if all other choices, also those after ties, are uniformly random
+        (see `dice_envs.exact.fatestones.edges`). The share is the sum of the chosen dice's edges / that of the best dice's.
         """
         own = edges(self.hands[:, ::-1] if player else self.hands, self.sizes)
         return ratio(own[np.arange(len(own)), self.choices[:, player]], own[:, :HAND].max(axis=1))
 
 
 def _parse(line: str) -> tuple[list[list[int]], list[int], list[int]]:
-    """Hands, choices and results of one line. ValueError says what is wrong with it."""
+    """Return hands, choices and results of one line; ValueError if it is malformed."""
     cells = [cell.strip() for cell in line.split(",")]
     if len(cells) != COLUMNS:
         raise ValueError(f"{len(cells)} columns instead of {COLUMNS}")
@@ -63,12 +63,10 @@ def _parse(line: str) -> tuple[list[list[int]], list[int], list[int]]:
         codes = cells[HAND * player : HAND * (player + 1)]
         dice = [code for code in codes if code]
         if codes != dice + [""] * (HAND - len(dice)) or not dice:
-            raise ValueError(
-                f"player {player + 1}'s dice must stand first and what is empty last, not {shown(','.join(codes))}"
-            )
+            raise ValueError(f"player {player + 1}'s dice must stand first and empty cells last, not {shown(','.join(codes))}")
         for text in dice:
             if not (text.isascii() and text.isdigit() and len(text) == len(FACES[0]) and int(text) in DIE_OF_CODE):
-                raise ValueError(f"die {shown(text)} is no code of six faces 1 to 6 in rising order")
+                raise ValueError(f"die {shown(text)} must be a code of six faces 1 to 6 in rising order")
         hands.append([DIE_OF_CODE[int(code)] for code in dice])
     if len(hands[0]) != len(hands[1]):
         raise ValueError(f"player 1 has {len(hands[0])} dice, player 2 has {len(hands[1])}")
@@ -90,7 +88,7 @@ def read_log(path: Path | str) -> Log:
     """Read a log in the source's format.
 
     Raises:
-        ValueError: a line is malformed, or there is none; the message has file, line number and reason.
+        ValueError: a line is malformed, or the log is empty; the message has file, line number and reason.
         OSError: the file cannot be read.
     """
     rows = []
@@ -116,7 +114,7 @@ def read_log(path: Path | str) -> Log:
 
 
 class Writer:
-    """Collects the rolls of a tournament's games; player 1 is the first agent, wherever it sits."""
+    """Collects the rolls of a tournament's games. Player 1 is the first agent, at any seat."""
 
     def __init__(self, variant: Variant) -> None:
         if variant.params.hand_size > HAND:
@@ -125,7 +123,7 @@ class Writer:
         self._parts: list[Log] = []
 
     def after_move(self, states: np.ndarray, games: np.ndarray, shift: np.ndarray) -> None:
-        """Note the rolls among the moves just made: those after which seat 1 is not to choose."""
+        """Collect the rolls among the moves just made: a move is a roll unless seat 1 is to choose after it."""
         rolled = states["seat"] != 1
         if not rolled.any():
             return
@@ -137,13 +135,13 @@ class Writer:
         self._parts.append(Log(hands, states["shown_left"].astype(np.int64), choices, results))
 
     def log(self) -> Log:
-        """The rolls: game after game, each in the order of play."""
+        """Return the rolls, game after game, each in the order of play."""
         order = np.argsort(np.concatenate(self._games), kind="stable")
         fields = (field.name for field in dataclasses.fields(Log))
         return Log(*(np.concatenate([getattr(part, name) for part in self._parts])[order] for name in fields))
 
     def text(self) -> str:
-        """The log as the source writes it; nothing before the first roll."""
+        """Return the log in the source's format; empty before the first roll."""
         if not self._parts:
             return ""
         log = self.log()

@@ -36,9 +36,9 @@ COMMANDS = {
     "rules": "the rules of the game",
     "hint": "what each choice is worth, with optimal play afterwards where that is known; ? is short for it",
     "odds": "the chances of each choice",
-    "undo": "take back your last move and all that followed",
+    "undo": "take back your last move and all after it",
     "history": "the moves so far, as far as you may know them",
-    "save FILE": "write the game into a file, with which `play --load FILE` goes on",
+    "save FILE": "write the game into a file; `play --load FILE` continues it",
     "quit": "stop; q is short for it",
 }
 AFTER = "review, history, undo, save FILE; Enter leaves"
@@ -120,7 +120,7 @@ def explain_mistake(variant: Variant, state: Any, legal: Sequence[int], words: s
     if len(several) > 1:
         return f"{shown(said)} could be {', '.join(several[:3])}{' …' if len(several) > 3 else ''}"
     if is_number(said):
-        return f"{said} is the number of no choice"
+        return f"no choice has the number {said}"
     known = {variant.describe_action(action).lower() for action in legal} | {name.split()[0] for name in COMMANDS}
     near = difflib.get_close_matches(said.lower(), sorted(known), n=2, cutoff=0.6)
     if near:
@@ -146,12 +146,10 @@ def help_text(variant: Variant) -> str:
     """Return the answer to `help`: how moves are named, and the commands."""
     example = variant.describe_action(0)
     lines = [
-        f"A move is its number in the list, its words ({example}), or as many of their first letters as tell it from others."
+        f"A move is its number in the list, its words ({example}), or the beginning of its words if no other move shares it."
     ]
     if len(re.findall(r"\d+", example)) > 1 and _own_numbers(variant) is None:
-        lines.append(
-            "Signs may be left out, but a number alone is always that of a choice: 3 5 is 3 x 5, and 35 the 35th choice."
-        )
+        lines.append("Signs may be left out. A number alone is always a number in the list: 3 5 is 3 x 5, and 35 is choice 35.")
     return "\n".join([*lines, "Or type:", *(f"  {name:10} {what}" for name, what in COMMANDS.items())])
 
 

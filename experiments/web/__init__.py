@@ -1,5 +1,6 @@
 """A page to play on: games at tables, a link for each seat. `server.serve` starts it.
 
-`tables` holds what goes on at the tables, `forms` and `moves` what there is to fill in and to click; none of them knows of
-browsers. `start_page` and `table_page` show them with NiceGUI, which the extra `web` brings.
+Without a browser: `tables` has the games and the rights of each link, `work` threads for slow work, `forms` a game's options as
+fields, `moves` the layout of legal moves. With NiceGUI, from the extra `web`: `server`, `gate` checks all that comes in,
+`start_page` and `table_page` are the pages, `parts` and `style` what they share.
 """

@@ -1,4 +1,4 @@
-"""What is let in: hosts and origins, uploads, events, and agents that the page may name; and the headers of every answer."""
+"""Checks of all that comes in: hosts, origins, uploads, events, and the agents that a page names. Headers of every answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 # --- requests ---------------------------------------------------------------------------------------------------------
 
-# NiceGUI's page begins with scripts of its own and evaluates what the server sends, so those two cannot be forbidden.
+# NiceGUI needs inline scripts and eval.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -42,7 +42,7 @@ _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone, by its name or address."""
+    """Return whether a host, by name or address, is the loopback: this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -50,23 +50,22 @@ def is_loopback(host: str) -> bool:
 
 
 def names_of_machine(host: str) -> frozenset[str]:
-    """The names by which others may reach a server that listens on `host`: that one and the machine's own."""
+    """Return the names under which a server that listens on `host` can be reached: `host` and the machine's own names."""
     own = {socket.gethostname(), socket.getfqdn(), f"{socket.gethostname().partition('.')[0]}.local"}
     return frozenset(name.lower().rstrip(".") for name in (host, "localhost", *own))
 
 
 class Gate:
-    """Refuses requests and web sockets that another site has sent, before anything is done for them.
+    """ASGI middleware that refuses requests and web sockets from other sites before any work is done for them.
 
-    A page of another site can have its name resolve to this machine. The browser then takes it for the same site, but
-    names it as the host. An address cannot be made to point elsewhere, so addresses are always let in; of names, those that
-    are given.
+    DNS rebinding: another site can let its name resolve to this machine. The browser then treats the two as one site, but
+    sends that name as the host. So only the given names are served. An IP address cannot be rebound.
 
     Args:
-        app: what is behind the gate.
-        names: of hosts that are let in.
-        addresses: whether any IP address is, or those of the loopback alone.
-        most: bytes of an upload.
+        app: the ASGI application behind the gate.
+        names: host names that are served.
+        addresses: whether every IP address is served, or the loopback alone.
+        most: limit on an upload, in bytes.
     """
 
     def __init__(self, app: Any, names: frozenset[str], addresses: bool, most: int) -> None:
@@ -90,18 +89,18 @@ class Gate:
             await send({"type": "http.response.body", "body": body})
 
     def _refusal(self, scope: Any) -> int | None:
-        """The status with which the request is refused; None if it is not."""
+        """Return the HTTP status that refuses the request; None if it is accepted."""
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or not self._serves(hosts[0]):
             return 403
-        # A page of this server names the server itself, by the host that its address has.
+        # The origin of the server's own pages is the host of the request.
         if any(origin.lower() not in (f"http://{hosts[0]}".lower(), f"https://{hosts[0]}".lower())
                for origin in _values(scope, b"origin")):  # fmt: skip
             return 403
         if scope["type"] == "http" and "/upload/" in scope["path"]:
             lengths = _values(scope, b"content-length")
             if len(lengths) != 1 or not lengths[0].isdecimal() or int(lengths[0]) > self.most:
-                return 413  # before it is read: the page's own limit binds only honest browsers
+                return 413  # before it is read: the limit in the page binds only honest browsers
         return None
 
     def _serves(self, host: str) -> bool:
@@ -135,17 +134,17 @@ def _with_headers(send: Any) -> Any:
 # --- events -----------------------------------------------------------------------------------------------------------
 
 MOST_TEXT = 4096  # characters of a value
-MOST_SHOWN = 200  # of a problem
+MOST_SHOWN = 200  # characters of an error in the log
 
 
 def check_value(value: Any, kind: str, choices: int = 0) -> None:
-    """Raise ValueError for a value that no browser sends.
+    """Raise ValueError for a value that no browser sends for this kind of field.
 
     Args:
-        value: as the browser has sent it.
-        kind: of the field: "number", "position" of a slider, "text", or "choice", which is sent as an object with the place in
-            the list. Numbers and texts may be None: nothing was entered.
-        choices: how many there are.
+        value: the value, as it was received.
+        kind: "number", "position" of a slider, "text", or "choice", an object with the index in the list. None stands for an
+            empty number or text.
+        choices: number of choices.
     """
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     place = value.get("value") if isinstance(value, dict) else None
@@ -162,7 +161,7 @@ def check_value(value: Any, kind: str, choices: int = 0) -> None:
 
 
 def drop_malformed_events() -> None:
-    """Let each message of a browser through to NiceGUI only if it is well-formed; others end in a line of the log."""
+    """Let only well-formed messages of browsers reach NiceGUI; log the others in one line."""
     from nicegui import core
 
     handlers = core.sio.handlers["/"]
@@ -179,7 +178,7 @@ def _guarded(name: str, handler: Callable[..., Any]) -> Callable[..., Any]:
                 _check_event(*message)
             result = handler(sid, *message)
             return await result if inspect.isawaitable(result) else result
-        except Refused:  # by NiceGUI, since the page is gone
+        except Refused:  # NiceGUI refuses it: the page is gone
             raise
         except Exception as problem:
             _log.warning("a page has sent a malformed %s: %.*s", name, MOST_SHOWN, repr(problem))
@@ -189,7 +188,7 @@ def _guarded(name: str, handler: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_event(message: Any) -> None:
-    """Raise an exception if the value that an event brings is none of its field's."""
+    """Raise an exception if the value in an event does not fit its field."""
     from nicegui import Client, ui
 
     client = Client.instances.get(message["client_id"])
@@ -213,8 +212,8 @@ def _check_event(message: Any) -> None:
 # --- agents -----------------------------------------------------------------------------------------------------------
 
 NOT_FOUND = (
-    "from the page an agent may name a policy that comes with the package or one below runs/, and no other file or module; "
-    "this names none that plays the game"
+    "from the page an agent may name a policy of the package or one below runs/, but no other file and no module; "
+    "this is not such a policy, or it does not play the game"
 )
 _WORD = re.compile(r"[A-Za-z0-9_-]*")
 
@@ -225,19 +224,18 @@ def runs() -> Path:
 
 
 def make_agent(variant: Variant, spec: str) -> Agent:
-    """The agent of a spec that has come from a page, or with a saved game from there.
+    """Make the agent of a spec that was typed on a page, or is in an uploaded game.
 
     Raises:
-        ValueError: there is no such agent, it does not play the variant, it names code, or it takes more time, memory or
-            threads than people at other tables can spare. One message for all files, whether they are there or not, so that
-            nobody learns which are.
+        ValueError: the agent is unknown, does not play the variant, names code, or needs more time, memory or threads than a
+            shared server can spare. The message is the same for files that exist and files that do not, so it reveals neither.
     """
     if split_own(spec) is not None:
         raise ValueError(NOT_FOUND)
     named = spec.partition(":")[0] in agents.factories() and _names_file(spec)
     try:
         player = make_player(variant, spec)
-        check_in_passing(player, variant)  # first: to see whether they play it, some solve the game
+        check_in_passing(player, variant)  # first: `check_plays` of some agents solves the game
         check_plays(player, variant)
         return player
     except (ValueError, OSError):
@@ -247,7 +245,7 @@ def make_agent(variant: Variant, spec: str) -> Agent:
 
 
 def _names_file(spec: str) -> bool:
-    """Whether a spec names a file. ValueError for one that the page may not name, or for a module."""
+    """Return whether a spec names a file. ValueError for a file that a page may not name, and for a module."""
     factory, parameters = agents.parse(spec)
     files = getattr(factory, "files", ())
     named = False
@@ -259,19 +257,19 @@ def _names_file(spec: str) -> bool:
             named |= bool(value)
         elif not isinstance(value, (bool, int, float, type(None))) and not _WORD.fullmatch(str(value)):
             if str(value).partition(":")[0] not in agents.factories():
-                raise ValueError(NOT_FOUND)  # a module, for one
-            named |= _names_file(str(value))  # an agent's agent
+                raise ValueError(NOT_FOUND)  # such as a module
+            named |= _names_file(str(value))  # a spec inside the spec
     return named
 
 
 def _may_be_read(path: str) -> bool:
-    """Whether a path leads to a policy below `runs` or to one of the package, whatever links there are on the way."""
+    """Return whether a path, with links resolved, leads below `runs` or to a policy of the package."""
     given = Path(path)
     if given.is_absolute() or given.drive or ".." in given.parts:
         return False
     try:
         roots = [runs().resolve(), POLICIES.resolve()]
-        ends = [given.resolve(), (given / "policy.npz").resolve()]  # a folder stands for the file in it
+        ends = [given.resolve(), (given / "policy.npz").resolve()]  # a folder means the policy in it
         return any(all(end.is_relative_to(root) for end in ends) for root in roots)
-    except (OSError, ValueError, RuntimeError):  # a loop of links, a name that cannot be one
+    except (OSError, ValueError, RuntimeError):  # a loop of links, an invalid name
         return False

@@ -1,4 +1,4 @@
-"""How legal moves lie on the page: in a grid where their words are two numbers, else in a row of buttons."""
+"""Layout of the legal moves on the page: a grid where their words are two numbers, else a row of buttons."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dice_envs.core.game import Variant
 
 __all__ = ["Grid", "arrange"]
 
-FEWEST = 8  # moves of a kind that make a grid; fewer are buttons
+FEWEST = 8  # moves of this form that make a grid; fewer are buttons
 PAIR = re.compile(r"(\d+) x (\d+)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """Moves of the form `3 x 5`: so many dice of a face.
+    """Moves of the form `3 x 5`: a number of dice and a face.
 
     Attributes:
-        rows: the first numbers that a legal move has, rising.
-        columns: the second numbers of all moves, rising.
-        actions: (row, column) → the legal action; others are not there.
+        rows: first numbers of the legal moves, in rising order.
+        columns: second numbers of all moves, in rising order.
+        actions: (row, column) → action, of legal moves only.
     """
 
     rows: tuple[int, ...]
@@ -30,7 +30,7 @@ class Grid:
 
 
 def arrange(variant: Variant, legal: Sequence[int]) -> tuple[Grid | None, list[int]]:
-    """The legal actions that lie in a grid, and the others."""
+    """Return the grid of legal actions, None if there is none, and the legal actions outside it."""
     words = [variant.describe_action(action) for action in range(variant.facts.num_actions)]
     pairs = {k: (int(match[1]), int(match[2])) for k, said in enumerate(words) if (match := PAIR.fullmatch(said))}
     if len(pairs) < FEWEST or len(set(pairs.values())) < len(pairs):

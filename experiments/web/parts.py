@@ -1,4 +1,4 @@
-"""What several pages are made of."""
+"""Building blocks that the pages share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def begin(title: str, subtitle: str = "", home: bool = True) -> ui.element:
-    """Title, colours and the bar at the top of a page. Returns the bar, for what else is to lie in it."""
+    """Add title, colours and the bar at the top of a page. Return the bar, for more elements."""
     ui.page_title(f"{title} – dice-envs" if title != "dice-envs" else title)
     ui.add_css(CSS)
     ui.colors(primary=ACCENT)
@@ -34,12 +34,12 @@ def begin(title: str, subtitle: str = "", home: bool = True) -> ui.element:
 
 
 def words(text: str, classes: str = "words", tag: str = "div") -> ui.html:
-    """Text as it stands."""
+    """Add plain text."""
     return ui.html(html.escape(text), tag=tag, sanitize=False).classes(classes)
 
 
 def heading(text: str) -> None:
-    """The heading of a card."""
+    """Add the heading of a card."""
     ui.html(html.escape(text), tag="h2", sanitize=False)
 
 
@@ -53,16 +53,16 @@ def button(
     name: str = "",
     title: str = "",
 ) -> ui.html:
-    """A plain button of the browser, so that keys and screen readers work as everywhere.
+    """Add a plain HTML button, so that keys and screen readers work as usual.
 
     Args:
         text: its words.
-        action: what a click does; problems are told to whoever clicked.
-        classes: of the style sheet.
+        action: called by a click; errors are shown to the person who clicked.
+        classes: CSS classes.
         enabled: whether it can be clicked.
-        content: HTML in place of the words, which are then what screen readers say.
-        name: to find it by, as `data-name`.
-        title: said when the pointer rests on it.
+        content: HTML to show instead of `text`, which then is for screen readers.
+        name: value of `data-name`, by which scripts and tests find it.
+        title: tooltip.
     """
     made = ui.html(content or html.escape(text), tag="button", sanitize=False).classes(classes)
     made.props["type"] = "button"
@@ -80,7 +80,7 @@ def button(
 
 
 def told(action: Callable[..., Any]) -> Callable[..., Any]:
-    """The handler, with problems told to whoever caused them and the page left alive."""
+    """Wrap a handler: errors are shown in the browser that caused them, and the page stays alive."""
     client = ui.context.client
 
     @functools.wraps(action)

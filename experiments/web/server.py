@@ -1,4 +1,4 @@
-"""The server of the page: which address answers with what."""
+"""The server of the pages, and their addresses."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = ["HOST", "serve"]
 
 HOST = "127.0.0.1"
 USUAL_PORT = 8080
-MOST_HEADERS = 2**12  # bytes of an upload beside its file
-RECONNECT = 60.0  # seconds that a page of a browser that has gone away is kept for it
+MOST_HEADERS = 2**12  # bytes of an upload in addition to its file
+RECONNECT = 60.0  # seconds for which a page waits for its browser to reconnect
 NOTHING_HERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found – dice-envs</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"></head>
 <body style="font: 16px/1.5 Helvetica, Arial, sans-serif; max-width: 34em; margin: 15vh auto; padding: 0 20px">
@@ -47,18 +47,18 @@ def serve(
 ) -> None:
     """Serve the page until Ctrl-C.
 
-    Tables can be made by whoever opens the address that is printed. Where others than this machine can reach the host, it
-    holds a key; they need a link to a seat.
+    The printed address is the start page, where tables are made. If other machines can reach the host, the address contains a
+    key; other people get a link to a seat.
 
     Args:
-        sittings: games to begin with, whose links are printed; without any the page asks for one.
+        sittings: games to begin with, whose links are printed; without any the start page is opened.
         host: address to listen on.
         port: None: 8080, or a free one if that is taken.
-        show: open a browser.
+        show: whether to open a browser.
         pause: seconds before an agent's move.
 
     Raises:
-        ValueError: the port is none.
+        ValueError: the port is out of range.
         OSError: host and port cannot be listened on.
         ImportError: NiceGUI is not installed.
     """
@@ -87,7 +87,7 @@ def serve(
         port=port,
         title="dice-envs",
         favicon="🎲",
-        dark=None,  # as the browser has it
+        dark=None,  # as the browser prefers
         language="en-US",
         reload=False,
         show=False,
@@ -112,7 +112,7 @@ def _open(url: str, host: str, port: int) -> None:
 def _add_pages(tables: Tables, key: str, host: str, usual: str) -> None:
     alone = is_loopback(host)
 
-    # What leads nowhere is refused before NiceGUI makes anything for a page, which costs time and memory.
+    # A wrong address is refused before NiceGUI builds a page, which costs time and memory.
     def check_start(request: Request, game: str = usual) -> None:
         knows = secrets.compare_digest(request.query_params.get("key", "").encode(), key.encode())
         if not knows or game not in names():
@@ -147,7 +147,7 @@ def _add_pages(tables: Tables, key: str, host: str, usual: str) -> None:
 
 
 def _base(request: Request, alone: bool) -> str:
-    """What links for other devices begin with: the address in the network, though the maker may have come by another."""
+    """Return the beginning of links for other devices: an address in the network, even if the request came by the loopback."""
     base = str(request.base_url).rstrip("/")
     if alone or not is_loopback(urlsplit(base).hostname or ""):
         return base
@@ -159,7 +159,7 @@ def _in_url(host: str) -> str:
 
 
 def _checked_port(host: str, port: int | None) -> int:
-    """The port, once it was tried; OSError names what cannot be listened on."""
+    """Return a port that can be listened on; OSError, naming host and port, if there is none."""
     if port is not None:
         check_range("port", port, 1, 65535)
         _try(host, port)

@@ -1,4 +1,4 @@
-"""Where a table is made: which game, with which options, and who plays."""
+"""The start page, on which a table is made, and the page of a table's links."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MOST_BYTES = 2**20  # of an uploaded game
 
 
 class StartPage:
-    """The form.
+    """The form for a new table: game, options and players.
 
     Args:
-        tables: where the table is put.
-        game: the name of the game to begin with.
-        query: what links to this page carry on.
+        tables: the server's tables.
+        game: name of the chosen game.
+        query: query string that links to this page must repeat.
     """
 
     def __init__(self, tables: Tables, game: str, query: str = "") -> None:
@@ -119,7 +119,7 @@ class StartPage:
     def _refresh_seats(self) -> None:
         try:
             variant = self._variant()
-        except ValueError:  # said by Start
+        except ValueError:  # shown when Start is pressed
             return
         count = variant.facts.num_seats
         if len(self.seats) != count:
@@ -204,25 +204,25 @@ class StartPage:
 
 
 def first_link(tables: Tables, table: Table) -> str:
-    """Where whoever has made a table goes: to the only seat of a person, or to the links."""
+    """Return the path that the maker of a table is sent to: the only person's seat, the links, or the view of agents."""
     links = tables.links(table)
     kind = "seat" if len(table.sitting.people) == 1 else "maker" if table.sitting.people else "watch"
     return next(path for path, place in links.items() if place.kind == kind)
 
 
 def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
-    """The links to a table with several people.
+    """Show the links to a table with several people.
 
     Args:
         tables: all tables.
         table: this one.
-        base: what the links begin with, such as `http://192.168.0.2:8080`.
+        base: beginning of the links, such as `http://192.168.0.2:8080`.
         home: whether the page may link to the start page.
     """
     sitting = table.sitting
 
     def here() -> None:
-        """Nothing on this page changes, but whoever waits on it is connected to the table."""
+        """A listener that does nothing: the page keeps the table alive."""
 
     table.listeners.append(here)
     ui.context.client.on_delete(lambda: table.listeners.remove(here))
@@ -259,7 +259,7 @@ def _link(name: str, url: str, path: str) -> None:
 
 
 def _usual_agent(variant: Variant) -> str:
-    """The first of the game's own agents that plays the variant, or `random`."""
+    """Return the first of the game's own agents that plays the variant, or `random`."""
     everywhere = agents.for_game(None)
     for name in agents.for_game(variant.game.name):
         if name in everywhere:

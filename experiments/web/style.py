@@ -1,4 +1,4 @@
-"""How the pages look: the colours of the pictures, for light and dark screens."""
+"""Style sheet of the pages, in the colours of the pictures, for light and dark screens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dice_envs.pictures.drawing import PIPS
 
 __all__ = ["CSS", "die", "icon"]
 
-# The pictures' colours on a dark screen. Dice stay as they are.
+# Colour of the pictures → the same on a dark screen. Dice keep their colours.
 _DARK = {
     drawing.PANEL: "#1d2530",
     drawing.EDGE: "#3a4655",
@@ -21,7 +21,7 @@ _DARK_PAPER, _DARK_PAGE, _DARK_INK = "#161c25", "#0f141b", "#e6ebf2"
 
 
 def die(face: int) -> str:
-    """A small die as an `<svg>` element, in the colour of the text around it; a face without pips is a number."""
+    """Return a small die as an `<svg>` element in the colour of the text around it; a face without pips is a number."""
     if face not in PIPS:
         return f"<span>{face}</span>"
     pips = "".join(
@@ -42,7 +42,7 @@ _ICONS = {
 
 
 def icon(name: str) -> str:
-    """A small sign as an `<svg>` element: first, back, run, pause, next or last."""
+    """Return an icon as an `<svg>` element: first, back, run, pause, next or last."""
     return f'<svg class="icon" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true"><path d="{_ICONS[name]}"/></svg>'
 
 

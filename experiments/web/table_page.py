@@ -1,6 +1,6 @@
-"""A table as one place sees it: the picture, the moves to click, the history, and what else can be done there.
+"""The page of a table for one place: picture, moves to click, history and tools.
 
-What it sends is built from the place's own view (`tables.Place`), so that nothing hidden reaches the browser.
+Everything sent is built from the place's own view (`tables.Place`), so that nothing hidden reaches the browser.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dice_envs.table.sitting import PERSON, Entry
 
 __all__ = ["TablePage"]
 
-REPLAY_PAUSE = 1.0  # seconds between two positions of a game that is stepped through
-# What had the keyboard's focus is built anew after every move: find it again, or else lead to the moves.
+REPLAY_PAUSE = 1.0  # seconds between two positions of a replay
+# Every move rebuilds the element with the keyboard's focus: focus it again, or else the moves.
 REMEMBER_FOCUS = (
     "document.addEventListener('focusin', event => { window.focused = event.target.closest('[data-name]')?.dataset.name })"
 )
@@ -38,21 +38,21 @@ if (document.activeElement === document.body) {
 
 
 class TablePage:
-    """The page of one browser tab; another tab of the same place has one of its own.
+    """The page of one browser tab; each tab of a place has its own.
 
     Args:
         tables: all tables.
-        place: what the link leads to.
+        place: the target of the link.
         home: whether the page may link to the start page.
     """
 
     def __init__(self, tables: Tables, place: Place, home: bool) -> None:
         self.tables, self.place, self.table, self.home = tables, place, place.table, home
         self.client = ui.context.client
-        self.at: int | None = None  # the position that is looked at; None: the present one
-        self.everything = False  # whether to show what was hidden, once that is allowed
+        self.at: int | None = None  # the position shown; None: the present one
+        self.everything = False  # whether to show hidden parts, once allowed
         self.games = self.table.games
-        self.advice: Advice | None = None  # the last one that was asked for, and at which move
+        self.advice: Advice | None = None  # the last advice, for the position `advised_at`
         self.advised_at = (-1, -1)
         self.asking = False
         sitting = place.sitting
@@ -100,14 +100,14 @@ class TablePage:
     # --- showing ------------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Build everything anew from the state on the server."""
+        """Rebuild the page from the state on the server."""
         if self.client.is_deleted:
             self._leave()
             return
         try:
             with self.client:
                 self._show()
-        except Exception as problem:  # whoever has changed the table must not suffer from one tab's fault
+        except Exception as problem:  # an error in one tab must not reach the tab that changed the table
             self.client.handle_exception(problem)
 
     def _show(self) -> None:
@@ -149,7 +149,7 @@ class TablePage:
         self.client.run_javascript(RESTORE_FOCUS)
 
     def _mark(self, covered: bool) -> None:
-        """Say for scripts and tests how the game stands."""
+        """Write the state of the game into attributes, for scripts and tests."""
         stands = "covered" if covered else "over" if self.place.sitting.over else "mine" if self.place.to_move else "theirs"
         self.moves.props["data-stands"] = stands
         self.moves.props["data-moves"] = len(self.place.sitting)
@@ -191,7 +191,7 @@ class TablePage:
             if self.table.thinking and self.at is None:
                 ui.spinner(size="1.2em")
         if self.table.waiting and self.at is None:
-            words("The server is busy: agents of other tables think. This one's turn will come.")
+            words("The server is busy with agents of other tables. This one is queued.")
         if self.table.problem:
             words(self.table.problem, "bad")
         if sitting.over and self.at is None:
@@ -263,12 +263,12 @@ class TablePage:
             if place.may_begin_again or place.table.thinking:
                 button("New game", self._again, enabled=place.may_begin_again, name="again", title="same options, new dice")
             secret = not place.may_save and not self.table.thinking
-            title = "a saved game tells all that is hidden: possible once the game is over" if secret else "as a file"
+            title = "possible once the game is over: a saved game reveals all that is hidden" if secret else "as a file"
             button("Save", self._save, enabled=place.may_save, name="save", title=title)
             if place.kind == "watch" and not sitting.over:
                 self._pace()
         if not place.may_save and not self.table.thinking:
-            words("Saving is possible once the game is over: the file tells all that is hidden.", "words note")
+            words("Saving is possible once the game is over: the file reveals all that is hidden.", "words note")
 
     def _pace(self) -> None:
         speeds = {3.0: "slow", self.tables.pause: "normal", 0.15: "fast"}
@@ -311,9 +311,9 @@ class TablePage:
         advice = self.advice if place.to_move and self.advised_at == self.table.now else None
         self.advice_card.visible = True
         if self.asking:
-            self._wait("Looking at each choice; the first time a game may have to be solved")
+            self._wait("Working out each choice; the first time, the game may have to be solved")
         elif reviewing is not None:
-            self._wait(f"Looking at what each move cost: {reviewing[0]} of {reviewing[1]}")
+            self._wait(f"Working out the cost of each move: {reviewing[0]} of {reviewing[1]}")
         elif place.sitting.over and self.table.review is not None:
             self._totals(self.table.review)
         elif advice is not None:
@@ -330,7 +330,7 @@ class TablePage:
         heading("Review")
         for seat, text in review.texts.items():
             words(f"{self._name(seat)}: {text if text.startswith('nothing') else f'cost {text}'}", "total")
-        words("The history says what each move cost.")
+        words("The history shows the cost of each move.")
         if review.note:
             words(_sentence(review.note))
 
@@ -356,12 +356,12 @@ class TablePage:
 
     @property
     def _live(self) -> bool:
-        """Whether agents play on while they are watched."""
+        """Whether only agents play, and the game is not over."""
         return self.place.kind == "watch" and not self.place.sitting.over
 
     def _steps(self) -> None:
         moves = len(self.place.sitting)
-        # While people play, the history leads back to a move; these controls would be in the way.
+        # Hidden while people play, to save room; the history leads to earlier positions.
         self.steps.visible = self._live or self.at is not None or (self.place.sitting.over and moves > 0)
         now = moves if self.at is None else self.at
         running = self.forward.active or (self._live and self.at is None and self.table.playing)
@@ -470,4 +470,4 @@ def _sentence(text: str) -> str:
 
 
 def _nothing() -> None:
-    """What a button that is not enabled does."""
+    """Action of a disabled button."""

@@ -1,4 +1,4 @@
-"""Tables at which games are played, the secret links to them, and what each link may do and see."""
+"""Tables with a game each, the secret links to them, and the rights of each link."""
 
 from __future__ import annotations
 
@@ -23,43 +23,42 @@ __all__ = ["FORGET_AFTER", "MOST_TABLES", "PAUSE", "Kind", "Place", "Table", "Ta
 
 PAUSE = 0.9  # seconds before an agent's move, so that people can follow
 MOST_TABLES = 200
-MOST_STARTS, STARTS_WITHIN = 30, 60.0  # tables that may be made from the page in so many seconds
+MOST_STARTS, STARTS_WITHIN = 30, 60.0  # limit on the tables made from the page, and the seconds that it is for
 FORGET_AFTER = 12 * 3600.0  # seconds without a visit
-SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks, or waits for its turn to
+SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks or is queued
 
 Kind = Literal["seat", "together", "watch", "maker"]
 
 
 def prepare(sitting: Sitting) -> Sitting:
-    """The game, once what a person's moves need has been compiled: a server that does so meanwhile answers nobody."""
+    """Compile what a person's moves need, and return the game: compiling during play would block the server."""
     trial = Sitting(sitting.variant, 0, [PERSON] * len(sitting.seats))
     trial.play(trial.legal()[0])
     return sitting
 
 
 class Table:
-    """One table: a game, and those who follow it.
+    """One table: a game and its listeners, one for each connected page.
 
-    Agents move by themselves in a task of the running event loop, once `wake` was called, as long as somebody follows.
-    Agents are asked and games are reviewed for those who follow only: what nobody waits for any more is not begun, and a
-    review stops.
+    After `wake`, agents move in a task of the running event loop, as long as there are listeners. Without listeners no agent is
+    asked, no review begins, and a running review stops.
 
     Args:
         sitting: the game.
         pause: seconds before each move of an agent.
-        work: the threads in which agents are asked; its own if none is given.
+        work: the threads for agents and reviews; None: threads of its own.
 
     Attributes:
-        sitting: the game, another one after `again`.
+        sitting: the game; `again` replaces it.
         pause: as given; may be changed.
-        playing: whether agents move; if not, `step` moves them.
-        problem: what has stopped the game; empty if nothing has.
-        games: how many games were begun here.
-        review: what the moves have cost, once somebody has asked after the game.
-        reviewing: of how many moves that has been found out, and how many there are; None while nobody waits for it.
-        loaded: whether the first of them was a saved one.
-        looking: where people share a device, whose view is uncovered; None at first.
-        listeners: called after every change; one for everybody who is connected.
+        playing: whether agents move by themselves; if not, `step` moves them.
+        problem: the error that has stopped the game; empty if none has.
+        games: number of games begun here.
+        review: the review of the game that is over, once asked for.
+        reviewing: (moves reviewed, moves in all) of a running review, else None.
+        loaded: whether the first game was a saved one.
+        looking: the seat whose view is uncovered, where people share a device; None at first.
+        listeners: called after every change.
     """
 
     def __init__(self, sitting: Sitting, pause: float = PAUSE, work: Work | None = None) -> None:
@@ -74,24 +73,24 @@ class Table:
         self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
         self.listeners: list[Callable[[], None]] = []
-        self._courses = 0  # how often the game was begun anew, or a move taken back
+        self._courses = 0  # number of new games and undos
         self._task: asyncio.Task[None] | None = None
-        self._move: Job[int] | None = None  # of the agent that is asked
-        self._judging: object | None = None  # stands for the review that is wanted
+        self._move: Job[int] | None = None  # asks the agent to move
+        self._judging: object | None = None  # identifies the running review
 
     @property
     def now(self) -> tuple[int, int]:
-        """Stands for the present position: another one, too, after as many moves, has another value."""
+        """Identifies the present position: differs after a move, an undo and a new game."""
         return self._courses, len(self.sitting)
 
     @property
     def thinking(self) -> bool:
-        """Whether an agent is being asked, or waits to be."""
+        """Whether an agent is being asked, or is queued."""
         return self._move is not None
 
     @property
     def waiting(self) -> bool:
-        """Whether the agent to move waits for its turn, because those of other tables think."""
+        """Whether the agent to move is queued behind agents of other tables."""
         return self._move is not None and not self._move.begun
 
     @property
@@ -100,12 +99,12 @@ class Table:
         return not self.sitting.over and self.sitting.mover not in self.sitting.people
 
     def changed(self) -> None:
-        """Tell those who follow the game."""
+        """Call the listeners."""
         for listener in list(self.listeners):
             listener()
 
     def wake(self) -> None:
-        """See to it that agents move, if it is their turn."""
+        """Start the task that moves agents, if it is their turn."""
         if self._task is None and self._moves_on:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -118,13 +117,13 @@ class Table:
             while self._moves_on:
                 await asyncio.sleep(self.pause)
                 if self._moves_on:
-                    with contextlib.suppress(Busy):  # then it tries again
+                    with contextlib.suppress(Busy):  # try again
                         await self.step()
         finally:
             self._task = None
 
     async def step(self) -> None:
-        """Let the agent to move play, once a thread is free. Nothing happens while another one is being asked.
+        """Let the agent to move play, once a thread is free. Does nothing while an agent is being asked.
 
         Raises:
             Busy: too many agents wait.
@@ -138,9 +137,9 @@ class Table:
             await self._shown(move)
         except Unwanted:
             pass
-        except Exception as problem:  # of an agent, which may be anybody's code
+        except Exception as problem:  # agents may be anybody's code
             if sitting is self.sitting:
-                told = f": {problem}" if len(sitting.people) < 2 else ""  # it might tell some what only others may know
+                told = f": {problem}" if len(sitting.people) < 2 else ""  # it may reveal what others hold
                 self.problem = f"{sitting.seats[sitting.mover]} has failed{told}"
         finally:
             if self._move is move:
@@ -148,7 +147,7 @@ class Table:
             self.changed()
 
     async def _shown(self, move: Job[int]) -> None:
-        """Wait for a move. If it takes long, those who follow are told, and once more when its turn has come."""
+        """Wait for a move. If it takes long, call the listeners, and once more when a thread has begun it."""
         result = asyncio.ensure_future(move.result())
         told: bool | None = None
         while not (await asyncio.wait([result], timeout=SHOWN_AFTER))[0]:
@@ -158,14 +157,14 @@ class Table:
         result.result()
 
     def hold(self) -> bool:
-        """Ask no agent that only waits for its turn. Returns whether none is being asked now."""
+        """Drop a queued move of an agent. Return whether no agent is being asked now."""
         if self._move is not None and not self._move.drop():
             return False
         self._move = None
         return True
 
     async def again(self, seed: int | None = None) -> None:
-        """A new game with the same options and players; a fresh seed if none is given. Busy while another one is made."""
+        """Begin a new game with the same options and players; a fresh seed if none is given. Busy while another one is made."""
         old = self.sitting
 
         def deal() -> Sitting:
@@ -175,11 +174,11 @@ class Table:
             sitting = await self.work.deals.begin(deal, lambda: old is self.sitting, owner=self).result()
         except Unwanted:
             return
-        if old is not self.sitting:  # somebody was faster
+        if old is not self.sitting:  # another request was faster
             return
         self.sitting = sitting
         self.games += 1
-        self._move = None  # one of the old game
+        self._move = None  # of the old game
         self.problem = ""
         self.looking = None
         self.change_course()
@@ -187,15 +186,15 @@ class Table:
         self.wake()
 
     def change_course(self) -> None:
-        """Forget what the moves have cost, and what waits to be found out: the game is another one now."""
+        """Forget the review and stop a running one: the game has changed."""
         self._courses += 1
         self.review = self.reviewing = self._judging = None
 
     async def judge(self) -> None:
-        """Find out what every move has cost, in a thread. It stops when the game changes or nobody follows any more.
+        """Review all moves, in a thread. It stops when the game changes or the last listener has gone.
 
         Raises:
-            ValueError: the game goes on.
+            ValueError: the game is not over.
             Busy: too many reviews wait.
         """
         if self.review is not None or self._judging is not None:
@@ -234,12 +233,13 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """What a link leads to.
+    """The target of a link: a table, and the rights there.
 
     Attributes:
         table: the table.
-        kind: "seat": one person plays; "together": all people play on one device; "watch": agents play; "maker": the links.
-        seat: of the person, for a seat.
+        kind: "seat": one person plays; "together": all people play on one device; "watch": only agents play; "maker": the page
+            of links.
+        seat: the person's seat, for a "seat".
     """
 
     table: Table
@@ -253,7 +253,7 @@ class Place:
 
     @property
     def curtain(self) -> int | None:
-        """The person to fetch before anything is shown, where people share a device."""
+        """The seat whose person must uncover the view first, where people share a device."""
         sitting = self.sitting
         if self.kind != "together" or sitting.over:
             return None
@@ -263,15 +263,15 @@ class Place:
 
     @property
     def sees_all(self) -> bool:
-        """Whether nothing is hidden from this place any more: the game is over, or no person plays."""
+        """Whether this place sees everything: the game is over, or no person plays."""
         return self.sitting.over or not self.sitting.people
 
     @property
     def viewer(self) -> int | None:
-        """Whose view is shown; None for one that sees everything.
+        """The seat whose view is shown; None for one that sees everything.
 
         Raises:
-            ValueError: there is nothing to show: the curtain is closed, or the place is none from which games are seen.
+            ValueError: nothing may be shown: the curtain is closed, or this is the page of links.
         """
         if self.kind == "seat":
             return self.seat
@@ -283,7 +283,7 @@ class Place:
 
     @property
     def person(self) -> int | None:
-        """The seat that this place plays now."""
+        """The seat that this place plays now, if any."""
         if self.kind in ("watch", "maker") or self.curtain is not None or self.sitting.over:
             return None
         return self.viewer
@@ -295,40 +295,44 @@ class Place:
 
     @property
     def may_undo(self) -> bool:
-        """Whether a move can be taken back: only where the other seats are agents, and none of them is being asked."""
+        """Whether a move can be taken back: only if all other seats are agents and none of them is being asked."""
         sitting, person, table = self.sitting, self._only_person(), self.table
         asked = table.thinking and not table.waiting
         return person is not None and not asked and any(entry.seat == person for entry in sitting.history(person))
 
     @property
     def may_save(self) -> bool:
-        """Whether the game may be downloaded. It tells all that is hidden, so not while people play against each other."""
+        """Whether the game may be saved. The file reveals all that is hidden, so not while people play each other."""
         return self.kind != "maker" and not self.table.thinking and (self.sees_all or self._only_person() is not None)
 
     @property
     def may_begin_again(self) -> bool:
-        """Whether a new game may take the place of this one: not while others play it."""
+        """Whether a new game may replace this one: not while others play it."""
         return self.kind != "maker" and (self.sees_all or self._only_person() is not None)
 
     def _only_person(self) -> int | None:
-        """The seat of the person here, if there is no other one."""
+        """Return the seat of the person here, if it is the only person."""
         people = self.sitting.people
         return people[0] if len(people) == 1 and self.kind == "seat" else None
 
     def picture(self, moves: int | None = None, everything: bool = False) -> Picture:
-        """What is seen here now, or was after so many moves; with all that was hidden once nothing is any more."""
+        """Return the picture for this place, now or after `moves` moves. `everything`: with hidden parts, if allowed."""
         return self.position(len(self.sitting) if moves is None else moves, everything).picture
 
     def position(self, moves: int, everything: bool = False) -> Position:
-        """The game after so many moves, as it may be seen here. ValueError if there were not so many."""
+        """Return the game after `moves` moves, as it may be seen here. ValueError if fewer were played."""
         return self.sitting.position(moves, None if everything and self.sees_all else self.viewer)
 
     def history(self, everything: bool = False) -> list[Entry]:
-        """The moves so far, as they may be known here."""
+        """Return the moves so far, as they may be known here."""
         return self.sitting.history(None if everything and self.sees_all else self.viewer)
 
     def play(self, action: int, moves: int) -> None:
-        """The move of the person here, who saw the game after so many moves.
+        """Play an action for the person here.
+
+        Args:
+            action: the action.
+            moves: number of moves played in the position that the person saw.
 
         Raises:
             ValueError: it is not this person's turn, the game has gone on since, or the action is not legal.
@@ -342,13 +346,13 @@ class Place:
         self.table.wake()
 
     def uncover(self) -> None:
-        """The person behind whom the curtain waits has come."""
+        """Open the curtain for the person to move."""
         self.table.looking = self.curtain
         self.table.changed()
         self.table.wake()
 
     def undo(self) -> None:
-        """Take the last move of the person here back. ValueError where that is not allowed."""
+        """Take back the last move of the person here. ValueError where that is not allowed."""
         if not self.may_undo or not self.table.hold():
             raise ValueError("nothing can be taken back")
         self.table.problem = ""
@@ -358,13 +362,13 @@ class Place:
         self.table.wake()
 
     async def hint(self, odds: bool = False) -> Advice | None:
-        """What each choice of the person here is worth, or its odds. It may take a while and is found in a thread.
+        """Return the value of each choice of the person here, or its odds, found in a thread.
 
-        Returns None if the game has gone on, or everybody has gone, before it was begun.
+        Returns None if the game has gone on, or all listeners have gone, before it was begun.
 
         Raises:
             ValueError: it is not this person's turn.
-            Busy: too many hints wait, or one of this table does.
+            Busy: too many hints wait, or this table has one already.
         """
         if not self.to_move:
             raise ValueError("it is not your turn")
@@ -380,9 +384,9 @@ class Place:
             return None
 
     def saved(self) -> str:
-        """The game as JSON. ValueError where it may not be known."""
+        """Return the saved game as JSON. ValueError where it may not be saved."""
         if not self.may_save:
-            raise ValueError("the saved game would tell what is hidden; it can be saved once the game is over")
+            raise ValueError("a saved game reveals what is hidden: it can be saved once the game is over")
         return json.dumps(self.sitting.save(), indent=1) + "\n"
 
 
@@ -391,9 +395,9 @@ class Tables:
 
     Args:
         pause: seconds before each move of an agent.
-        most: so many are kept; then those that were not visited for longest are forgotten, where nobody is connected.
-        forget_after: seconds without a visit after which a table is forgotten, if nobody is connected.
-        clock: tells the time in seconds.
+        most: limit on the tables; a new one replaces the one with the oldest visit among those without listeners.
+        forget_after: seconds without a visit after which a table without listeners is forgotten.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -413,7 +417,7 @@ class Tables:
         return len(self._visited)
 
     def admit(self) -> None:
-        """Count an attempt to make a table from the page. Busy if there have been too many."""
+        """Count an attempt to make a table from the page. Busy if there were too many of late."""
         now = self.clock()
         if len(self._starts) == MOST_STARTS and now - self._starts[0] < STARTS_WITHIN:
             wait = math.ceil(STARTS_WITHIN - (now - self._starts[0]))
@@ -423,16 +427,16 @@ class Tables:
     async def make(
         self, make: Callable[[], Sitting], wanted: Callable[[], bool] = lambda: True, owner: Any = None, saved: bool = False
     ) -> Table:
-        """A table for a game that is made in a thread: its agents may have much to read or to solve.
+        """Make a game in a thread, since its agents may have much to read or to solve, and return a table for it.
 
         Args:
             make: makes the game.
-            wanted: whether somebody still waits for the table.
-            owner: who has asked for it; each may ask for one at a time.
+            wanted: returns whether somebody still waits for the table.
+            owner: the object that asks for it, which may ask for one at a time.
             saved: whether it is a saved game, whose moves are played again.
 
         Raises:
-            ValueError: whatever is wrong with the game.
+            ValueError: `make` raised it.
             Busy: too many games are being made.
             Unwanted: nobody waits any more.
         """
@@ -446,10 +450,10 @@ class Tables:
         return table
 
     def add(self, sitting: Sitting) -> Table:
-        """A table for the game, with a secret for each of its links.
+        """Return a new table for the game, with a secret for each of its links.
 
         Raises:
-            Busy: there are `most` tables already, and somebody is connected to each.
+            Busy: there are `most` tables, all with listeners.
         """
         self._make_room()
         table = Table(sitting, self.pause, self.work)
@@ -470,7 +474,7 @@ class Tables:
             self._remove(min(left, key=self._visited.__getitem__))
 
     def find(self, secret: str, kind: Kind) -> Place | None:
-        """What a link leads to, which counts as a visit; None if it leads nowhere."""
+        """Return the place of a link and count a visit; None if there is no such link."""
         self.forget()
         place = self._places.get(secret)
         if place is None or place.kind != kind:
@@ -479,16 +483,16 @@ class Tables:
         return place
 
     def links(self, table: Table) -> dict[str, Place]:
-        """Where the links to a table lead: path → place."""
+        """Return the links to a table: path → place."""
         return {f"/{place.kind}/{secret}": place for secret, place in self._places.items() if place.table is table}
 
     def visit(self, table: Table) -> None:
-        """Somebody does something there."""
+        """Count a visit."""
         if table in self._visited:
             self._visited[table] = self.clock()
 
     def forget(self) -> None:
-        """Drop the tables where nobody has been for long."""
+        """Drop the tables without listeners that had no visit for `forget_after` seconds."""
         now = self.clock()
         for table in [table for table, last in self._visited.items() if now - last > self.forget_after]:
             if not table.listeners:

@@ -1,4 +1,4 @@
-"""Work that pages wait for, in threads of its own for each kind: slow work of one kind keeps no other kind waiting."""
+"""Slow work of the pages. Each kind of work has its own threads, so that no kind delays another."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ T = TypeVar("T")
 
 
 class Busy(ValueError):
-    """The server has as much work of a kind as may wait."""
+    """Too many jobs of this kind wait already."""
 
 
 class Unwanted(Exception):
-    """Nobody waits for the work any more, so it was not done."""
+    """The job was dropped, because nobody waits for it any more."""
 
 
 class Job(Generic[T]):
-    """One call that waits for a thread, runs in it, or is done.
+    """One call: queued, running in a thread, or done.
 
     Args:
         call: the work.
-        wanted: whether somebody still waits for it; asked in any thread.
-        owner: who it is for.
+        wanted: returns whether somebody still waits for it; called in any thread.
+        owner: the object that the job is for.
     """
 
     def __init__(self, call: Callable[[], T], wanted: Callable[[], bool], owner: Any) -> None:
@@ -39,32 +39,32 @@ class Job(Generic[T]):
 
     @property
     def begun(self) -> bool:
-        """Whether a thread has taken it up."""
+        """Whether the job runs or is done."""
         return self._future.running() or self._future.done()
 
     def drop(self) -> bool:
-        """Give it up if no thread has taken it up yet. Returns whether it is given up."""
+        """Cancel the job unless a thread has begun it. Return whether it is cancelled."""
         return self._future.cancel()
 
     def run(self) -> Callable[[], None]:
-        """Do the work, if somebody still waits for it. Returns what tells them that it is done."""
+        """Do the work if it is still wanted. Return a function that hands the result to those who wait."""
         if not self.wanted():
             self.drop()
         if not self._future.set_running_or_notify_cancel():
             return lambda: None
         try:
             result = self.call()
-        except BaseException as problem:  # it belongs to whoever waits; the thread goes on
+        except BaseException as problem:  # raised where the result is awaited; this thread goes on
             return functools.partial(self._future.set_exception, problem)
         return functools.partial(self._future.set_result, result)
 
     async def result(self) -> T:
-        """What the call returns or raises. Unwanted if the job was given up."""
+        """Return the call's result, or raise its exception; raise Unwanted if the job was cancelled."""
         try:
             return await asyncio.wrap_future(self._future)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is not None and task.cancelling():  # it is the waiting that has ended
+            if task is not None and task.cancelling():  # the waiting task was cancelled, not the job
                 raise
             raise Unwanted from None
 
@@ -72,12 +72,12 @@ class Job(Generic[T]):
 class Workers:
     """Threads for one kind of work, first come, first served.
 
-    They are daemon threads: nothing waits for them when the server ends, however long an agent thinks.
+    They are daemon threads: the server ends without waiting for an agent that thinks.
 
     Args:
-        kind: of the work, in words, for those who are refused.
-        threads: the most that run at once.
-        waiting: the most jobs that wait for one of them.
+        kind: the work in words, for messages.
+        threads: limit on running jobs.
+        waiting: limit on queued jobs.
     """
 
     def __init__(self, kind: str, threads: int, waiting: int) -> None:
@@ -87,15 +87,15 @@ class Workers:
         self._running: list[Job[Any]] = []
 
     def begin(self, call: Callable[[], T], wanted: Callable[[], bool] = lambda: True, owner: Any = None) -> Job[T]:
-        """Let a thread do the work as soon as one is free.
+        """Queue the work for the next free thread.
 
         Args:
             call: the work.
-            wanted: whether somebody still waits for it. Jobs that nobody waits for are not begun.
-            owner: who it is for; each may have one job at a time. None: nobody in particular.
+            wanted: returns whether somebody still waits for it; an unwanted job is not begun.
+            owner: the object that the job is for, which may have one job at a time; None: no limit.
 
         Raises:
-            Busy: too many jobs wait, or one of the owner's does or runs.
+            Busy: too many jobs wait, or the owner has a job already.
         """
         job = Job(call, wanted, owner)
         with self._lock:
@@ -118,7 +118,7 @@ class Workers:
     def _work(self, job: Job[Any] | None) -> None:
         while job is not None:
             tell = job.run()
-            with self._lock:  # before anybody knows, who may ask for more at once
+            with self._lock:  # before the result is out: its owner may ask for the next job at once
                 self._running.remove(job)
                 job = self._queue.popleft() if self._queue else None
                 if job is not None:
@@ -127,17 +127,17 @@ class Workers:
 
 
 class Work:
-    """All that is done for the pages of a server in threads.
+    """The workers of a server, one `Workers` for each kind of work.
 
     Args:
-        tables: the most that there are; the move of an agent at each may wait.
+        tables: limit on the tables; one move of an agent may wait for each.
 
     Attributes:
-        moves: of agents, as many at once as the machine has cores.
-        hints: and odds.
-        reviews: of games.
-        deals: new games, at new tables and at old ones. Their agents may have much to read or to solve.
-        uploads: saved games, all of whose moves are played again.
+        moves: moves of agents, on all cores.
+        hints: hints and odds.
+        reviews: reviews of games.
+        deals: new games at new and old tables; making their agents may mean reading or solving much.
+        uploads: saved games, whose moves are all played again.
     """
 
     def __init__(self, tables: int) -> None:
