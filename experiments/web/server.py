@@ -25,9 +25,11 @@ with needs("web", "the page"):
     from nicegui import app, ui
 
 from dice_envs.experiments.web.gate import Gate, drop_malformed_events, is_loopback, names_of_machine
+from dice_envs.experiments.web.place import Kind, Place
 from dice_envs.experiments.web.start_page import MOST_BYTES, StartPage, first_link, link_page
+from dice_envs.experiments.web.table import PAUSE, prepare
 from dice_envs.experiments.web.table_page import TablePage
-from dice_envs.experiments.web.tables import PAUSE, Kind, Place, Tables, prepare
+from dice_envs.experiments.web.tables import Tables
 
 __all__ = ["HOST", "serve"]
 

@@ -15,7 +15,8 @@ from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
 from dice_envs.experiments.web.gate import make_agent
 from dice_envs.experiments.web.parts import begin, button, heading, told, words
-from dice_envs.experiments.web.tables import Table, Tables
+from dice_envs.experiments.web.table import Table
+from dice_envs.experiments.web.tables import Tables
 from dice_envs.experiments.web.work import Unwanted
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 

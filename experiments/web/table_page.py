@@ -1,6 +1,6 @@
 """The page of a table for one place: picture, moves to click, history and tools.
 
-Everything sent is built from the place's own view (`tables.Place`), so that nothing hidden reaches the browser.
+Everything sent is built from the place's own view (`place.Place`), so that nothing hidden reaches the browser.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from nicegui import events, ui
 from dice_envs.core.options import options_text
 from dice_envs.experiments.web.moves import Grid, arrange
 from dice_envs.experiments.web.parts import begin, button, heading, told, words
+from dice_envs.experiments.web.place import Place
 from dice_envs.experiments.web.style import die, icon
-from dice_envs.experiments.web.tables import Place, Tables
+from dice_envs.experiments.web.tables import Tables
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, Judged, Review
 from dice_envs.table.rules import sections

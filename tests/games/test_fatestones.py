@@ -326,8 +326,8 @@ def test_writing_what_was_read_changes_nothing(tmp_path):
     [
         ("123456,222555,333444,111666,133356,233346,0,2,6", "9 columns instead of 10"),
         (GOOD + ",1", "11 columns instead of 10"),
-        (GOOD.replace("333444", "333443"), "die '333443' is no code"),
-        (GOOD.replace("333444", "33344"), "die '33344' is no code"),
+        (GOOD.replace("333444", "333443"), "die '333443' must be a code"),
+        (GOOD.replace("333444", "33344"), "die '33344' must be a code"),
         (GOOD.replace("333444", ""), "player 1 has 2 dice, player 2 has 3"),
         (GOOD.replace("222555", ""), "player 1's dice must stand first"),
         (GOOD.replace(",0,2,", ",3,2,"), "player 1's choice must be 0 to 2, not '3'"),

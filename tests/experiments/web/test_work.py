@@ -248,7 +248,7 @@ def test_hints_that_wait_are_not_begun_once_the_game_has_gone_on(monkeypatch):
         assert hold.wait(SOON)
         return given
 
-    monkeypatch.setattr("dice_envs.experiments.web.tables.give_hint", give)
+    monkeypatch.setattr("dice_envs.experiments.web.place.give_hint", give)
 
     async def follow():
         tables = Tables(pause=0.0)
