@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +27,7 @@ NUMBERS = 0.2  # share of games in which that player is a numbers agent
 BATCH = 2048  # positions of one update
 COLLECTED = 96  # batches collected at once
 PASSES = 3  # updates from each position
-FLOORS = (0.005, 0.01, 0.02, 0.05)  # of which the one with the lowest exploitability is chosen
+FLOORS = (0.005, 0.01, 0.02, 0.05)  # to try; the one with the lowest exploitability is chosen
 LEAST_LOGIT = -1e9  # of illegal actions
 
 
@@ -61,7 +60,7 @@ class Settings:
 
 
 class Positions:
-    """An endless stream of positions of a player of the solution, against players who explore.
+    """An endless stream of positions of a player of the solution, against exploring players.
 
     In each game one seat is the learner's. The other seat's player is drawn for each game: the solution, the solution with a
     share of random actions, or a numbers agent. Games continue from one collection to the next.
@@ -129,7 +128,7 @@ class Positions:
 
 
 class Learner:
-    """A network that learns the solution's probabilities. It does not see past rounds, on which they do not depend.
+    """A network that learns the solution's probabilities. It does not see past rounds, which the solution ignores.
 
     Args:
         variant: the game.
@@ -140,20 +139,18 @@ class Learner:
     def __init__(self, variant: Variant, settings: Settings, seed: int) -> None:
         import torch
 
+        from dice_envs.learn.policy_gradient import mlp
+
         torch.set_num_threads(1)
         torch.manual_seed(seed)
         self.variant, self.settings = variant, settings
         blind = history_inputs(variant) if settings.memoryless else block_inputs(variant, "past_bids")
         self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), blind)
-        sizes = [len(self.seen), *settings.hidden, variant.facts.num_actions]
-        dense = [torch.nn.Linear(before, after) for before, after in itertools.pairwise(sizes)]
-        # Inputs are counts divided by the largest one. Scaled so, the initial weights are those of a network that sees counts.
+        self.network = mlp([len(self.seen), *settings.hidden, variant.facts.num_actions])
+        # Inputs are counts divided by their largest values. Scaled like this, the network begins like one that sees the counts.
         largest = np.concatenate([np.full(block.size, block.high, np.float32) for block in variant.blocks])
         with torch.no_grad():
-            dense[0].weight *= torch.from_numpy(np.maximum(largest[self.seen], 1))
-        parts = [part for layer in dense for part in (layer, torch.nn.Tanh())]
-        self.dense = dense
-        self.network = torch.nn.Sequential(*parts[:-1])
+            self.network[0].weight *= torch.from_numpy(np.maximum(largest[self.seen], 1))
         self.optimizer = torch.optim.Adam(self.network.parameters(), settings.rate, fused=True)
 
     def learn(self, observations: np.ndarray, masks: np.ndarray, chances: np.ndarray, share: float) -> float:
@@ -174,15 +171,12 @@ class Learner:
 
     def policy(self) -> NetworkPolicy:
         """The network as a policy in float16, with zero weights for the inputs that it does not see."""
-        layers: list[tuple[np.ndarray, np.ndarray]] = []
-        for dense in self.dense:
-            weights, biases = (each.detach().numpy().copy() for each in (dense.weight, dense.bias))
-            if not layers:
-                seen = weights
-                weights = np.zeros((len(seen), self.variant.facts.observation_size), np.float32)
-                weights[:, self.seen] = seen
-            layers.append((weights, biases))
-        return in_half(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers))
+        from dice_envs.learn.policy_gradient import arrays_of
+
+        (first, biases), *others = arrays_of(self.network[::2])
+        weights = np.zeros((len(first), self.variant.facts.observation_size), np.float32)
+        weights[:, self.seen] = first
+        return in_half(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), [(weights, biases), *others]))
 
 
 def train(learner: Learner, positions: Positions, done: Callable[[int, float], Any]) -> int:
@@ -202,6 +196,6 @@ def train(learner: Learner, positions: Positions, done: Callable[[int, float], A
 
 
 def with_floors(policy: NetworkPolicy) -> Iterator[NetworkPolicy]:
-    """The policy with each of FLOORS: actions less likely than that share of the likeliest are never taken."""
+    """Yield the policy with each of FLOORS: it never takes actions less likely than this share of the likeliest one."""
     for floor in FLOORS:
         yield NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)

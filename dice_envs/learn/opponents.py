@@ -27,7 +27,7 @@ class Opponents:
         self._share = preset.self_share
         fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
         self._num_fixed = len(fixed)
-        # No places where no past selves play: games between agents that choose by kernels are then one compiled loop.
+        # Without past selves there are no places: games between agents that choose by kernels are then one compiled loop.
         self._places = preset.past_selves if fixed and preset.self_share else 0
         self.pool = Pool([*fixed, *["random"] * self._places]) if fixed else None
         self._weigh()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +24,11 @@ __all__ = [
     "Minibatch",
     "Network",
     "Weights",
+    "arrays_of",
     "dense_layers",
     "estimate_advantages",
     "estimate_opposed_advantages",
+    "mlp",
     "policy_gradient",
     "sample_actions",
 ]
@@ -312,6 +316,19 @@ def _run_layers(layers: list[tuple[nn.Linear, bool]], inputs: Any) -> Any:
     return inputs
 
 
+def mlp(sizes: Sequence[int]) -> Any:
+    """An `nn.Sequential` of dense layers with tanh between them, from the inputs' size to the outputs'."""
+    modules: list[nn.Module] = []
+    for size, next_size in itertools.pairwise(sizes):
+        modules += [nn.Linear(size, next_size), nn.Tanh()]
+    return nn.Sequential(*modules[:-1])
+
+
+def arrays_of(layers: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Copy dense layers: (weights (out, in), biases (out,)) float32 of each."""
+    return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in layers]
+
+
 def layers_of(body: nn.Module, head: nn.Module) -> list[tuple[nn.Linear, bool]] | None:
     """Dense layers as (layer, whether tanh follows); None for a network of another kind."""
     modules = [*body, head] if isinstance(body, nn.Sequential) else []
@@ -327,7 +344,7 @@ def layers_of(body: nn.Module, head: nn.Module) -> list[tuple[nn.Linear, bool]] 
 
 
 def dense_layers(policy: MaskableActorCriticPolicy) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Copy the actor of an `MlpPolicy`: (weights (out, in), biases (out,)) float32 of each layer, first layer first.
+    """Copy the actor of an `MlpPolicy`, as `arrays_of` does, first layer first.
 
     Raises:
         ValueError: it has other layers than dense ones with tanh between them.
@@ -335,7 +352,7 @@ def dense_layers(policy: MaskableActorCriticPolicy) -> list[tuple[np.ndarray, np
     layers = layers_of(policy.mlp_extractor.policy_net, policy.action_net)
     if layers is None or any(tanh != (i + 1 < len(layers)) for i, (_, tanh) in enumerate(layers)):
         raise ValueError("the actor must be dense layers with tanh between them")
-    return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer, _ in layers]
+    return arrays_of(layer for layer, _ in layers)
 
 
 class Network:

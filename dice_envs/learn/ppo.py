@@ -30,6 +30,7 @@ from dice_envs.learn.policy_gradient import (
     dense_layers,
     estimate_advantages,
     estimate_opposed_advantages,
+    mlp,
     policy_gradient,
     sample_actions,
 )
@@ -233,17 +234,11 @@ class RegularisedPPO(MaskablePPO):
         if self.env is not None:
             facts = self.env.variant.facts
             self._state_size = facts.num_seats * facts.observation_size
-        layers: list[nn.Module] = []
-        size = self._state_size
-        for module in self.policy.mlp_extractor.value_net:
-            if isinstance(module, nn.Linear):
-                layers += [nn.Linear(size, module.out_features), nn.Tanh()]
-                size = module.out_features
-        critic = nn.Sequential(*layers, nn.Linear(size, self.action_space.n))  # type: ignore[attr-defined]
-        for layer in critic:
-            if isinstance(layer, nn.Linear):  # initialised as SB3's, but with almost equal action values
-                nn.init.orthogonal_(layer.weight, gain=0.1 if layer is critic[-1] else np.sqrt(2))
-                nn.init.zeros_(layer.bias)
+        hidden = [each.out_features for each in self.policy.mlp_extractor.value_net if isinstance(each, nn.Linear)]
+        critic = mlp([self._state_size, *hidden, self.action_space.n])  # type: ignore[attr-defined]
+        for layer in critic[::2]:  # dense layers, initialised as SB3's, but with almost equal action values
+            nn.init.orthogonal_(layer.weight, gain=0.1 if layer is critic[-1] else np.sqrt(2))
+            nn.init.zeros_(layer.bias)
         self.policy.central_critic = critic.to(self.device)
         self.policy.optimizer.add_param_group({"params": list(critic.parameters())})
         for unused in (self.policy.mlp_extractor.value_net, self.policy.value_net):

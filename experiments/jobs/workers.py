@@ -202,7 +202,7 @@ class Processes(Workers):
         # Spawned, because a fork would copy locks that threads of PyTorch and numba hold.
         pool = concurrent.futures.ProcessPoolExecutor(self.number, multiprocessing.get_context("spawn"))
         try:
-            numbers = {pool.submit(function, *shared, *part, _ignore): number for number, part in parts}
+            numbers = {pool.submit(_compute, function, shared, part): number for number, part in parts}
             for ready in concurrent.futures.as_completed(numbers):
                 result, number = ready.result(), numbers[ready]
                 done(sizes[number])
@@ -334,14 +334,15 @@ def _call(function: Callable[[Any], Any], argument: Any, done: Done) -> Any:
 
 
 def _do(version: str, function: Callable[..., Any], shared: tuple[Any, ...], part: tuple[Any, ...]) -> Any:
-    """Compute a part on a worker."""
+    """Compute a part on a node, which must have the same sources."""
     if stamp() != version:
         raise ValueError(f"{socket.gethostname()} has other sources of dice-envs than the machine that sends it work")
-    return function(*shared, *part, _ignore)
+    return _compute(function, shared, part)
 
 
-def _ignore(amount: Any) -> None:
-    """Progress callback of parts elsewhere, of which only the end is reported."""
+def _compute(function: Callable[..., Any], shared: Sequence[Any], part: Sequence[Any]) -> Any:
+    """Compute a part in another process, where only its end is reported."""
+    return function(*shared, *part, lambda amount: None)
 
 
 @contextlib.contextmanager
