@@ -313,7 +313,7 @@ class Dogmatic(OfOneGame, KernelAgent, Deterministic):
         if variant.options.mode != "maesters":
             raise ValueError(
                 f"dogmatic is a maester and plays mode=maesters only, not mode={variant.options.mode}; "
-                f"a physician who decides as dogmatic maesters do is argument"
+                "argument is a physician that decides as dogmatic maesters do"
             )
 
     def kernel(self, variant: Variant) -> AgentKernel:

@@ -19,7 +19,7 @@ MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout po
 # The most that one simulation adds to the tree, so that room can be made before it starts.
 # Nodes: its first position, the searcher's own first position, and one leaf, after which the rollout policy plays.
 # Edges: at most one per action at every node that is expanded. Such a node was a leaf before this simulation or is one of
-# its first two new nodes. Every expansion comes with a tree move, so there are at most as many as the path is long.
+# its first two new nodes. Every expansion comes with a tree move, so the path's length bounds their number, too.
 _NODES_A_SIMULATION = 3
 _NEW_WITH_EDGES = 2
 

@@ -267,8 +267,10 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
     if wrong.any():
         row, action = np.argwhere(wrong)[0]
         words = turn.variant.describe_action(int(action))
+        allowed = "0 or more" if legal[row, action] else "0, because the action is not legal"
         raise AgentError(
-            f"{who}, seat {turn.seats[row]}: the probability of action {action} ({words}) is {chances[row, action]}"
+            f"{who}, seat {turn.seats[row]}: the probability of action {action} ({words}) must be {allowed}, "
+            f"not {chances[row, action]}"
         )
     sums = chances.sum(axis=1, keepdims=True)
     off = np.abs(sums[:, 0] - 1)

@@ -145,8 +145,8 @@ def test_every_place_asks_before_it_plays(let):
         (lambda masks: masks / masks.sum(axis=1, keepdims=True) + 0j, "probabilities must be real numbers, not complex ones"),
         (lambda masks: "much", "probabilities must be numbers of shape"),
         (lambda masks: [[1.0], [0.5, 0.5]], "probabilities must be numbers of shape"),
-        (lambda masks: masks * np.nan, "the probability of action"),
-        (lambda masks: 1 - masks, "the probability of action"),
+        (lambda masks: masks * np.nan, "the probability of action .* must be 0 or more, not nan"),
+        (lambda masks: 1 - masks, "the probability of action .* must be 0, because the action is not legal, not "),
     ],
 )
 def test_a_function_that_answers_wrongly_is_named(answer, words):
