@@ -1,4 +1,4 @@
-"""What a game's module in `dice_envs.exact` may offer, and what its functions return."""
+"""The functions that a game's module in `dice_envs.exact` may offer, and their results."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class GameOptima(Protocol):
         ...
 
 
-# --- what a choice is worth ---------------------------------------------------------------------------------------
+# --- values of choices --------------------------------------------------------------------------------------------
 
 
 class ActionValues(NamedTuple):
@@ -148,8 +148,8 @@ class ActionValues(NamedTuple):
         note: what the values assume, for people.
         mix: (num_actions,) float64, the solution's probability of each action; None if there is no solution.
         errors: (num_actions,) float64, half-widths of the 95 % intervals of `values`; None if these are exact.
-        reached: whether the position can come about under the solution. If not, the solution says nothing of what the others
-            hold, and `values` take that for random.
+        reached: whether the solution's own play can reach the position. If not, it implies nothing about the others' dice,
+            and `values` take these for random.
     """
 
     values: np.ndarray

@@ -72,14 +72,14 @@ def measure(
     measure_game = _measure_of(variant.game)
     player = asked(agent, variant)
 
-    def told(amount: int, total: int) -> None:
+    def report(amount: int, total: int) -> None:
         done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at the first positions, as a rule
 
-    runs = [_run(measure_game, variant, player, Effort(seed, sample, told))]
+    runs = [_run(measure_game, variant, player, Effort(seed, sample, report))]
     if player.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
         if apply is map:
-            runs += [_run(measure_game, variant, player, Effort(each, sample, told)) for each in seeds]
+            runs += [_run(measure_game, variant, player, Effort(each, sample, report)) for each in seeds]
         else:
             runs += apply(functools.partial(_repeat, variant, agent, sample), seeds)
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])

@@ -1,4 +1,4 @@
-"""Agents of FateStones measured without rolling dice; what each choice is worth; `measure`."""
+"""Agents of FateStones measured without rolling dice; the values of choices; `measure`."""
 
 from __future__ import annotations
 

@@ -106,10 +106,10 @@ def _or_lost(dice: Dice, won: float, lost: float, chance: float) -> float:
 
 
 def starter_wins(dice: Dice, chances: Mapping[Dice, Bounds]) -> Bounds:
-    """Bound the chance of the starter of a game of elimination to win it, from the bounds of each round.
+    """Bound the starter's chance to win a game of elimination, from the bounds of each round.
 
-    For a solution the lower bound is what its strategies win against the other player's best response, the upper bound
-    what the starter's best response wins from them.
+    For a solution the lower bound is the chance of its strategies against the other player's best response, the upper bound
+    the chance of the starter's best response to them.
     """
 
     def responds(own: int, others: int, starts: bool) -> float:

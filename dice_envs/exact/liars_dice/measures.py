@@ -225,13 +225,13 @@ def _by_seat(
     seats = Seats() if has_equal_seats(variant) else None
     asked_in = [0] if seats is not None else [0, 1]
 
-    def told(amount: float) -> None:
+    def report(amount: float) -> None:
         done(amount, _information_sets(variant, asked_in))
 
-    found = [response_values(variant, agent, 0, seed, copies, told, seats=seats)]
+    found = [response_values(variant, agent, 0, seed, copies, report, seats=seats)]
     if seats is None or not seats.alike:
         asked_in[:] = 0, 1
-        found.append(response_values(variant, agent, 1, seed, copies, told))
+        found.append(response_values(variant, agent, 1, seed, copies, report))
     return found
 
 
@@ -467,9 +467,9 @@ def _too_much(variant: Variant) -> str:
 
 
 def odds(variant: Variant, state: Any) -> ActionValues:
-    """Return how likely each bid holds, and a call is right, if all dice that the seat does not see are fair.
+    """Return the chances that each bid holds, and that a call is right, if all dice that the seat does not see are fair.
 
-    See `dice_envs.exact.odds.GameOdds`. What the others' bids tell of their dice is left out.
+    See `dice_envs.exact.GameOdds`. The information in the others' bids is left out.
     """
     values = np.full(variant.facts.num_actions, np.nan)
     _odds(variant.params, np.array([state]), values)

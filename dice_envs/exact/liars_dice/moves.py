@@ -24,7 +24,7 @@ HEAVY = 8_000_000  # numbers, about, that the subtrees of one batch may take
 
 
 class Reach(NamedTuple):
-    """Rows of hands: row r is hand[start[r] : start[r + 1]], and what reaches the node with each."""
+    """Rows of hands with their reach: row r is hand[start[r] : start[r + 1]]."""
 
     start: np.ndarray  # (rows + 1,) int64
     hand: np.ndarray  # (entries,) int16
@@ -32,7 +32,7 @@ class Reach(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Public nodes of one depth at which somebody has a choice."""
+    """Public nodes of one depth at which a player has a choice."""
 
     slots: np.ndarray  # (nodes,) int64
     paths: np.ndarray  # (nodes, depth) int16: the bids made
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What an asked player does at the nodes of a batch.
+    """Moves of an asked player at the nodes of a batch, each times its reach.
 
     A *leaf* is a raise that must be called. *Tails* add up a player's weight by its dice that count for a bid: tail [k] is
     the weight of the hands with k or more of them, k up to the player's number of dice plus 1.

@@ -1,7 +1,7 @@
-"""One node of a round of Liar's Dice: the strategy that its numbers stand for, and what a walk does there.
+"""One node of a round of Liar's Dice: the strategy that its numbers stand for, and the steps of a walk there.
 
-The numbers of a node are laid out as `Kinds` says. Rows of actions have the call first, then a raise for each edge. The
-empty history has a dummy call in them, which nobody takes and which wins nothing.
+`Kinds` describes the layout of a node's numbers. Rows of actions have the call first, then a raise for each edge. The empty
+history has a dummy call, which is never taken and wins nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class View(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a walk holds for the nodes on its path. The first axis of most is the depth."""
+    """Work space of a walk for the nodes on its path. The first axis of most arrays is the depth."""
 
     kind: np.ndarray  # (depth,) int64
     offset: np.ndarray  # (depth,) int64: where the node's numbers begin

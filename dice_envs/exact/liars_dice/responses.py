@@ -107,8 +107,8 @@ class Responses:
 
     Attributes:
         variant: the game.
-        wins: (responses,) float64: how often each wins from its agent, mean over who begins.
-        book: what they do.
+        wins: (responses,) float64: chance of each to win from its agent, mean over both seats that may begin.
+        book: their choices.
         hands: the numbers of hands.
     """
 
@@ -219,7 +219,7 @@ def respond_to(variant: Variant, agents: Sequence[Any], done: Callable[[int], An
     return Responses(variant, wins, writer.book(), numbered_hands(variant, max(variant.options.dice_per_seat)))
 
 
-# --- what is kept ---------------------------------------------------------------------------------------------------
+# --- the cache ------------------------------------------------------------------------------------------------------
 
 
 def responses_to(

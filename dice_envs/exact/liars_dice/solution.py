@@ -1,4 +1,4 @@
-"""The solution of a game of Liar's Dice between two players: what it is worth, and what to do in it."""
+"""The solution of a game of Liar's Dice between two players: its value and its strategies."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Solution:
         return int(state["dice"][starter]), int(state["dice"][1 - starter])
 
     def probabilities(self, states: np.ndarray) -> np.ndarray:
-        """Return the solution's probabilities at states in which somebody is to move, (n, num_actions) float64."""
+        """Return the solution's probabilities at states in which a seat is to move, (n, num_actions) float64."""
         out = np.zeros((len(states), self.variant.facts.num_actions))
         starters = states["starter"].astype(np.int64)
         rows = np.arange(len(states))
@@ -186,7 +186,7 @@ def _write_probabilities(params, strategies, hands, dice, states, rows, out):
 
 
 class _Plan:
-    """A solved round with what it takes to find a state in it."""
+    """A solved round in which states can be found."""
 
     def __init__(self, solved: SolvedRound, hands: Hands) -> None:
         self._solved, self._hands = solved, hands

@@ -36,14 +36,14 @@ __all__ = [
 
 LEAST_PRECISION = 1e-12
 FIRST_CHECK, CHECK_AGAIN = 40, 1.5  # iterations before the first certificate; the most that they grow until the next
-GUESS = 0.55  # the starter's chance to win a round, for the plan of how precise each round has to be
+GUESS = 0.55  # assumed chance of the starter to win a round, when the precision of each round is planned
 LEAST_SHARE = 0.02  # of the time, for each round
-# For each public node: one iteration, its certificate and its file. Half of what a fast core needs, 5e-7 with four faces and
-# 1e-6 with eight.
+# Seconds for each public node: one iteration, its certificate and its file. Half of a fast core's time, which is 5e-7 with
+# four faces and 1e-6 with eight.
 LEAST_SECONDS_A_NODE = 4e-7
 THREADS_FROM = 800_000  # numbers of a round from which threads share its walks
-MOST_KEPT = 2**30  # bytes of solutions that stay in memory; the last one stays whatever it takes
-MEMORY_SHARE = 0.8  # of the machine's memory that a solver may take
+MOST_KEPT = 2**30  # bytes of solutions that stay in memory; the last one stays whatever its size
+MEMORY_SHARE = 0.8  # share of the machine's memory that a solver may use
 
 
 class Progress(NamedTuple):
@@ -68,12 +68,12 @@ class Progress(NamedTuple):
 
 def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = False) -> Callable[[Progress], None]:
     """Return `tell` as a callback that passes on at most one call in `seconds`, and with `ends` each end of a round."""
-    told = time.monotonic()
+    last = time.monotonic()
 
     def call(progress: Progress) -> None:
-        nonlocal told
-        if (ends and progress.finished) or time.monotonic() - told >= seconds:
-            told = time.monotonic()
+        nonlocal last
+        if (ends and progress.finished) or time.monotonic() - last >= seconds:
+            last = time.monotonic()
             tell(progress)
 
     return call

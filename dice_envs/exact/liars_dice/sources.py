@@ -45,7 +45,7 @@ class Source(Protocol):
     """A player's probabilities."""
 
     def write(self, asking: Asking) -> None:
-        """Write `calls` and `raises`. Raises with `made` set to False may be left as they are: nobody reads them."""
+        """Write `calls` and `raises`. Raises with `made` set to False are not read, so they may stay as they are."""
         ...
 
 

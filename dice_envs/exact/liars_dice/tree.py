@@ -102,7 +102,7 @@ def _numbered(rows: np.ndarray) -> np.ndarray:
 
 
 class Tree:
-    """The kinds of one round and what they mean.
+    """The kinds of one round and their meaning.
 
     Attributes:
         variant: only its rules of a round count: faces, raise rule and wild dice.

@@ -70,7 +70,7 @@ def _tails(held, node, face, tail):
 def _take(won, at, choice, edge, offered, begin, to):
     """Choose an edge if it wins more against the first copy than the best choice so far. In place.
 
-    What it wins is offered[begin + to], if `to` is not CALL.
+    It wins offered[begin + to], if `to` is not CALL.
     """
     if to != CALL and offered[begin + to, 0] > won[at, 0]:
         choice[at] = edge
@@ -80,7 +80,7 @@ def _take(won, at, choice, edge, offered, begin, to):
 
 @kernel(allocates=False)
 def _choose(rules, held, slots, classes, below, found, choice, tail):
-    """Write what the responder, who is to move, can win with each class of its hands, and its choice. In place.
+    """Write the responder's greatest winnings with each class of its hands where it is to move, and its choices. In place.
 
     `below` has the children, one for each raise that leaves the other a choice. `found` and `choice` (n,), an edge or CALL,
     have an entry for each class of each node. `tail` (tails, copies) is scratch.
@@ -110,7 +110,7 @@ def _choose(rules, held, slots, classes, below, found, choice, tail):
 
 @kernel(allocates=False)
 def _add_up(slots, classes, moves, below, found):
-    """Write what the responder wins with each class of its hands where the other is to move. In place.
+    """Write the responder's winnings with each class of its hands where the other is to move. In place.
 
     `found` has an entry for each class of each node, `below` of each child.
     """
@@ -200,11 +200,11 @@ def respond(
     done: Callable[[float], Any] = lambda amount: None,
     record: Record | None = None,
 ) -> np.ndarray:
-    """Return the greatest chance with which anybody wins the round from a player, (copies,) float64.
+    """Return the chance of a best response to win the round from a player, (copies,) float64.
 
     Args:
         round_: the round.
-        player: who is asked; the other one responds.
+        player: the one that is asked; the other one responds.
         source: the player's probabilities.
         copies: 2: `source` writes two answers; the response to the first is valued against each.
         done: progress callback, called with the number of the player's information sets that are done since the last call.
@@ -237,7 +237,7 @@ def _decide(rules, nodes, slots, tails, held, most):
 
 
 class _Meeting:
-    """One walk that finds out how often one asked player wins from another."""
+    """One walk that adds up the starter's chance to win, with both players asked."""
 
     def __init__(self, round_: Round, sources: tuple[Source, Source], done: Callable[[float], Any]) -> None:
         self._round, self._sources, self._done = round_, sources, done

@@ -1,4 +1,4 @@
-"""What players of score dice know of the dice, and the rules of a variant as its solvers need them.
+"""Knowledge of players of score dice about the dice, and the rules of a variant as its solvers need them.
 
 A player knows its own dice in hand, and a range of faces for each of the other's dice. All faces in a range are equally
 likely, and dice are independent of one another. (Known dice have a range of one face.)

@@ -115,14 +115,14 @@ def _orders(dice: int, length: int) -> np.ndarray:
 
 
 def shown_by_highest(hands: np.ndarray, open_hands: bool) -> list[Shown]:
-    """Return what a player of its highest die can have shown before each column but the last. Entries: its hands."""
+    """Return the dice that a player of its highest die can have shown before each column but the last. Entries: its hands."""
     order = np.argsort(-hands, axis=1, kind="stable")
     every = np.arange(len(hands))
     return _told_apart(hands, [(every, order[:, :length]) for length in range(hands.shape[1] - 1)], open_hands)
 
 
 def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Shown]:
-    """Return what any player can have shown before each column but the last. Entries: its hands, each in all orders."""
+    """Return the dice that any player can have shown before each column but the last. Entries: its hands, in all orders."""
     entries = []
     for length in range(hands.shape[1] - 1):
         orders = _orders(hands.shape[1], length)
@@ -153,9 +153,9 @@ def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]],
 
 
 def count_sets(variant: Variant, seat: int, to_highest: bool) -> float:
-    """Return about how many information sets the seat has; infinite if there are too many rolls.
+    """Return the approximate number of the seat's information sets; infinite if there are too many rolls.
 
-    The other is a player who always shows its highest die if `to_highest`, or any player.
+    The other player always shows its highest die if `to_highest`; otherwise it may play in any way.
     """
     total = 0 if rolls(variant) else math.inf
     for roll in rolls(variant):
@@ -278,7 +278,7 @@ def in_games(
     seed: list[int],
     rate: Callable[[np.ndarray, int, np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Rate the agent's choices in random games against a player who always shows its highest die.
+    """Rate the agent's choices in random games against a player that always shows its highest die.
 
     Args:
         variant: the game.

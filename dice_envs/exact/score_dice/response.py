@@ -1,4 +1,4 @@
-"""Exact best responses in score dice to a player who always shows its highest die.
+"""Exact best responses in score dice to a player that always shows its highest die.
 
 Values are exact up to the rounding of floating point: nothing is sampled.
 """
@@ -35,7 +35,7 @@ MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is com
 
 @functools.cache
 def next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Range, ...]], ...]:
-    """Return what a player of its highest die can show next: (chance, die, what is then known of the others).
+    """Return the dice that a player of its highest die can show next: (chance, die, ranges of the others after that).
 
     `dice` are in the order of their places.
     """
@@ -56,7 +56,7 @@ def next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Range
 
 
 class ResponseToHighest(VariantRules):
-    """The exact best response to a player who always shows its highest die, of equal ones the first.
+    """The exact best response to a player that always shows its highest die, of equal ones the first.
 
     With open hands this is Tian Ji's horse race. With hidden hands each die that the other shows is an upper bound for
     the rest.

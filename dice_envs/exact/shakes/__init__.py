@@ -1,8 +1,8 @@
-"""The cooperative Shakes, exactly: closed forms, distributions of what policies achieve, Bayes-optimal play, agents' measures.
+"""The cooperative Shakes, exactly: closed forms, evaluations of policies, Bayes-optimal play, agents' measures.
 
-`tally` lists the tallies, which are all that a policy needs to know; `argument` holds the kept die and who wins an argument;
-`posterior` what a tally says of the treatments; `solution` optimal play and what a choice is worth; `evaluation` the
-distribution of what a policy achieves; `policies` turns agents into policies. `measures` fulfils the contract of
+`tally` lists the tallies, which are all that a policy needs to know; `argument` holds the kept die and the chances to win an
+argument, `posterior` the posteriors of the treatments; `solution` optimal play and the values of choices; `evaluation` the
+distribution of the patients that a policy saves; `policies` turns agents into policies. `measures` fulfils the contract of
 `dice_envs.exact`.
 
 Everything is summed in float64 over non-negative terms, so figures are good to about 12 digits.

@@ -1,4 +1,4 @@
-"""The argument over a patient, in closed form: the die that a maester keeps, and who wins."""
+"""The argument over a patient, in closed form: the die that a maester keeps, and each maester's chance to win."""
 
 from __future__ import annotations
 

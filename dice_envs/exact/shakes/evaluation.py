@@ -1,4 +1,4 @@
-"""The exact distribution of what a policy achieves.
+"""Exact distributions of the patients that a policy saves.
 
 Policies that look at the tally alone do as well with open efficacies as with hidden ones. All others are evaluated for each
 deal of the efficacies (`evaluate_open`).
@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What a policy achieves, exactly.
+    """The exact performance of a policy.
 
     Attributes:
         distribution: P(k patients saved), (num_patients + 1,) float64.
@@ -47,7 +47,7 @@ class Evaluation:
 
 
 def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluation:
-    """Return the exact distribution of what a policy achieves.
+    """Return the exact performance of a policy.
 
     Args:
         problem: the game.

@@ -87,7 +87,7 @@ def _play(variant: Variant, agent: Any, games: int, effort: Effort) -> np.ndarra
 
 
 class _Outcome(NamedTuple):
-    """What an agent achieves."""
+    """The patients that an agent saves."""
 
     distribution: np.ndarray  # (num_patients + 1,) float64: P(k patients are saved)
     games: int  # played to find it; 0: it is exact
@@ -145,8 +145,8 @@ def _openly(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
     try:
         for opener in openers:
             most = allowed // _positions_at_tally(variant, agent)
-            told = lambda amount, total: effort.done(amount, total * len(openers))  # noqa: E731
-            found.append(evaluate_open(problem, functools.partial(policy_of, opener=opener), most, told).distribution)
+            report = lambda amount, total: effort.done(amount, total * len(openers))  # noqa: E731
+            found.append(evaluate_open(problem, functools.partial(policy_of, opener=opener), most, report).distribution)
     except TooManyReached:
         return _by_playing(variant, agent, effort)
     return _Outcome(np.mean(found, axis=0), 0, f"all {len(assignments(problem.efficacies))} deals of the efficacies")

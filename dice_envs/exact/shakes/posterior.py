@@ -1,4 +1,4 @@
-"""What a tally says of the treatments: which draw from their beta posteriors is the highest, which efficacy each may have."""
+"""Posteriors of the treatments given a tally: the chances of the highest beta draw, and of each efficacy."""
 
 from __future__ import annotations
 

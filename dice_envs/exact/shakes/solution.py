@@ -1,6 +1,6 @@
-"""Bayes-optimal play, and what a choice is worth with it.
+"""Bayes-optimal play, and the values of choices under it.
 
-With open efficacies a patient is best given the most effective treatment, so optimal play has a closed form.
+With open efficacies the most effective treatment is best for every patient, so optimal play has a closed form.
 """
 
 from __future__ import annotations
@@ -137,14 +137,14 @@ def check_in_passing(variant: Variant) -> None:
         raise ValueError(f"{variant} has about {about:,} tallies; optimal play is found in passing up to {MOST_IN_PASSING:,}")
 
 
-# --- what a choice is worth -----------------------------------------------------------------------------------------
+# --- values of choices ----------------------------------------------------------------------------------------------
 
 
 class _Argument:
     """Values of arguing and yielding over one patient, with optimal play of the whole team.
 
-    All maesters know the same and want the same, so this is one player's decision after another. All that matters of the
-    argument so far is the highest kept die and who keeps it.
+    All maesters have the same information and the same goal, so these are one player's decisions in turn. Of the argument so
+    far only the highest kept die and its holders matter.
     """
 
     def __init__(self, options: Options, state: Any, worth: np.ndarray) -> None:
@@ -163,8 +163,8 @@ class _Argument:
         """Return the values of yielding (NaN where that is illegal) and of arguing, for the next to speak.
 
         Args:
-            spoken: how many have spoken.
-            best: the highest die kept so far; SILENT if nobody has argued.
+            spoken: number of maesters that have spoken.
+            best: the highest die kept so far; SILENT if none has argued.
             holders: the seats that keep it, as bits.
         """
         seat = self.order[spoken]

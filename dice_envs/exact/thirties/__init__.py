@@ -1,6 +1,6 @@
 """The game of 30s solved: any strategy's score distribution, the best strategy for a goal, the second stage, in integers.
 
-`strategies` holds what a strategy is and the distribution of its scores; `solution` the second stage, the best strategy for a
+`strategies` holds strategies and the distributions of their scores; `solution` the second stage, the best strategy for a
 goal, and how much of the game is skill; `measures` evaluates agents and fulfils the contract of `dice_envs.exact`.
 
 A throw of k dice has faces**k equally likely cases, and each later throw has fewer dice. So with k dice on the table

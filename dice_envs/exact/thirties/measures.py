@@ -1,4 +1,4 @@
-"""Agents of the game of 30s measured exactly; what each choice is worth; `measure` and `optima`."""
+"""Agents of the game of 30s measured exactly; the values of choices; `measure` and `optima`."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def score_chances(rules: Rules, policy: np.ndarray) -> np.ndarray:
     return chances
 
 
-# --- what a choice is worth -------------------------------------------------------------------------------------------------
+# --- values of choices ------------------------------------------------------------------------------------------------------
 
 _UNITS = {"maximize": "pips", "minimize_loss": "points", "thirty_or_over": "% of turns at the target or over"}
 
