@@ -13,7 +13,7 @@ from dice_envs import configure
 from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import draw_hands, first_choices
-from dice_envs.experiments.reproduce import fatestones
+from dice_envs.experiments.reproduce.fatestones import strength, table
 from dice_envs.experiments.reproduce.fatestones.joint import JointSearch
 from dice_envs.experiments.reproduce.fatestones.search import ProjectSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
@@ -119,9 +119,9 @@ def test_it_plays_the_source_s_game_only():
 
 
 def test_the_published_pairs_are_played_by_it():
-    assert {spec for pair in fatestones.REPLAYS.values() for spec in pair} == {"random", "project:10", "project:50"}
-    assert isinstance(fatestones._player("project:50"), ProjectSearch)
-    assert fatestones._player("joint:7") == JointSearch(7)
+    assert {spec for pair in table.REPLAYS.values() for spec in pair} == {"random", "project:10", "project:50"}
+    assert isinstance(strength.agent_of("project:50"), ProjectSearch)
+    assert strength.agent_of("joint:7") == JointSearch(7)
 
 
 def test_it_sees_every_die_of_its_opponent():
