@@ -35,7 +35,7 @@ class Terminal:
 
     def __init__(self, sitting: Sitting) -> None:
         self.sitting = sitting
-        self._told: dict[int | None, int] = {}  # viewer → number of moves shown
+        self._shown: dict[int | None, int] = {}  # viewer → number of moves shown
         self._looking: int | None = None  # the person who sees the screen
 
     @property
@@ -171,16 +171,16 @@ class Terminal:
         except ValueError as problem:
             typer.echo(str(problem))
             return False
-        self._told = {viewer: min(moves, len(self.sitting)) for viewer, moves in self._told.items()}
+        self._shown = {viewer: min(moves, len(self.sitting)) for viewer, moves in self._shown.items()}
         return True
 
     def _tell(self, viewer: int | None) -> None:
         """Show the moves that are new to the viewer, up to the first that it may not know yet."""
-        for entry in self.sitting.history(viewer)[self._told.get(viewer, 0) :]:
+        for entry in self.sitting.history(viewer)[self._shown.get(viewer, 0) :]:
             if entry.action is None:
                 return
             typer.echo(entry_text(self.sitting.variant, entry, viewer))
-            self._told[viewer] = entry.number
+            self._shown[viewer] = entry.number
 
     def look(self) -> None:
         """Step through the game, move by move. Past its last move, agents play on if no person takes part."""

@@ -122,13 +122,13 @@ def _values(scope: Any, name: bytes) -> list[str]:
 
 
 def _with_headers(send: Any) -> Any:
-    async def told(message: Any) -> None:
+    async def send_with_headers(message: Any) -> None:
         if message["type"] == "http.response.start":
             others = [pair for pair in message.get("headers", ()) if pair[0].decode("latin-1").lower() not in HEADERS]
             message = {**message, "headers": others + [(name.encode(), value.encode()) for name, value in HEADERS.items()]}
         await send(message)
 
-    return told
+    return send_with_headers
 
 
 # --- events -----------------------------------------------------------------------------------------------------------

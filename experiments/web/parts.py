@@ -14,7 +14,7 @@ from nicegui import Client, ui
 from dice_envs.experiments.web.style import CSS
 from dice_envs.pictures.drawing import ACCENT
 
-__all__ = ["begin", "button", "heading", "told", "words"]
+__all__ = ["begin", "button", "heading", "reporting", "words"]
 
 _log = logging.getLogger(__name__)
 
@@ -73,13 +73,13 @@ def button(
     if title:
         made.props["title"] = title
     if enabled:
-        made.on("click", told(action), args=[])
+        made.on("click", reporting(action), args=[])
     else:
         made.props["disabled"] = True
     return made
 
 
-def told(action: Callable[..., Any]) -> Callable[..., Any]:
+def reporting(action: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a handler: errors are shown in the browser that caused them, and the page stays alive."""
     client = ui.context.client
 
@@ -90,15 +90,15 @@ def told(action: Callable[..., Any]) -> Callable[..., Any]:
             if inspect.isawaitable(result):
                 await result
         except (ValueError, OSError) as problem:
-            tell(client, str(problem))
+            notify(client, str(problem))
         except Exception:
             _log.exception("a page's handler has failed")
-            tell(client, "Something went wrong; the server's terminal says what. The game is as it was.")
+            notify(client, "Something went wrong; the server's terminal says what. The game is as it was.")
 
     return run
 
 
-def tell(client: Client, text: str) -> None:
+def notify(client: Client, text: str) -> None:
     """Show a message for a while."""
     with client:
-        ui.notify(text, position="top", timeout=6000, multi_line=True, close_button="OK", classes="told")
+        ui.notify(text, position="top", timeout=6000, multi_line=True, close_button="OK", classes="notice")

@@ -14,7 +14,7 @@ from dice_envs.core.game import Game, Variant
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
 from dice_envs.experiments.web.gate import make_agent
-from dice_envs.experiments.web.parts import begin, button, heading, told, words
+from dice_envs.experiments.web.parts import begin, button, heading, reporting, words
 from dice_envs.experiments.web.table import Table
 from dice_envs.experiments.web.tables import Tables
 from dice_envs.experiments.web.work import Unwanted
@@ -67,8 +67,8 @@ class StartPage:
                     auto_upload=True,
                     max_file_size=MOST_BYTES,
                     max_files=1,
-                    on_upload=told(self._load),
-                    on_rejected=told(self._refuse),
+                    on_upload=reporting(self._load),
+                    on_rejected=reporting(self._refuse),
                 ).props('accept=".json,application/json"')
                 pick = words("Choose a file", "tool", "button").props("type=button data-name=load")
                 pick.on("click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])")
@@ -106,7 +106,7 @@ class StartPage:
             made = ui.input(field.name, value=field.default)
         made.props("outlined dense").classes(f"option-{field.name}")
         made.props["hint"] = field.help
-        made.on_value_change(told(lambda event: self._change(field.name, event.value)))
+        made.on_value_change(reporting(lambda event: self._change(field.name, event.value)))
 
     def _change(self, name: str, value: Any) -> None:
         self.values[name] = value
@@ -140,7 +140,7 @@ class StartPage:
             people = sum(who == PERSON for who, _ in self.seats)
             choices = {0: "none: watch agents", **{n: f"{n} {'person' if n == 1 else 'people'}" for n in range(1, count + 1)}}
             select = ui.select(choices, label="people", value=people).props("outlined dense").classes("people")
-            select.on_value_change(told(lambda event: self._set_people(event.value)))
+            select.on_value_change(reporting(lambda event: self._set_people(event.value)))
             for seat in range(count):
                 self._seat(seat, known)
 

@@ -131,7 +131,7 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .hint .share {{ width: 34%; }}
 .hint .track {{ display: block; height: 8px; border-radius: 4px; background: var(--edge); overflow: hidden; }}
 .hint .track span {{ display: block; height: 100%; background: var(--accent); }}
-.q-notification.told {{ background: var(--ink); color: var(--paper); border-radius: 8px; }}
+.q-notification.notice {{ background: var(--ink); color: var(--paper); border-radius: 8px; }}
 .rules summary {{ font-weight: 700; cursor: pointer; display: list-item; list-style: disclosure-closed inside; }}
 .rules[open] summary {{ list-style-type: disclosure-open; }}
 .rules h2 {{ margin: 12px 0 4px; }}

@@ -126,8 +126,8 @@ class Table:
             pass
         except Exception as problem:  # agents may be anybody's code
             if sitting is self.sitting:
-                told = f": {problem}" if len(sitting.people) < 2 else ""  # it may reveal what others hold
-                self.problem = f"{sitting.seats[sitting.mover]} has failed{told}"
+                reason = f": {problem}" if len(sitting.people) < 2 else ""  # it may reveal what others hold
+                self.problem = f"{sitting.seats[sitting.mover]} has failed{reason}"
         finally:
             if self._move is move:
                 self._move = None
@@ -136,10 +136,10 @@ class Table:
     async def _shown(self, move: Job[int]) -> None:
         """Wait for a move. If it takes long, call the listeners, and once more when a thread has begun it."""
         result = asyncio.ensure_future(move.result())
-        told: bool | None = None
+        shown: bool | None = None
         while not (await asyncio.wait([result], timeout=SHOWN_AFTER))[0]:
-            if told != move.begun:
-                told = move.begun
+            if shown != move.begun:
+                shown = move.begun
                 self.changed()
         result.result()
 
@@ -193,7 +193,7 @@ class Table:
         def wanted() -> bool:
             return self._judging is mine and bool(self.listeners)
 
-        def tell(moves: int, of: int) -> None:
+        def report(moves: int, of: int) -> None:
             if self._judging is mine:
                 self.reviewing = moves, of
                 self.changed()
@@ -201,12 +201,12 @@ class Table:
         def done(moves: int, of: int) -> None:
             if not wanted():
                 raise Unwanted
-            loop.call_soon_threadsafe(tell, moves, of)
+            loop.call_soon_threadsafe(report, moves, of)
 
         self._judging = mine
         try:
             job = self.work.reviews.begin(lambda: review(sitting, agents=True, done=done), wanted)
-            tell(0, len(sitting))
+            report(0, len(sitting))
             found = await job.result()
             if self._judging is mine:
                 self.review = found

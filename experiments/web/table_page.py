@@ -13,7 +13,7 @@ from nicegui import events, ui
 
 from dice_envs.core.options import options_text
 from dice_envs.experiments.web.moves import Grid, arrange
-from dice_envs.experiments.web.parts import begin, button, heading, told, words
+from dice_envs.experiments.web.parts import begin, button, heading, reporting, words
 from dice_envs.experiments.web.place import Place
 from dice_envs.experiments.web.style import die, icon
 from dice_envs.experiments.web.tables import Tables
@@ -74,7 +74,7 @@ class TablePage:
                 self.advice_card = ui.element("section").classes("card advice").props("aria-live=polite")
                 self.history = ui.element("section").classes("card")
                 self._rules()
-        self.forward = ui.timer(REPLAY_PAUSE, told(self._forward), active=False)
+        self.forward = ui.timer(REPLAY_PAUSE, reporting(self._forward), active=False)
         ui.add_body_html(f"<script>{REMEMBER_FOCUS}</script>")
         self.refresh()
         self.table.listeners.append(self.refresh)

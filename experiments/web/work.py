@@ -117,13 +117,13 @@ class Workers:
 
     def _work(self, job: Job[Any] | None) -> None:
         while job is not None:
-            tell = job.run()
+            hand_over = job.run()
             with self._lock:  # before the result is out: its owner may ask for the next job at once
                 self._running.remove(job)
                 job = self._queue.popleft() if self._queue else None
                 if job is not None:
                     self._running.append(job)
-            tell()
+            hand_over()
 
 
 class Work:

@@ -1,4 +1,4 @@
-"""Tables, forms and the layout of moves, without a browser."""
+"""Tables, their links and what each place may do, without a browser."""
 
 import asyncio
 import json
@@ -7,9 +7,7 @@ import sys
 
 import pytest
 
-from dice_envs import configure, load, names
-from dice_envs.experiments.web.forms import fields_of, options_of
-from dice_envs.experiments.web.moves import arrange
+from dice_envs import configure
 from dice_envs.experiments.web.tables import Tables
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
@@ -202,82 +200,6 @@ def test_an_agent_that_fails_stops_its_table_alone():
         assert "out of order" in table.problem
 
     asyncio.run(follow())
-
-
-# --- forms ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("game", names())
-def test_every_option_has_a_field(game):
-    fields = {field.name: field for field in fields_of(load(game))}
-    defaults = load(game).configure()
-    assert list(fields) == list(vars(defaults.options))
-    assert options_of(load(game), {name: field.default for name, field in fields.items()}) == {}
-    for field in fields.values():
-        assert field.help, field.name
-        for value in field.choices:
-            options_of(load(game), {field.name: value})
-        for beyond in (field.low - 1, field.high + 1) if field.low is not None and field.high is not None else ():
-            with pytest.raises(ValueError, match=f"{field.name} must be a whole number from {field.low} to {field.high}"):
-                load(game).configure(**{field.name: beyond})
-
-
-def test_a_field_allows_every_number_that_some_choice_of_the_other_options_does():
-    fields = {field.name: field for field in fields_of(load("shakes"))}
-    assert (fields["efficacy"].low, fields["efficacy"].high) == (1, 5), "of competitive games; 2 by default"
-    assert (fields["num_patients"].low, fields["num_patients"].high) == (1, 200), "5 with the default goal"
-    assert (fields["goal"].low, fields["goal"].high) == (None, None), "at most num_patients"
-
-
-def test_fields_are_read_as_the_command_line_reads_options():
-    game = load("liars_dice")
-    values = {"num_players": 3.0, "num_dice": "1, 2,3", "wild": None, "past_rounds": False, "rounds": "single"}
-    assert options_of(game, values) == {
-        "num_players": 3,
-        "num_dice": (1, 2, 3),
-        "past_rounds": False,
-        "rounds": "single",
-    }
-    kinds = {field.name: field.kind for field in fields_of(game)}
-    assert (kinds["num_players"], kinds["num_dice"], kinds["wild"], kinds["past_rounds"]) == (
-        "number",
-        "text",
-        "choice",
-        "switch",
-    )
-    assert options_of(load("shakes"), {"goal": 4.0, "num_patients": None}) == {"goal": 4}
-    named = {"treatments": "hot bath, wall of fire,<b>", "maesters": "none"}
-    assert options_of(load("shakes"), named) == {"treatments": ("hot bath", "wall of fire", "<b>")}
-    with pytest.raises(ValueError, match="num_players must be a whole number"):
-        options_of(game, {"num_players": 2.5})
-    with pytest.raises(ValueError, match="num_players must be a number"):
-        options_of(game, {"num_players": None})
-    with pytest.raises(ValueError, match="num_dice"):
-        options_of(game, {"num_dice": "1,,2"})
-
-
-# --- moves ------------------------------------------------------------------------------------------------------------
-
-
-def test_bids_lie_in_a_grid_and_other_moves_beside_it():
-    sitting = Sitting(configure("liars_dice", num_dice=2, starter="first"), 1, [PERSON, PERSON])
-    grid, others = arrange(sitting.variant, sitting.legal())
-    assert grid is not None
-    assert (grid.rows, grid.columns, others) == ((1, 2, 3, 4), (1, 2, 3, 4, 5, 6), [])
-    words = {action: sitting.variant.describe_action(action) for action in sitting.legal()}
-    assert {f"{row} x {column}": action for (row, column), action in grid.actions.items()} == {w: a for a, w in words.items()}
-    sitting.play(grid.actions[3, 6])
-    grid, others = arrange(sitting.variant, sitting.legal())
-    assert grid is not None
-    assert 3 not in grid.rows or min(column for row, column in grid.actions if row == 3) < 6
-    assert [sitting.variant.describe_action(action) for action in others] == ["call"]
-
-
-@pytest.mark.parametrize("game", [name for name in names() if name != "liars_dice"])
-def test_other_moves_are_buttons(game):
-    variant = load(game).configure()
-    sitting = Sitting(variant, 1, [PERSON] * variant.facts.num_seats)
-    assert arrange(variant, sitting.legal()) == (None, sitting.legal())
 
 
 # --- the library ------------------------------------------------------------------------------------------------------

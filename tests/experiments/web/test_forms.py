@@ -1,0 +1,55 @@
+"""Options as fields of a form, and forms as options."""
+
+import pytest
+
+from dice_envs import load, names
+from dice_envs.experiments.web.forms import fields_of, options_of
+
+
+@pytest.mark.parametrize("game", names())
+def test_every_option_has_a_field(game):
+    fields = {field.name: field for field in fields_of(load(game))}
+    defaults = load(game).configure()
+    assert list(fields) == list(vars(defaults.options))
+    assert options_of(load(game), {name: field.default for name, field in fields.items()}) == {}
+    for field in fields.values():
+        assert field.help, field.name
+        for value in field.choices:
+            options_of(load(game), {field.name: value})
+        for beyond in (field.low - 1, field.high + 1) if field.low is not None and field.high is not None else ():
+            with pytest.raises(ValueError, match=f"{field.name} must be a whole number from {field.low} to {field.high}"):
+                load(game).configure(**{field.name: beyond})
+
+
+def test_a_field_allows_every_number_that_some_choice_of_the_other_options_does():
+    fields = {field.name: field for field in fields_of(load("shakes"))}
+    assert (fields["efficacy"].low, fields["efficacy"].high) == (1, 5), "of competitive games; 2 by default"
+    assert (fields["num_patients"].low, fields["num_patients"].high) == (1, 200), "5 with the default goal"
+    assert (fields["goal"].low, fields["goal"].high) == (None, None), "at most num_patients"
+
+
+def test_fields_are_read_as_the_command_line_reads_options():
+    game = load("liars_dice")
+    values = {"num_players": 3.0, "num_dice": "1, 2,3", "wild": None, "past_rounds": False, "rounds": "single"}
+    assert options_of(game, values) == {
+        "num_players": 3,
+        "num_dice": (1, 2, 3),
+        "past_rounds": False,
+        "rounds": "single",
+    }
+    kinds = {field.name: field.kind for field in fields_of(game)}
+    assert (kinds["num_players"], kinds["num_dice"], kinds["wild"], kinds["past_rounds"]) == (
+        "number",
+        "text",
+        "choice",
+        "switch",
+    )
+    assert options_of(load("shakes"), {"goal": 4.0, "num_patients": None}) == {"goal": 4}
+    named = {"treatments": "hot bath, wall of fire,<b>", "maesters": "none"}
+    assert options_of(load("shakes"), named) == {"treatments": ("hot bath", "wall of fire", "<b>")}
+    with pytest.raises(ValueError, match="num_players must be a whole number"):
+        options_of(game, {"num_players": 2.5})
+    with pytest.raises(ValueError, match="num_players must be a number"):
+        options_of(game, {"num_players": None})
+    with pytest.raises(ValueError, match="num_dice"):
+        options_of(game, {"num_dice": "1,,2"})
