@@ -66,7 +66,7 @@ def game_page(game: Game, docs: Path) -> str:
         rules(game),
         f"```{{figure}} {game.name}.svg\n:alt: {game.title}\n:width: 100%\n\nA position with everything shown.\n```",
         "## Options\n\n" + options_table(game),
-        "## Environments\n\n" + environments(game, variant, alone),
+        "## Interfaces\n\n" + environments(game, variant, alone),
         "## Observation\n\n" + _blocks(alone),
         "## Agents\n\n" + _agents_of(game),
     ]

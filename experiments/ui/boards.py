@@ -23,9 +23,9 @@ LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table
 LONGEST_REASON = 130  # characters of why an agent is missing, on the terminal
 INTRO = (
-    "Every agent on every named task that it can play: its distance from optimal play. A score is 0 for uniformly random play "
-    "and 1 for optimal play; ± is half of a 95 % interval. Milliseconds a move are of one process, asked for many games at "
-    "once and for one. Fewer deals or games are looked at where all would take too long; the notes say so."
+    "Every agent on every named task that it can play, with its distance from optimal play. A score is 0 for uniformly random "
+    "play and 1 for optimal play; ± is half of a 95 % interval. Milliseconds a move are measured in one process, with many "
+    "games at once and with one. If all deals or games would take too long, fewer are measured, as the notes say."
 )
 HEADINGS = ("", "agent", "", "± 95 %", "gap", "score", "±", f"ms/move, {TIMED} games", "ms/move, alone")
 TRAINED = ("steps trained", "minutes", "note")

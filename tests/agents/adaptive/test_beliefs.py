@@ -1,4 +1,4 @@
-"""What the agent believes of its opponent, and the styles that it distinguishes."""
+"""The agent's beliefs about its opponent, and the styles that it distinguishes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the agent sees of its opponent's decisions."""
+"""The agent's observations of its opponent's decisions."""
 
 import pytest
 
