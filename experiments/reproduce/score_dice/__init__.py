@@ -16,7 +16,7 @@ from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.jobs.workers import Done, Workers, kept_beside, on_ray
 from dice_envs.experiments.reproduce.score_dice.tables import HEADER, TABLES, played_scores, sampled, table_line
 from dice_envs.experiments.solve.score_dice.distribution import cells, plot_histogram, pool_name
-from dice_envs.experiments.solve.score_dice.pools import STANDARD_DICE, check_targets, nearest_pools, pools_of
+from dice_envs.experiments.solve.score_dice.pools import STANDARD_DICE, Match, check_targets, nearest_pools, pools_of
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.findings import Finding, print_rows
@@ -37,7 +37,7 @@ from dice_envs.games.score_dice import MAX_DICE, Options
 
 # Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
 SURE = 4.5
-MOST_PAIRS = 1_000_000  # of pools that a search tries: an hour or so
+MOST_PAIRS = 1_000_000  # pairs of pools that a search tries, in about an hour
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
 
@@ -62,8 +62,8 @@ def main(
 ) -> Chapter:
     """Every table of the paper on score distributions, published beside computed; and a search for pools.
 
-    All figures are exact; they agree when they are the same to the printed digits. With a target for win bias, ties
-    or closeness, the pools of standard dice (d4, d6, d8, d10, d12, d20) that come nearest to the targets are listed.
+    All figures are exact; they agree if they are the same to the printed digits. With a target for win bias, ties or
+    closeness, the nearest pools of standard dice (d4, d6, d8, d10, d12, d20) are listed.
 
     Example: reproduce score-dice --bias 0 --ties 0 --closeness 0.3
     """
@@ -98,25 +98,28 @@ def main(
                 matches = nearest_pools(fixed, candidates, rule, pairing, bias, ties, closeness, count, done)  # type: ignore[arg-type]
             wanted = (("win bias", bias), ("tie %", ties), ("closeness", closeness))
             targets = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
-            rows = [
-                (pool_name(match.pool_a), pool_name(match.pool_b), *cells(match.result), f"{match.distance:.4f}")
-                for match in matches
-            ]
-            headings = ("A", "B", "win bias", "tie %", "closeness", "distance")
-            Grid(f"nearest to {targets}: {pairing}, ties={rule}", headings, rows, words=(0, 1)).show()
-            data["search"] = [
-                {
-                    "pool_a": match.pool_a,
-                    "pool_b": match.pool_b,
-                    "win_bias": float(match.result.win_bias),
-                    "tie_percentage": float(match.result.tie_percentage),
-                    "closeness": match.result.closeness,
-                    "distance": match.distance,
-                }
-                for match in matches
-            ]
+            data["search"] = _print_matches(f"nearest to {targets}: {pairing}, ties={rule}", matches)
         finish(lambda: write_json(json, data), lambda: _plot(report) if report is not None else None)
     return Chapter(f"Score dice: {SOURCE}", data["rows"], data.get("seed"))
+
+
+def _print_matches(title: str, matches: list[Match]) -> list[dict[str, Any]]:
+    """Print the pairs of pools that a search has found; return them as --json writes them."""
+    rows = [
+        (pool_name(match.pool_a), pool_name(match.pool_b), *cells(match.result), f"{match.distance:.4f}") for match in matches
+    ]
+    Grid(title, ("A", "B", "win bias", "tie %", "closeness", "distance"), rows, words=(0, 1)).show()
+    return [
+        {
+            "pool_a": match.pool_a,
+            "pool_b": match.pool_b,
+            "win_bias": float(match.result.win_bias),
+            "tie_percentage": float(match.result.tie_percentage),
+            "closeness": match.result.closeness,
+            "distance": match.distance,
+        }
+        for match in matches
+    ]
 
 
 def _print_tables() -> list[Finding]:
