@@ -25,6 +25,7 @@ from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
 from dice_envs.exact import asked
 from dice_envs.exact.intervals import wilson_half_width
+from dice_envs.exact.limits import TooLong, within
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.page import versions
@@ -55,8 +56,6 @@ SPECS: dict[str, tuple[str, ...]] = {
 }
 SAMPLES = (None, 2000, 200)  # sampled deals or games, fewer where more take too long; None: the game's own number
 FIELD_GAMES = (100_000, 5000, 500)  # the same against a field
-LOOKS = 2.0  # seconds before the whole time is estimated from the progress so far
-MUCH_LESS = 50  # a measurement may take this many times less than estimated
 TIMED = 256  # games in the batch in which moves are timed
 TIMING = 0.5  # seconds of moves that are timed, at least one move
 MOST_MINUTES = 10_000
@@ -119,10 +118,6 @@ class Board:
     sample: int | None
     tasks: list[Place]
     versions: dict[str, str]
-
-
-class _TooLong(Exception):
-    """What is asked for would take longer than it may."""
 
 
 # --- who plays what ---------------------------------------------------------------------------------------------------
@@ -188,11 +183,11 @@ def made_by(text: str) -> Callable[[Variant], Any]:
         raise ValueError(f"--agent {shown(text)}: {module_name} cannot be imported: {_words(problem)}") from None
     factory = getattr(module, name, None)
     if not callable(factory):
-        what = "has no" if factory is None else "has, not as something to call,"
-        raise ValueError(f"--agent {shown(text)}: {module_name} {what} {name}")
+        what = f"has no {name}" if factory is None else f"has {name}, but it cannot be called"
+        raise ValueError(f"--agent {shown(text)}: {module_name} {what}")
     needed = _needed(factory)
     if len(needed) > 1:
-        raise ValueError(f"--agent {shown(text)}: {name} must take nothing or the variant, not {', '.join(needed)}")
+        raise ValueError(f"--agent {shown(text)}: {name} must need no arguments or the variant alone, not {', '.join(needed)}")
 
     def make(variant: Variant) -> Any:
         try:
@@ -236,23 +231,6 @@ def plan(tasks: Sequence[Task], specs: Sequence[str] | None, others: Mapping[str
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _within(minutes: float) -> Callable[[float, float], Any]:
-    """What is told of progress, and raises _TooLong after so many minutes, or once it is plain that they will not do.
-
-    Positions that an agent never reaches are not asked at, so the whole may take far less than its first part foretells.
-    """
-    start, amount_done = time.perf_counter(), 0.0
-
-    def told(amount: float, total: float) -> None:
-        nonlocal amount_done
-        amount_done += amount
-        seconds = time.perf_counter() - start
-        if seconds > 60 * minutes or (seconds > LOOKS and seconds * total > MUCH_LESS * 60 * minutes * amount_done):
-            raise _TooLong(f"{total:,.0f} positions")
-
-    return told
-
-
 def _standing(
     seed: int, sample: int | None, minutes: float, task: str | Task, name: str, agent: Any, done: Any
 ) -> dict[str, Any]:
@@ -290,9 +268,9 @@ def _measured(
     why = ""
     for size in SAMPLES if sample is None else (sample,):
         try:
-            measured = measure(variant, agent, seed=seed, sample=size, done=_within(minutes))
-        except _TooLong as problem:
-            why = f"it would take more than {minutes:g} minutes: it is to be asked at {problem}"
+            measured = measure(variant, agent, seed=seed, sample=size, done=within(minutes))
+        except TooLong as problem:
+            why = f"it would take more than {minutes:g} minutes: there are {problem} to evaluate"
             continue
         headline = measured.measures[0]
         assert headline.name == task.headline, f"{task.name} is by {task.headline}, not by {headline.name}"
@@ -310,10 +288,10 @@ def _against_field(
     seats = variant.facts.num_seats
     players = [player, *map(resolve, task.field)]
     for games in FIELD_GAMES if sample is None else (min(sample, MOST_GAMES),):
-        told = _within(minutes)
+        told = within(minutes)
         try:
             returns = play_table(variant, players, games, seed, lambda amount, told=told, games=games: told(amount, games))  # type: ignore[misc]
-        except _TooLong:
+        except TooLong:
             continue
         share = float((returns[:, 0] >= returns.max(axis=1) - 1e-6).mean())
         half = wilson_half_width(share, games)

@@ -13,6 +13,7 @@ from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents import make
 from dice_envs.core.options import option_texts
 from dice_envs.exact import BEST_RESPONSE_WINS
+from dice_envs.exact.limits import TooLong, up_to
 from dice_envs.experiments.arena import Result, add_optimal, num_meetings, tournament
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
@@ -23,7 +24,6 @@ from dice_envs.experiments.ui.page import Section
 from dice_envs.experiments.ui.plots import Plot, logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.experiments.ui.tournaments import show, tournament_grids
-from dice_envs.learn.run import TooManyPositions, up_to
 
 __all__ = [
     "add_edges",
@@ -51,10 +51,10 @@ def add_measures(variant: Variant, spec: str, has_floor: bool, seed: int, result
             with measuring(name) as done:
                 told = done if has_floor or each != spec else up_to(MOST_POSITIONS, done)
                 found = measure(variant, make(each), seed=seed, done=told)
-        except TooManyPositions as problem:
+        except TooLong as problem:
             options = "".join(f" -o {shlex.quote(part)}" for part in option_texts(variant.changed_options()))
             command = f"measure {variant.game.name} {spec}{options}"
-            console.print(f"{name} is not measured here, since it is to be asked at {problem}; this does it: {command}")
+            console.print(f"{name} is not measured here: there are {problem} to evaluate. This command does it: {command}")
             continue
         except ValueError as problem:
             result["not_measured"] = str(problem)
@@ -90,10 +90,6 @@ def add_pool(
     The opponent has all other seats. Where all are paid the same, the mean return is the team's.
     """
     seats, result["pool"] = variant.facts.num_seats, []
-    cooperative = variant.facts.cooperative
-    wins = [] if cooperative else ["even share", "share of wins"]
-    headings = ("all other seats", *wins, "team's mean return" if cooperative else "mean return")
-    rows = []
     with progress("its pool", len(pool) * games) as done:
         for name, players in pool:
             others = list(itertools.islice(itertools.cycle(players), seats - 1))
@@ -101,9 +97,7 @@ def add_pool(
             own = met.meetings[0]
             row = {key: getattr(own, key) for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
             result["pool"].append({"opponent": name, "seats": len(others), "games": games, "even": 1 / seats, **row})
-            shares = [] if cooperative else [f"{100 / seats:.2f}", f"{100 * own.win_rate:.2f} ± {100 * own.ci95:.2f}"]
-            rows.append((f"{len(others)} × {short(name)}", *shares, f"{own.mean_return:.4f} ± {own.mean_return_ci95:.4f}"))
-    Grid(f"against its pool, {games:,} games each, seed {seed}", headings, rows).show()
+    _pool_grid(result["pool"], games, seed, variant.facts.cooperative).show()
 
 
 def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]) -> None:
@@ -115,7 +109,7 @@ def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]
             with measuring(f"best response to {opponent}") as done:
                 quick = getattr(agent, "memoryless", False)  # far fewer evaluations than positions are counted here
                 found = measure(variant, agent, seed=seed, done=done if quick else up_to(MOST_POSITIONS, done))
-        except (TooManyPositions, ValueError):
+        except (TooLong, ValueError):
             continue
         best = next((each.value for each in found.measures if each.name == BEST_RESPONSE_WINS), None)
         if best is None or best <= 0.5:
@@ -189,7 +183,8 @@ def run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[P
     trained += [] if speed is None else [f"{speed:,.0f} steps a second"]
     why = [f"Not measured: {result['not_measured']}"] if "not_measured" in result else []
     games = [] if table is None else tournament_grids(table)
-    games += [_pool_grid(result["pool"])] if result.get("pool") else []
+    if table is not None and result.get("pool"):
+        games.append(_pool_grid(result["pool"], table.games, table.seed, table.cooperative))
     games += [_edges_grid(result["edges"])] if result.get("edges") else []
     return [
         Section("What was trained", ["; ".join(trained) + "."], plots=plots),
@@ -198,14 +193,15 @@ def run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[P
     ]
 
 
-def _pool_grid(pool: Sequence[dict[str, Any]]) -> Grid:
+def _pool_grid(pool: Sequence[dict[str, Any]], games: int, seed: int, cooperative: bool) -> Grid:
+    wins = [] if cooperative else ["even share", "share of wins"]
+    headings = ("all other seats", *wins, "team's mean return" if cooperative else "mean return")
     rows = []
     for row in pool:
-        shares = [f"{100 * row[key]:.2f}" for key in ("even", "win_rate", "ci95")]
-        means = [f"{row[key]:.4f}" for key in ("mean_return", "mean_return_ci95")]
-        rows.append((row["opponent"], str(row["seats"]), f"{row['games']:,}", *shares, *means))
-    headings = ("opponent", "seats", "games", "even share, %", "won, %", "± 95 %", "mean return", "± 95 %")
-    return Grid("against the pool that it trained on: the opponent has all other seats", headings, rows)
+        shares = [] if cooperative else [f"{100 * row['even']:.2f}", f"{100 * row['win_rate']:.2f} ± {100 * row['ci95']:.2f}"]
+        earned = f"{row['mean_return']:.4f} ± {row['mean_return_ci95']:.4f}"
+        rows.append((f"{row['seats']} × {short(row['opponent'])}", *shares, earned))
+    return Grid(f"against its pool, {games:,} games each, seed {seed}", headings, rows)
 
 
 def _edges_grid(edges: Sequence[dict[str, Any]]) -> Grid:

@@ -16,7 +16,7 @@ No list names these modules. The rest of a module is the game's own: its solvers
 
 `contract` holds these functions' types and results, `agents` the agent as a game's `measure` sees it, `measuring` the same
 functions for callers, `odds` chances in any game, `intervals` confidence intervals, `matrix_game` a solver of zero-sum games,
-`kept` a cache within a limit on its memory.
+`kept` a cache within a limit on its memory, `limits` callbacks that stop a measurement that takes too long.
 """
 
 from dice_envs.exact.agents import COMPARED, asked

@@ -8,7 +8,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +20,16 @@ from dice_envs.core.files import atomic, write_text
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range, options_text, shown
 from dice_envs.exact import measure
+from dice_envs.exact.limits import TooLong, up_to
 from dice_envs.learn.builder import learner, policy_of
 from dice_envs.learn.callback import TrainingCallback
 from dice_envs.learn.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from dice_envs.learn.opponents import Opponents
 from dice_envs.learn.presets import MOST_SEED, Preset
 
-__all__ = ["Run", "TooManyPositions", "check_plan", "open_run", "up_to"]
+__all__ = ["Run", "check_plan", "open_run"]
 
 CHEAP_POSITIONS = 1_000_000  # most positions at which a policy is asked during training: a few seconds
-
-
-class TooManyPositions(Exception):
-    """Measuring would ask a policy at more positions than allowed."""
-
-
-def up_to(most: int, done: Callable[[int, int], Any] = lambda amount, total: None) -> Callable[[int, int], Any]:
-    """A progress callback for `measure` that raises TooManyPositions where there are more positions than `most`."""
-
-    def checked(amount: int, total: int) -> None:
-        if total > most:
-            raise TooManyPositions(f"{total:,.0f} positions")
-        done(amount, total)
-
-    return checked
 
 
 class Run:
@@ -123,7 +109,7 @@ class Run:
             policy = self.policy(averaged)
             try:
                 measured = measure(self.variant, policy, seed=self.seed, done=up_to(CHEAP_POSITIONS)).measures[0]
-            except (TooManyPositions, ValueError):
+            except (TooLong, ValueError):
                 return {}
             self.gap_name = measured.name
             found[name] = measured.gap

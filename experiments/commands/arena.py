@@ -53,9 +53,9 @@ def main(
     json: JsonOption = None,
     report: ReportOption = None,
     match: Annotated[
-        int, typer.Option(help="Games that the same agents play one after another; those that remember do so.")
+        int, typer.Option(help="Games that a pair or table plays one after another; agents with a memory keep it.")
     ] = 1,
-    log: Annotated[Path | None, typer.Option(help="Write the games as a log, for games that have a log format.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Write the games as a log, where the game has a log format.")] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute the win rates instead of playing: two-player Liar's Dice.")
     ] = False,
@@ -64,20 +64,20 @@ def main(
 ) -> None:
     """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
 
-    `3*numbers` stands for three of them, so `ppo 3*numbers` is one against a team at a table of four. Where all at a table are
-    paid the same, as in The Shakes, it says what they have earned together, and how far that is from optimal play.
+    `3*numbers` stands for three copies, so `ppo 3*numbers` is one agent against three at a table of four. In a cooperative
+    game, such as The Shakes, the result is the team's return and its distance from optimal play.
 
     Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
     computed, no games are played, and --games and --seed have no effect.
 
-    With --match N, the games of a pair come in matches of N at the same table. An agent that remembers, such as adaptive,
-    then knows its opponent from the games before. Intervals are over matches, and parts of the match are shown apart.
+    With --match N, games are played in matches of N at the same table. An agent with a memory, such as adaptive, then knows
+    its opponent from earlier games. Intervals are over matches, and each part of the match has its own win rates.
 
     If the game has one seat, agents play alone, and the one with the higher return wins. Options that you leave out are
     those of a trained policy, if one takes part.
 
-    With --ray the games are shared out on a cluster, and come out the same. With --json what has been played is kept beside
-    that file, and after a stop the same command with --resume goes on from there.
+    With --ray a cluster plays the games, with the same results. With --json finished games are kept beside that file; after
+    a stop the same command with --resume continues.
 
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
@@ -91,7 +91,7 @@ def main(
         if exact and given:
             raise ValueError(f"--exact plays no games: leave out --{name} or --exact")
         if log is not None and given and name != "log":
-            raise ValueError(f"--log takes down games as they are played here, in one go: leave out --{name} or --log")
+            raise ValueError(f"--log records games that are played here, in one go: leave out --{name} or --log")
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
     check_writable(json)
     check_writable(log)

@@ -31,16 +31,16 @@ def main(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Tasks (or a game, for all its tasks) and agents, in any order; all tasks, usual agents if left out."
+            help="Tasks (or a game, for all its tasks) and agents, in any order; if left out, all tasks and the usual agents."
         ),
     ] = None,
     agent: Annotated[
-        list[str] | None, typer.Option(help="An agent of yours, MODULE:FACTORY, say mine:make; repeat it for more.")
+        list[str] | None, typer.Option(help="Your own agent, MODULE:FACTORY, say mine:make; repeat it for more.")
     ] = None,
     sample: Annotated[
-        int | None, typer.Option(help="Deals or games looked at where there are too many for all of them.")
+        int | None, typer.Option(help="Deals or games to sample where there are too many for all of them.")
     ] = None,
-    minutes: Annotated[float, typer.Option(help="How long one agent on one task may take before fewer are looked at.")] = 3.0,
+    minutes: Annotated[float, typer.Option(help="Time limit of one agent on one task; then a smaller sample is tried.")] = 3.0,
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -48,16 +48,16 @@ def main(
     ray: RayOption = None,
     resume: ResumeOption = False,
 ) -> None:
-    """The board: how far every agent is from optimal play, on every named task that it can play.
+    """The board: every agent's distance from optimal play, on every named task that it can play.
 
-    A task is a game with options and the one quantity that counts (`dice_envs.TASKS`). A score is 0 for uniformly random play
-    and 1 for optimal play. A game's name stands for all its tasks, so the agent of thirties is named with a strategy, say
-    thirties:heuristic. What an agent cannot play, or not within --minutes, is left out with the reason.
+    A task is a game with options and one headline quantity (`dice_envs.TASKS`). A score is 0 for uniformly random play and 1
+    for optimal play. A game's name stands for all its tasks, so the agent of thirties is named with a strategy, say
+    thirties:heuristic. Where an agent cannot play a task, or not within --minutes, the board gives the reason.
 
-    --agent puts an agent of yours on it: MODULE is found in the current folder, FACTORY is called without arguments, or with
-    the game's variant if it takes one, and returns what `dice_envs.measure` takes.
+    --agent adds your own agent: MODULE is found in the current folder, FACTORY is called without arguments, or with the
+    game's variant if it needs one, and returns anything that `dice_envs.measure` takes.
 
-    With --json each agent on a task is kept when it is done, and after a stop the same command with --resume goes on.
+    With --json each agent's result on a task is kept when it is done; after a stop the same command with --resume continues.
 
     Example: leaderboard liars_dice_openspiel_1 random nash --agent mine:make --report report
     """
@@ -97,5 +97,5 @@ def main(
                 lambda: write_report(report) if report is not None else None,
                 lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
             )
-    if nowhere:  # outside, so that what was kept is removed: it is of no use once the agent is mended
+    if nowhere:  # outside the block, so that the kept results are removed: a corrected agent needs new ones
         raise ValueError(nowhere)

@@ -31,9 +31,7 @@ __all__ = [
 LARGEST_SEED = 2**32 - 1  # the limit of NumPy's older generator, which Stable-Baselines3 seeds
 MOST_BYTES = 2**20  # of a file that an option is read from
 
-GameArgument = Annotated[
-    str, typer.Argument(help="The game, say liars_dice; `games` lists them. Or one of your own: FILE.py:GAME.")
-]
+GameArgument = Annotated[str, typer.Argument(help="The game, say liars_dice; `games` lists them. Or your own: FILE.py:GAME.")]
 AgentsArgument = Annotated[list[str], typer.Argument(help="Agents, say random numbers:bluff=0.25; `agents` lists them.")]
 OptionOption = Annotated[
     list[str] | None,
@@ -43,17 +41,17 @@ OptionOption = Annotated[
         help="A game option, KEY=VALUE or KEY=@FILE (a list in a file); repeat it. `games` lists them.",
     ),
 ]
-GamesOption = Annotated[int, typer.Option("--games", help="Games for each pair, table, or agent that plays alone.")]
+GamesOption = Annotated[int, typer.Option("--games", help="Number of games of each pair, table, or agent that plays alone.")]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", help="Fixes all that is random; one is chosen and printed if left out.")
+    int | None, typer.Option("--seed", help="Seed of all random draws; if left out, one is chosen and printed.")
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")]
 RayOption = Annotated[
     str | None,
-    typer.Option("--ray", help="Share the work out on a Ray cluster: local for one on this machine, or its address."),
+    typer.Option("--ray", help="Distribute the work over a Ray cluster: local for one on this machine, or its address."),
 ]
 ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Go on with what a run that was stopped has kept beside the file of --json.")
+    bool, typer.Option("--resume", help="Continue a stopped run from the parts that it kept beside the file of --json.")
 ]
 ReportOption = Annotated[
     Path | None, typer.Option("--report", help="Write plots into this folder, and a page where there is one (index.html).")

@@ -189,8 +189,8 @@ def test_a_strangers_agent(mine):
         ("my_players", "--agent must be MODULE:FACTORY, not 'my_players'"),
         ("no_such_module:make", "there is no module no_such_module in "),
         ("my_players:nobody", "my_players has no nobody"),
-        ("my_players:thing", "my_players has, not as something to call, thing"),
-        ("my_players:two", "two must take nothing or the variant, not one, other"),
+        ("my_players:thing", "my_players has thing, but it cannot be called"),
+        ("my_players:two", "two must need no arguments or the variant alone, not one, other"),
         ("my_players:fails", "fails has failed: ZeroDivisionError: division by zero"),
         ("my_players:Wrong", "10000"),
     ],
@@ -212,10 +212,10 @@ def test_agents_as_objects_and_functions():
 
 
 def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.leaderboard.LOOKS", 0.0)
+    monkeypatch.setattr("dice_envs.exact.limits.LOOKS", 0.0)
     found = board(["thirties_maximize"], ["random"], seed=1, minutes=0)
     (standing,) = found.tasks[0].standings
-    assert standing.missing.startswith("it would take more than 0 minutes: it is to be asked at ")
+    assert standing.missing.startswith("it would take more than 0 minutes: there are ")
     assert standing.value is None
     assert "– random: it would take more" in markdown(found, "x")
     assert "it would take more" in shown(parsed(render("t", [], sections(found), About("c", {}))))
