@@ -88,8 +88,8 @@ def show(found: Board) -> None:
     """Print a table for each task."""
     for place in found.tasks:
         headings, rows = _headings(place), _rows(place)
-        worth = "Elo" if place.field else "score"
-        columns = ("", "agent", headings[2], worth, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
+        rating = "Elo" if place.field else "score"
+        columns = ("", "agent", headings[2], rating, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
         cells = []
         for number, agent, value, error, *worth, batch_ms, alone_ms, steps, minutes, _ in rows:
             score = worth[:2] if place.field else worth[1:]
