@@ -306,10 +306,10 @@ def test_the_error_names_seat_game_and_action():
     ("wrong", "words"),
     [
         (lambda chances: chances[:, :-1], "must have shape"),
-        (lambda chances: chances * np.nan, "is nan"),
-        (lambda chances: np.eye(61)[np.full(len(chances), 60)], r"action 60 \(call\) is 1.0"),
+        (lambda chances: chances * np.nan, r"action 0 \(1 x 1\) must be 0 or more, not nan"),
+        (lambda chances: np.eye(61)[np.full(len(chances), 60)], r"\(call\) must be 0, .* not legal, not 1.0"),
         (lambda chances: chances / 2, "must sum to 1, not 0.5"),
-        (lambda chances: -chances, "is -0"),
+        (lambda chances: -chances, "must be 0 or more, not -0"),
     ],
 )
 def test_probabilities_are_a_distribution_over_legal_actions(wrong, words):
