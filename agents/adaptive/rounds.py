@@ -142,7 +142,7 @@ def decisions_of(variant: Variant, states: np.ndarray, memory: np.ndarray) -> tu
         (decisions,) of the game's states, before each decision, with the opponent's dice; (decisions,) int64 actions; and
         (decisions,) int64, the row of each in `states`.
     """
-    most = len(states) * (_MOST_BIDS // 2 + 1)
+    most = len(states) * (_MOST_BIDS // 2 + 1)  # of a round the opponent makes every other bid, and may call
     positions = np.zeros(most, variant.game.state)
     actions, rows = np.empty(most, np.int64), np.empty(most, np.int64)
     found = _replay(variant.params, states, memory, positions, actions, rows)

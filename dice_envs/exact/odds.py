@@ -16,11 +16,11 @@ from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.contract import ActionValues, GameOdds, offered
 from dice_envs.exact.intervals import Z95
 
-__all__ = ["MOST_SAMPLE", "SAMPLE", "odds", "random_odds"]
+__all__ = ["SAMPLE", "odds", "random_odds"]
 
 SAMPLE = 2_000  # states drawn by default
 LEAST_SAMPLE = 100
-MOST_SAMPLE = 1_000_000
+_MOST_GAMES = 1_000_000  # of a sample
 MOST_MOVES = 20_000_000  # that the default sample of one state may take
 
 
@@ -63,7 +63,7 @@ def random_odds(
     legal = np.flatnonzero(mask[0])
     if sample is None:
         sample = min(SAMPLE, max(LEAST_SAMPLE, most_moves // (facts.max_steps * len(legal))))
-    check_range("sample", sample, 2, MOST_SAMPLE)
+    check_range("sample", sample, 2, _MOST_GAMES)
     index, seat = np.zeros(sample, np.int64), int(state["seat"])
     drawn = np.empty(sample, variant.game.state)
     kernels.reroll(variant.params, states, index, np.full(sample, seat), new_streams(seed, sample), drawn)

@@ -36,11 +36,12 @@ class Preset:
             policy that played the rollout, at the first step.
         entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically; None: constant weights.
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
-            each iteration, 0 to 1 (see `dice_envs.learn.ppo.RegularisedPPO`).
-        settle: decrease the learning rate to 0 during each update (see there).
-        least_stake: above 0, scale the weights of entropy and divergences by the stake of each decision (see there).
+            each iteration, 0 to 1. `dice_envs.learn.ppo.RegularisedPPO` explains these, `settle`, `least_stake` and
+            `central_critic`.
+        settle: decrease the learning rate to 0 during each update.
+        least_stake: above 0, scale the weights of entropy and divergences by the stake of each decision.
         expected_rewards: pay the expected reward of a roll (see `dice_envs.core.expected`); not every game provides it.
-        central_critic: whether the critic sees the observations of all seats (see there).
+        central_critic: whether the critic sees the observations of all seats.
         input_scale: multiplies the initial weights of the first layers, 1 to 100. Inputs lie between 0 and 1; steeper layers
             tell close values apart and learn products of many inputs that flat ones miss.
         floor: the saved policy never takes actions less likely than this share of the likeliest one's probability, 0 to 0.99.
