@@ -20,7 +20,7 @@ from dice_envs.core.game import Block, Facts, Game, Picture, Row, Variant, confi
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
-from dice_envs.exact import ActionValues, Measurement, Measures, action_values, measure
+from dice_envs.exact import ActionValues, Measurement, Measures, ResponseValues, action_values, measure, response_values
 from dice_envs.learn import Trained, TrainingCallback, train
 from dice_envs.pictures.describe import Description, Reading, describe, layout
 from dice_envs.tasks import TASKS, Task
@@ -44,6 +44,7 @@ __all__ = [
     "Picture",
     "Pool",
     "Reading",
+    "ResponseValues",
     "Row",
     "SeatEnv",
     "SeatVectorEnv",
@@ -62,6 +63,7 @@ __all__ = [
     "measure",
     "names",
     "register",
+    "response_values",
     "state_dtype",
     "train",
 ]

@@ -1,7 +1,7 @@
 """Right answers: optimal play, equilibria and best responses; `measure`, which compares any agent with them; and
 `action_values`, which says what each choice at a position is worth.
 
-A game gets them by a module or package here of the game's name. It may offer four functions, found by their names:
+A game gets them by a module or package here of the game's name. It may offer these functions, found by their names:
 
 `measure(variant, agent, effort)`
     how far the agent is from optimal play (`GameMeasure`): `dice_envs.measure`, and all commands that measure
@@ -9,6 +9,10 @@ A game gets them by a module or package here of the game's name. It may offer fo
     what each action is worth with optimal play afterwards (`GameActionValues`): hints and reviews
 `optima(variant)`
     what optimal play reaches of each quantity (`GameOptima`): tournaments of teams
+`response_values(variant, opponent, done)`
+    what choices are worth against a fixed opponent, for many states at once (`GameResponseValues`): evaluation without luck
+`situations(variant, states, actions)`
+    headings by which an evaluation sorts decisions, such as dice left (`GameSituations`)
 `odds(variant, state)`
     chances that inform a choice without solving the game (`GameOdds`): odds at the table
 
@@ -30,11 +34,14 @@ from dice_envs.exact.contract import (
     GameMeasure,
     GameOdds,
     GameOptima,
+    GameResponseValues,
+    GameSituations,
     Measurement,
     Measures,
+    ResponseValues,
     offered,
 )
-from dice_envs.exact.measuring import action_values, measure, optima
+from dice_envs.exact.measuring import action_values, measure, optima, response_values
 
 __all__ = [
     "BEST_RESPONSE_WINS",
@@ -47,11 +54,15 @@ __all__ = [
     "GameMeasure",
     "GameOdds",
     "GameOptima",
+    "GameResponseValues",
+    "GameSituations",
     "Measurement",
     "Measures",
+    "ResponseValues",
     "action_values",
     "asked",
     "measure",
     "offered",
     "optima",
+    "response_values",
 ]

@@ -23,8 +23,11 @@ __all__ = [
     "GameMeasure",
     "GameOdds",
     "GameOptima",
+    "GameResponseValues",
+    "GameSituations",
     "Measurement",
     "Measures",
+    "ResponseValues",
     "offered",
 ]
 
@@ -186,6 +189,75 @@ class GameActionValues(Protocol):
 
         Raises:
             ValueError: no optimal play of this variant is known, or it takes too much to compute; the message says why.
+        """
+        ...
+
+
+class ResponseValues(Protocol):
+    """Values of a player's choices against a fixed opponent if the player's best response follows, for many states at once.
+
+    All values come from one table: an action's value is the mean of the best values at the positions that may follow, up to
+    rounding. So the return of a game is `start`, less what the player's own choices gave away, plus luck of mean 0.
+
+    Attributes:
+        unit: of the values, which are sums of rewards: "return" where a win is +1 and a loss −1, else "patients saved", ….
+        note: what the values assume, for people.
+        whole_team: whether the player has all seats, as in games of one seat and in cooperative games; else it has one seat,
+            and the opponent has the other.
+    """
+
+    unit: str
+    note: str
+    whole_team: bool
+
+    def start(self, seat: int) -> float:
+        """Return the expected return of a best response in the seat, before anything is dealt."""
+        ...
+
+    def action_values(self, states: np.ndarray) -> np.ndarray:
+        """Return the expected rewards still to come after each action, if a best response follows.
+
+        Only what the seat to move may know is read. All states are valued in one compiled call.
+
+        Args:
+            states: (n,) of the game's states, in which a seat of the player is to move.
+
+        Returns:
+            (n, num_actions) float64, NaN for illegal actions.
+        """
+        ...
+
+
+class GameResponseValues(Protocol):
+    """The function `response_values` of a game's module."""
+
+    def __call__(
+        self, variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
+    ) -> ResponseValues:
+        """Return the values of choices against an opponent.
+
+        Args:
+            variant: the game.
+            opponent: as `GameMeasure` describes an agent; None in games of one seat, and in cooperative ones, where the
+                player has all seats.
+            done: progress callback, called with (amount done since the last call, amount in all).
+
+        Raises:
+            ValueError: no best response to this opponent, or in this variant, is known; the message says why.
+        """
+        ...
+
+
+class GameSituations(Protocol):
+    """The function `situations` of a game's module."""
+
+    def __call__(self, variant: Variant, states: np.ndarray, actions: np.ndarray, /) -> dict[str, np.ndarray]:
+        """Return the headings by which an evaluation sorts decisions: heading → label of each decision, in words.
+
+        Args:
+            variant: the game.
+            states: (n,) states in which a seat is to move.
+            actions: (n,) int64, what it did.
         """
         ...
 

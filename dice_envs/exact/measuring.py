@@ -1,4 +1,4 @@
-"""`measure`, `optima` and `action_values`: the same questions of every game."""
+"""`measure`, `optima`, `action_values` and `response_values`: the same questions of every game."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Agent, Uniform, fresh_memory
+from dice_envs.agent import Agent, Uniform, fresh_memory, name_of
 from dice_envs.core.game import OVER, Game, Variant, single_seat
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.agents import Asked, asked
@@ -22,12 +22,16 @@ from dice_envs.exact.contract import (
     GameActionValues,
     GameMeasure,
     GameOptima,
+    GameResponseValues,
     Measurement,
     Measures,
+    ResponseValues,
     offered,
 )
 
-__all__ = ["action_values", "measure", "optima"]
+__all__ = ["OPTIMAL", "action_values", "measure", "optima", "response_values"]
+
+OPTIMAL = "nash"  # the opponent that is meant where none is named
 
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
 NOTHING = 1e-12  # a gap of random play below this is a rounding error
@@ -174,3 +178,36 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     if found is None:
         raise ValueError(f"no optimal play of {variant.game.name} is known")
     return found(variant, state, in_passing=in_passing)
+
+
+def response_values(
+    game: str | Game | Variant,
+    opponent: str | Agent | Callable[[np.ndarray, np.ndarray], Any] | None = None,
+    *,
+    done: Callable[[float, float], Any] = lambda amount, total: None,
+    **options: Any,
+) -> ResponseValues:
+    """Return what choices are worth against a fixed opponent if a best response follows, for many states at once.
+
+    The first call for a game and an opponent may take a while: with five dice each all of Liar's Dice is walked through.
+
+    Args:
+        game: as for `measure`.
+        opponent: as `measure` takes an agent; its probabilities must be fixed. None: optimal play, `nash`. Games of one
+            seat and cooperative games have no opponent.
+        done: progress callback, called with (amount done since the last call, amount in all).
+        options: the game's options.
+
+    Raises:
+        ValueError: no best response to this opponent, or in this variant, is known; or an opponent is named where there is
+            none.
+    """
+    variant = single_seat(game, **options)
+    found: GameResponseValues | None = offered(variant.game, "response_values")
+    if found is None:
+        raise ValueError(f"no best response is known in {variant.game.name}")
+    alone = variant.facts.num_seats == 1 or variant.facts.cooperative
+    if alone and opponent is not None:
+        name = opponent if isinstance(opponent, str) else name_of(opponent)
+        raise ValueError(f"opponent must be left out, not {name}: the player of {variant.game.name} has all seats")
+    return found(variant, None if alone else asked(OPTIMAL if opponent is None else opponent, variant), done=done)

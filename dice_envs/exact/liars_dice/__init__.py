@@ -12,8 +12,7 @@ from dice_envs.exact.liars_dice.measures import (
     exploitability,
     measure,
     odds,
-    response_values,
     winning_probability,
 )
 
-__all__ = ["action_values", "exploitability", "measure", "odds", "response_values", "winning_probability"]
+__all__ = ["action_values", "exploitability", "measure", "odds", "winning_probability"]

@@ -37,7 +37,7 @@ __all__ = [
     "measure",
     "past_rounds_matter",
     "record_response",
-    "response_values",
+    "response_wins",
     "winning_probability",
 ]
 
@@ -150,7 +150,7 @@ def _opponent_wins(stage: Stage, chances: dict[Stage, np.ndarray], variant: Vari
     return found
 
 
-def response_values(
+def response_wins(
     variant: Variant,
     agent: Any,
     seat: int,
@@ -201,7 +201,7 @@ def record_response(
     def record(stage: Stage) -> Record:
         return book.setdefault(stage, {}).__setitem__
 
-    values = response_values(variant, agent, seat, seed, record=record)
+    values = response_wins(variant, agent, seat, seed, record=record)
     return float(np.mean([value[0] for value in values])), book
 
 
@@ -218,7 +218,7 @@ def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
 def _by_seat(
     variant: Variant, agent: Any, seed: int, copies: int = 1, done: Callable[[float, float], Any] = lambda amount, total: None
 ) -> list[list[np.ndarray]]:
-    """Return `response_values` with the agent in each seat; in the first one only, if the agent plays alike in both.
+    """Return `response_wins` with the agent in each seat; in the first one only, if the agent plays alike in both.
 
     `done` is called with (amount done since the last call, amount in all).
     """
@@ -228,10 +228,10 @@ def _by_seat(
     def report(amount: float) -> None:
         done(amount, _information_sets(variant, asked_in))
 
-    found = [response_values(variant, agent, 0, seed, copies, report, seats=seats)]
+    found = [response_wins(variant, agent, 0, seed, copies, report, seats=seats)]
     if seats is None or not seats.alike:
         asked_in[:] = 0, 1
-        found.append(response_values(variant, agent, 1, seed, copies, report))
+        found.append(response_wins(variant, agent, 1, seed, copies, report))
     return found
 
 
