@@ -20,6 +20,7 @@ from dice_envs.core.game import Block, Facts, Game, Picture, Row, Variant, confi
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
+from dice_envs.evaluation import Evaluation, evaluate
 from dice_envs.exact import ActionValues, Measurement, Measures, ResponseValues, action_values, measure, response_values
 from dice_envs.learn import Trained, TrainingCallback, train
 from dice_envs.pictures.describe import Description, Reading, describe, layout
@@ -36,6 +37,7 @@ __all__ = [
     "Batch",
     "Block",
     "Description",
+    "Evaluation",
     "Facts",
     "Game",
     "IllegalActionError",
@@ -57,6 +59,7 @@ __all__ = [
     "action_values",
     "configure",
     "describe",
+    "evaluate",
     "layout",
     "load",
     "make_agent",

@@ -247,7 +247,7 @@ ORDER = (
     ("core",),
     ("games", "pictures", "agent", "tasks"),
     ("exact",),
-    ("envs",),
+    ("envs", "evaluation"),
     ("agents",),
     ("learn", "table"),
     ("experiments",),

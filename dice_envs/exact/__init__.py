@@ -41,12 +41,13 @@ from dice_envs.exact.contract import (
     ResponseValues,
     offered,
 )
-from dice_envs.exact.measuring import action_values, measure, optima, response_values
+from dice_envs.exact.measuring import OPTIMAL, action_values, measure, optima, response_values
 
 __all__ = [
     "BEST_RESPONSE_WINS",
     "COMPARED",
     "MOST_SAMPLE",
+    "OPTIMAL",
     "REPEATS",
     "ActionValues",
     "Effort",

@@ -203,11 +203,11 @@ def response_values(
             none.
     """
     variant = single_seat(game, **options)
-    found: GameResponseValues | None = offered(variant.game, "response_values")
-    if found is None:
-        raise ValueError(f"no best response is known in {variant.game.name}")
     alone = variant.facts.num_seats == 1 or variant.facts.cooperative
     if alone and opponent is not None:
         name = opponent if isinstance(opponent, str) else name_of(opponent)
         raise ValueError(f"opponent must be left out, not {name}: the player of {variant.game.name} has all seats")
+    found: GameResponseValues | None = offered(variant.game, "response_values")
+    if found is None:
+        raise ValueError(f"no best response is known in {variant.game.name}")
     return found(variant, None if alone else asked(OPTIMAL if opponent is None else opponent, variant), done=done)

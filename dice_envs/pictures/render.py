@@ -37,6 +37,7 @@ __all__ = [
     "ansi",
     "check_mode",
     "frame_size",
+    "in_words",
     "picture_height",
     "render",
     "rgb_array",
@@ -68,6 +69,12 @@ def ansi(picture: Picture) -> str:
             lines += _boxes(dice)
         lines += [_strip_text(group) for group in row.groups if group.strip]
     return "\n".join([*lines, *picture.notes]) + "\n"
+
+
+def in_words(picture: Picture) -> str:
+    """The picture in one line of words, without its title."""
+    rows = [" ".join(filter(None, [_row_text(row), _row_numbers(row)])) for row in picture.rows]
+    return ". ".join([*rows, *picture.notes])
 
 
 def _row_text(row: Row) -> str:
@@ -148,9 +155,8 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
     """
     drawing = layout(picture, width=NARROW_WIDTH if narrow else WIDTH)
     height, width, scale = _fitted(drawing, size)
-    words = [" ".join(filter(None, [_row_text(row), _row_numbers(row)])) for row in picture.rows]
     box, pixels = (width / scale, height / scale), (str(width), str(height))
-    return shapes_svg(drawing.shapes, box, picture.title, ". ".join([*words, *picture.notes]), pixels)
+    return shapes_svg(drawing.shapes, box, picture.title, in_words(picture), pixels)
 
 
 def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, description: str, size: tuple[str, str]) -> str:

@@ -10,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
+from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.arena.matches import GAMES_ASKED, GAMES_AT_ONCE, play_table
+from dice_envs.experiments.arena.matches import play_table
 from dice_envs.experiments.jobs import workers
 from dice_envs.experiments.jobs.workers import HERE, Processes, Workers, kept_beside, on_ray
 from dice_envs.experiments.sweep import parse_settings

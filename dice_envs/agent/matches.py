@@ -1,0 +1,148 @@
+"""Matches: games that the same agents play one after another, an agent for each seat, in pieces with seeds of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.agent import Agent, ask, fresh_memory
+from dice_envs.agent.compiled import play_games, team_of
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, Variant
+
+__all__ = ["GAMES_ASKED", "GAMES_AT_ONCE", "Piece", "Watch", "pieces_of", "play_pieces"]
+
+GAMES_AT_ONCE = 2048  # in a chunk, which has a seed of its own; their states fit the processor's cache
+GAMES_ASKED = 256  # games at once where agents are asked: fewer are slow, more leave few parts of slow games to share out
+
+
+class Watch(NamedTuple):
+    """Callbacks of a game between agents. With any of them agents are asked for each move, even those that have kernels.
+
+    Attributes:
+        before_move: called as (agent, states, games, actions) with the number of the agent that moves, the states that it moves
+            in (copies), the numbers of their games, and its legal actions.
+        after_move: called as (states, games, shift) after each turn with the games that have moved, ended ones included:
+            their states, their numbers, and the seat of agent 0.
+    """
+
+    before_move: Callable[[int, np.ndarray, np.ndarray, np.ndarray], Any] | None = None
+    after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None = None
+
+
+class Piece(NamedTuple):
+    """Matches of one table that are played at once, all within one chunk of GAMES_AT_ONCE.
+
+    Attributes:
+        first: number of the first match.
+        number: of matches.
+        seeds: of the chunk: of its games, then of each agent.
+    """
+
+    first: int
+    number: int
+    seeds: list[np.random.SeedSequence]
+
+
+def pieces_of(matches: int, seats: int, seed: np.random.SeedSequence, size: int) -> list[Piece]:
+    """Divide matches into pieces of `size`, a divisor of GAMES_AT_ONCE. The games do not depend on the size."""
+    seeds = [chunk.spawn(1 + seats) for chunk in seed.spawn(math.ceil(matches / GAMES_AT_ONCE))]
+    firsts = range(0, matches, size)
+    return [Piece(first, min(size, matches - first), seeds[first // GAMES_AT_ONCE]) for first in firsts]
+
+
+def play_pieces(
+    variant: Variant,
+    agents: Sequence[Agent],
+    match: int,
+    pieces: Sequence[Piece],
+    done: Callable[[int], Any] = lambda amount: None,
+    watch: Watch | None = None,
+) -> np.ndarray:
+    """Play pieces one after another, seats rotating: in game k of match m agent a sits at seat (a + m + k) mod seats.
+
+    `done` is called with the number of games that have ended since the last call.
+
+    Returns:
+        Returns of each agent, (matches, match, agents) float64.
+
+    Raises:
+        AgentError: an agent's action is malformed or not legal.
+    """
+    seats = variant.facts.num_seats
+    team = team_of(agents, variant) if watch is None else None
+    played = []
+    for first, count, seeds in pieces:
+        skipped = first % GAMES_AT_ONCE
+        rng, *streams = (new_streams(seed, skipped + count)[skipped:] for seed in seeds)
+        states = np.zeros(count, variant.game.state)
+        states["rng"] = rng["rng"]
+        shifts = (first + np.arange(count)) % seats
+        if team is not None:
+            played.append(play_games(variant, agents, team, states, streams, shifts, match))
+            done(count * match)
+        else:
+            tables = _Tables(variant, agents, first, states, streams, shifts)
+            played.append(tables.play(match, done, watch or Watch()))
+    return np.concatenate(played)
+
+
+class _Tables:
+    """Matches that are played at once by asking the agents for each move."""
+
+    def __init__(
+        self,
+        variant: Variant,
+        agents: Sequence[Agent],
+        first: int,
+        states: np.ndarray,
+        streams: Sequence[np.ndarray],
+        shifts: np.ndarray,
+    ) -> None:
+        self._variant, self._agents, self._first = variant, agents, first
+        self._states, self._streams, self._shifts = states, streams, shifts
+        self._memories = [fresh_memory(agent, len(states)) for agent in agents]
+
+    def play(self, match: int, done: Callable[[int], Any], watch: Watch) -> np.ndarray:
+        """Play the matches; returns those of each agent, (matches, match, agents) float64."""
+        count, seats = len(self._states), self._variant.facts.num_seats
+        returns = np.zeros((count, match, seats))
+        for place in range(match):  # the tables' random streams go on from game to game
+            numbers = (self._first + np.arange(count)) * match + place
+            shift = (self._shifts + place) % seats
+            earned = self._play_game(numbers, shift, done, watch)
+            # Column a: returns of agent a, whatever its seat.
+            returns[:, place] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
+        return returns
+
+    def _play_game(self, numbers: np.ndarray, shift: np.ndarray, done: Callable[[int], Any], watch: Watch) -> np.ndarray:
+        """Play one game of each match; returns of each seat, (matches, seats) float64."""
+        kernels, params, states = self._variant.kernels, self._variant.params, self._states
+        index = np.arange(len(states))
+        kernels.deal(params, states, index)
+        earned = np.zeros((len(states), self._variant.facts.num_seats))
+        while True:
+            goes_on = states["seat"][index] != OVER
+            done(len(index) - int(goes_on.sum()))
+            index = index[goes_on]
+            if not len(index):
+                return earned
+            # Movers are decided once a round: a game in which one of these agents has just moved waits for the next round.
+            who = (states["seat"][index] - shift[index]) % earned.shape[1]
+            for agent in range(len(self._agents)):
+                mine = index[who == agent]
+                if len(mine):
+                    self._move(agent, mine, numbers, watch)
+                    earned[mine] += states["rewards"][mine, : earned.shape[1]]
+            if watch.after_move is not None:
+                watch.after_move(states[index], numbers[index], shift[index])
+
+    def _move(self, agent: int, mine: np.ndarray, numbers: np.ndarray, watch: Watch) -> None:
+        states, variant = self._states, self._variant
+        actions = ask(self._agents[agent], variant, states, mine, self._streams[agent], self._memories[agent])
+        if watch.before_move is not None:
+            watch.before_move(agent, states[mine], numbers[mine], actions)
+        variant.kernels.play(variant.params, states, mine, actions)

@@ -1,0 +1,261 @@
+"""Evaluation without luck: what a player is worth against an opponent, from a hundredth of the games.
+
+`evaluate` plays games (`games`), values every decision of the player by `dice_envs.response_values`, and takes the luck out of
+the results (`estimate`). `scale` says how results read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dice_envs.agent import Agent, check_plays, name_of, resolve
+from dice_envs.agent.matches import GAMES_ASKED, pieces_of
+from dice_envs.core.game import Game, Variant, single_seat
+from dice_envs.core.options import check_range, check_seed
+from dice_envs.evaluation.estimate import adjust
+from dice_envs.evaluation.games import Group, play_part, worst_of
+from dice_envs.evaluation.scale import GAMES_WON, Scale, scale_of
+from dice_envs.exact import OPTIMAL, ResponseValues, asked, response_values
+from dice_envs.exact.intervals import Z95
+
+__all__ = ["GAMES_WON", "MOST_GAMES", "Evaluation", "Loss", "Mistake", "Scale", "check_games", "evaluate", "scale_of"]
+
+MOST_GAMES = 10**6
+MOST_IN_MATCH = 10**5
+
+# Does parts of the work: `(function, shared arguments, parts, sizes, done) → results`; see `evaluate`.
+Run = Callable[[Callable[..., Any], Sequence[Any], Sequence[Sequence[Any]], Sequence[float], Callable[[Any], Any]], list[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """What decisions of one kind give away.
+
+    Attributes:
+        by: the heading under which decisions are sorted, such as "dice left".
+        label: the kind, such as "5 v 4".
+        decisions: how many there were.
+        wrong: how many of them cost something.
+        loss: cost of all of them, per game.
+        error: half of the 95 % interval of `loss`.
+    """
+
+    by: str
+    label: str
+    decisions: int
+    wrong: int
+    loss: float
+    error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Mistake:
+    """A costly decision.
+
+    Attributes:
+        game: number of the game, from 0.
+        cost: of the decision.
+        position: what the player saw, in words.
+        played, better: its action, and the best one.
+    """
+
+    game: int
+    cost: float
+    position: str
+    played: str
+    better: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What a player is worth against an opponent.
+
+    All results are in `unit`. Errors are half of 95 % intervals, over matches.
+
+    Attributes:
+        game, options: what was played; options that differ from their defaults.
+        agent, against: the player and its opponent; `against` is empty where there is none.
+        games: number of games.
+        match: games that the same players played one after another.
+        seed: fixes all games.
+        unit: "games won" where two players win or lose a game, and a tie counts half; else the unit of the returns.
+        value, error: the player's mean result, without luck.
+        plain, plain_error: the same as games are won.
+        variance_ratio: how many times as many games the plain mean needs for the same interval; None where all luck is
+            taken out.
+        variance_interval: its 95 % interval.
+        coefficient: the share of the luck that was taken out, from a regression.
+        best: expected result of a best response to the opponent.
+        losses: where the player gives away what it lacks of `best`.
+        worst: its costliest decisions.
+        note: what the values assume.
+    """
+
+    game: str
+    options: dict[str, Any]
+    agent: str
+    against: str
+    games: int
+    match: int
+    seed: int
+    unit: str
+    value: float
+    error: float
+    plain: float
+    plain_error: float
+    variance_ratio: float | None
+    variance_interval: tuple[float, float] | None
+    coefficient: float
+    best: float
+    losses: tuple[Loss, ...]
+    worst: tuple[Mistake, ...]
+    note: str
+
+    @property
+    def plain_games(self) -> float:
+        """Number of games after which the plain mean has the same interval; infinity where all luck is taken out."""
+        return math.inf if self.variance_ratio is None else self.games * self.variance_ratio
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the form that JSON files hold."""
+        return dataclasses.asdict(self)
+
+    def json(self) -> str:
+        """Return the same as JSON."""
+        return json.dumps(self.as_dict())
+
+
+def _run_here(
+    function: Callable[..., Any],
+    shared: Sequence[Any],
+    parts: Sequence[Sequence[Any]],
+    sizes: Sequence[float],
+    done: Callable[[Any], Any],
+) -> list[Any]:
+    return [function(*shared, *part, done) for part in parts]
+
+
+def evaluate(
+    game: str | Game | Variant,
+    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
+    opponent: str | Agent | None = None,
+    games: int = 1000,
+    *,
+    seed: int = 0,
+    match: int = 1,
+    name: str = "",
+    values: ResponseValues | None = None,
+    done: Callable[[float], Any] = lambda amount: None,
+    run: Run = _run_here,
+    **options: Any,
+) -> Evaluation:
+    """Play games of an agent against an opponent whose probabilities are known, and take the luck out of its results.
+
+    Luck is what dice and the opponent's choices do to the chance to win, of which every value is known exactly. The mean is
+    unbiased for any agent: with a memory, with random answers, or a person.
+
+    Args:
+        game: as for `dice_envs.measure`.
+        agent: the player, as for `dice_envs.measure`; or any object with `act`.
+        opponent: a spec or an agent of fixed probabilities. None: optimal play, `nash`. Games of one seat and cooperative games
+            have no opponent; in these the agent has all seats.
+        games: number of games; seats rotate.
+        seed: fixes every game.
+        match: number of games that are played one after another at the same table; agents with a memory keep it.
+        name: of the agent in the result; its spec or class if left out.
+        values: those of `dice_envs.response_values(game, opponent)`, if they are at hand.
+        done: progress callback, called with the number of games that have ended since the last call.
+        run: does the work in parts, as `(function, shared arguments, parts, sizes, done)`; None: in this process.
+        options: the game's options.
+
+    Raises:
+        ValueError: no best response to this opponent, or in this variant, is known; fewer than two matches; wrong arguments.
+        AgentError: an agent's action is not legal.
+    """
+    variant = single_seat(game, **options)
+    check_seed(seed)
+    check_games(games, match)
+    player, own_name = _player(agent, variant)
+    values = response_values(variant, opponent) if values is None else values
+    agents = [player] * variant.facts.num_seats if values.whole_team else [player, resolve(opponent or OPTIMAL)]
+    pieces = pieces_of(games // match, len(agents), np.random.SeedSequence(seed), GAMES_ASKED)
+    sizes = [float(match * piece.number) for piece in pieces]
+    found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
+    earned = np.concatenate([np.array(part["earned"]) for part in found])
+    lost = np.concatenate([np.array(part["lost"]) for part in found])
+    scale, expected = scale_of(variant, values), _starts(values, *earned.shape)
+    adjusted = adjust(scale.of(earned), scale.of(expected), scale.factor * lost)
+    worst = worst_of([decision for part in found for decision in part["worst"]])
+    return Evaluation(
+        game=variant.game.name,
+        options=variant.changed_options(),
+        agent=name or own_name,
+        against="" if values.whole_team else _name(opponent or OPTIMAL),
+        games=games,
+        match=match,
+        seed=seed,
+        unit=scale.unit,
+        **adjusted._asdict(),
+        best=scale.of(float(expected.mean())),
+        losses=_losses([part["groups"] for part in found], scale.factor, games, match),
+        worst=tuple(Mistake(**{**each, "cost": scale.factor * each["cost"]}) for each in worst),
+        note=values.note,
+    )
+
+
+def check_games(games: int, match: int = 1) -> None:
+    """Raise ValueError unless `games` make whole matches of `match` games, two or more."""
+    check_range("match", match, 1, MOST_IN_MATCH)
+    check_range("games", games, 2 * match, MOST_GAMES)
+    if games % match:
+        raise ValueError(f"games must be a multiple of match={match}, so that all matches are whole, not {games}")
+
+
+def _player(agent: Any, variant: Variant) -> tuple[Agent, str]:
+    """Return the agent as it plays, and its name."""
+    if isinstance(agent, str) or hasattr(agent, "act"):
+        player = resolve(agent)
+        check_plays(player, variant)
+        return player, _name(agent)
+    player = asked(agent, variant)
+    return player, player.name
+
+
+def _name(agent: str | Agent) -> str:
+    return agent if isinstance(agent, str) else name_of(agent)
+
+
+def _starts(values: ResponseValues, matches: int, match: int) -> np.ndarray:
+    """Return the expected return of a best response in the player's seat of each game, (matches, match) float64."""
+    if values.whole_team:
+        return np.full((matches, match), values.start(0))
+    seats = (np.arange(matches)[:, None] + np.arange(match)) % 2
+    return np.array([values.start(0), values.start(1)])[seats]
+
+
+def _losses(parts: Sequence[dict[str, dict[str, Group]]], factor: float, games: int, match: int) -> tuple[Loss, ...]:
+    """Add up the groups of all parts."""
+    sums: dict[tuple[str, str], np.ndarray] = {}
+    for part in parts:
+        for heading, groups in part.items():
+            for label, group in groups.items():
+                sums[heading, label] = sums.get((heading, label), np.zeros(4)) + group
+    losses = []
+    for (heading, label), (decisions, wrong, cost, squares) in sums.items():
+        matches = games // match
+        variance = max(0.0, squares / matches - (cost / matches) ** 2)
+        error = factor * Z95 * math.sqrt(variance / matches) / match
+        losses.append(Loss(heading, label, int(decisions), int(wrong), float(factor * cost / games), float(error)))
+    headings = list(dict.fromkeys(each.by for each in losses))
+    return tuple(sorted(losses, key=lambda each: (headings.index(each.by), _in_order(each.label))))
+
+
+def _in_order(label: str) -> tuple[float, str]:
+    """Numbers in their order, before words."""
+    return (float(label), "") if label.isdecimal() else (math.inf, label)

@@ -1,0 +1,104 @@
+"""Means of results from which luck is taken out, with 95 % intervals.
+
+A game's result is what was expected before it, less what the player's own choices gave away, plus luck. The mean of luck is 0,
+so result − c · luck has the mean of the results for every c. The best c is the slope of the regression of results on luck.
+For the estimate to stay unbiased, each game's c is computed from other games (cross-fitting).
+
+Sources: M. Zinkevich, M. Bowling, N. Bard, M. Kan, D. Billings, "Optimal unbiased estimators for evaluating agent performance"
+(AAAI 2006), for the value that is subtracted at every event of chance; N. Burch, M. Schmid, M. Moravčík, D. Morrill,
+M. Bowling, "AIVAT: A new variance reduction technique for agent evaluation in imperfect information games" (AAAI 2018), for
+the events of a known opponent; A. Owen, "Monte Carlo theory, methods and examples" (2013), 8.9, for the coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dice_envs.exact.intervals import Z95
+
+__all__ = ["Adjusted", "adjust", "half_width"]
+
+FOLDS = 10  # each one's coefficient comes from the others
+LEAST_FITTED = 5 * FOLDS  # with fewer matches the coefficient is 1, which no chance result of a few games can distort
+
+
+class Adjusted(NamedTuple):
+    """Means with the half-widths of their 95 % intervals.
+
+    Attributes:
+        value, error: from which luck is taken out.
+        plain, plain_error: as games are won.
+        variance_ratio: of a plain result to one without luck; None where all luck is taken out.
+        variance_interval: its 95 % interval; None without a ratio.
+        coefficient: the share of the luck that is taken out, mean over the folds.
+    """
+
+    value: float
+    error: float
+    plain: float
+    plain_error: float
+    variance_ratio: float | None
+    variance_interval: tuple[float, float] | None
+    coefficient: float
+
+
+def adjust(results: np.ndarray, expected: np.ndarray, lost: np.ndarray) -> Adjusted:
+    """Take the luck out of results.
+
+    Args:
+        results: (matches, games) float64. Matches are independent of each other.
+        expected: as many: what a best response wins, by the seat alone.
+        lost: as many: what the player's choices gave away.
+    """
+    plain, luck = results.mean(axis=1), (results - expected + lost).mean(axis=1)
+    coefficients = _coefficients(plain, luck)
+    # Seats rotate, which is no luck: what one is worth more than the other is taken out as well.
+    adjusted = plain - (expected.mean(axis=1) - expected.mean()) - coefficients * luck
+    ratio, interval = _variance_ratio(plain, adjusted)
+    return Adjusted(
+        value=float(adjusted.mean()),
+        error=half_width(adjusted),
+        plain=float(plain.mean()),
+        plain_error=half_width(plain),
+        variance_ratio=ratio,
+        variance_interval=interval,
+        coefficient=float(coefficients.mean()),
+    )
+
+
+def half_width(values: np.ndarray) -> float:
+    """Return half the width of the 95 % interval of the mean of two or more independent values, by Student's t."""
+    from scipy.special import stdtrit  # here, because it takes long to import
+
+    return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def _coefficients(results: np.ndarray, luck: np.ndarray) -> np.ndarray:
+    """Return the coefficient of each match, (matches,) float64, from matches of the other folds."""
+    if len(results) < LEAST_FITTED:
+        return np.ones(len(results))
+    fold = np.arange(len(results)) // 2 % FOLDS  # both seats in each
+    found = np.ones(FOLDS)
+    for each in range(FOLDS):
+        others = fold != each
+        own_luck = luck[others] - luck[others].mean()
+        spread = float(own_luck @ own_luck)
+        if spread > 0:
+            found[each] = float(own_luck @ results[others]) / spread
+    return found[fold]
+
+
+def _variance_ratio(plain: np.ndarray, adjusted: np.ndarray) -> tuple[float | None, tuple[float, float] | None]:
+    """Return the ratio of two variances with its 95 % interval, by the delta method on its logarithm."""
+    before, after = float(plain.var()), float(adjusted.var())
+    if after <= 1e-18 * max(before, 1.0):  # rounding
+        return None, None
+    ratio = before / after
+    if before == 0:
+        return ratio, (0.0, 0.0)
+    influence = (plain - plain.mean()) ** 2 / before - (adjusted - adjusted.mean()) ** 2 / after
+    factor = math.exp(Z95 * float(influence.std(ddof=1)) / math.sqrt(len(plain)))
+    return ratio, (ratio / factor, ratio * factor)

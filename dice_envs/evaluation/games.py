@@ -1,0 +1,126 @@
+"""Games of the player that is evaluated: what each one earned, and what each of its decisions gave away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dice_envs.agent import Agent
+from dice_envs.agent.matches import Piece, Watch, play_pieces
+from dice_envs.core.game import Variant
+from dice_envs.exact import GameSituations, ResponseValues, offered
+from dice_envs.pictures.render import in_words
+
+__all__ = ["Group", "play_part", "worst_of"]
+
+MOST_KEPT = 10  # of the costliest decisions
+NO_COST = 1e-6  # a smaller one is rounding: large tables of values are float32
+Group = list[float]  # decisions, those that cost something, their cost, and the sum of the squares of each match's cost
+
+
+class _Decisions:
+    """Collects the player's decisions while its games are played.
+
+    Attributes:
+        lost: (matches, games) float64, what all decisions of a game gave away, in returns.
+    """
+
+    def __init__(self, variant: Variant, values: ResponseValues, match: int, pieces: Sequence[Piece]) -> None:
+        self._variant, self._values, self._match = variant, values, match
+        self._first = pieces[0].first * match
+        self.lost = np.zeros((sum(piece.number for piece in pieces), match))
+        self._made = np.zeros(self.lost.size, np.int64)  # decisions so far, by game
+        self._by: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
+        self._worst: list[dict[str, Any]] = []
+        self._situations: GameSituations | None = offered(variant.game, "situations")
+
+    def before_move(self, agent: int, states: np.ndarray, games: np.ndarray, actions: np.ndarray) -> None:
+        """See `dice_envs.agent.matches.Watch`. Agent 0 is the player, or all are."""
+        if agent != 0 and not self._values.whole_team:
+            return
+        values = self._values.action_values(states)
+        rows = np.flatnonzero((~np.isnan(values)).sum(axis=1) > 1)
+        if not len(rows):
+            return
+        states, actions, values, place = states[rows], actions[rows], values[rows], games[rows] - self._first
+        best = np.nanmax(values, axis=1)
+        cost = best - values[np.arange(len(rows)), actions]
+        cost[cost < NO_COST] = 0.0
+        np.add.at(self.lost.reshape(-1), place, cost)
+        self._made[place] += 1
+        self._sort(self._labels(states, actions, place), place, cost)
+        self._keep_worst(states, games[rows], actions, values, cost)
+
+    def _labels(self, states: np.ndarray, actions: np.ndarray, place: np.ndarray) -> dict[str, np.ndarray]:
+        if self._situations is not None:
+            return self._situations(self._variant, states, actions)
+        return {"decision of the game": self._made[place].astype(str)}
+
+    def _sort(self, labels: dict[str, np.ndarray], place: np.ndarray, cost: np.ndarray) -> None:
+        """Add decisions to their groups."""
+        for heading, names in labels.items():
+            groups = self._by.setdefault(heading, {})
+            for name in np.unique(names):
+                mine = names == name
+                counts, costs = groups.setdefault(str(name), (np.zeros(2), np.zeros(len(self.lost))))
+                counts += len(cost[mine]), (cost[mine] > 0).sum()
+                np.add.at(costs, place[mine] // self._match, cost[mine])
+
+    def _keep_worst(
+        self, states: np.ndarray, games: np.ndarray, actions: np.ndarray, values: np.ndarray, cost: np.ndarray
+    ) -> None:
+        """Keep the costliest decisions in words."""
+        least = self._worst[-1]["cost"] if len(self._worst) == MOST_KEPT else 0.0
+        say = self._variant.describe_action
+        for row in np.argsort(-cost)[:MOST_KEPT].tolist():
+            if cost[row] <= least:
+                break
+            best, seat = int(np.nanargmax(values[row])), int(states[row]["seat"])
+            self._worst.append(
+                {
+                    "cost": float(cost[row]),
+                    "game": int(games[row]),
+                    "position": in_words(self._variant.picture(states[row], seat)),
+                    "played": say(int(actions[row])),
+                    "better": say(best),
+                }
+            )
+        self._worst = worst_of(self._worst)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return groups and the costliest decisions in what JSON can hold."""
+        groups: dict[str, dict[str, Group]] = {}
+        for heading, found in self._by.items():
+            groups[heading] = {
+                name: [*counts.tolist(), float(costs.sum()), float((costs**2).sum())] for name, (counts, costs) in found.items()
+            }
+        return {"lost": self.lost.tolist(), "groups": groups, "worst": self._worst}
+
+
+def worst_of(decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the costliest decisions, the same one at the same position once."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in sorted(decisions, key=lambda each: (-each["cost"], each["game"])):
+        found.setdefault((each["position"], each["played"]), each)
+    return list(found.values())[:MOST_KEPT]
+
+
+def play_part(
+    variant: Variant,
+    agents: Sequence[Agent],
+    values: ResponseValues,
+    match: int,
+    pieces: Sequence[Piece],
+    done: Callable[[int], Any],
+) -> dict[str, Any]:
+    """Play matches and value the decisions of the player, agent 0, or of all agents in a team.
+
+    Returns:
+        What JSON can hold: "earned" and "lost", the player's return of each game and what its decisions gave away (matches,
+        games); "groups", by heading and label: see `Group`; "worst", the costliest decisions.
+    """
+    decisions = _Decisions(variant, values, match, pieces)
+    returns = play_pieces(variant, agents, match, pieces, done, Watch(before_move=decisions.before_move))
+    return {"earned": returns[:, :, 0].tolist(), **decisions.as_dict()}

@@ -1,0 +1,36 @@
+"""The scale in which people read results: shares of games won where a game has a winner, else its returns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dice_envs.core.game import Variant
+from dice_envs.exact import ResponseValues
+
+__all__ = ["GAMES_WON", "Scale", "scale_of"]
+
+GAMES_WON = "games won"
+
+
+class Scale(NamedTuple):
+    """A linear scale: a return r reads `shift + factor * r`.
+
+    Attributes:
+        shift, factor: of the scale.
+        unit: what is counted, GAMES_WON or the unit of the game's returns.
+    """
+
+    shift: float
+    factor: float
+    unit: str
+
+    def of(self, returns: Any) -> Any:
+        """Return what returns read, a number or an array."""
+        return self.shift + self.factor * returns
+
+
+def scale_of(variant: Variant, values: ResponseValues) -> Scale:
+    """Return the share of games won, where a tie counts half, if two players win or lose a game; else the returns."""
+    facts = variant.facts
+    won_or_lost = facts.num_seats == 2 and facts.zero_sum and (facts.min_return, facts.max_return) == (-1, 1)
+    return Scale(0.5, 0.5, GAMES_WON) if won_or_lost else Scale(0.0, 1.0, values.unit)

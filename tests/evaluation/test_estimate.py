@@ -1,0 +1,69 @@
+"""Means without luck: unbiased, with intervals that hold, never much wider than the plain ones."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dice_envs.evaluation.estimate import LEAST_FITTED, adjust, half_width
+
+
+def games_of(rng, matches, skill, slope=1.0):
+    """Results of games, in two seats of which one is worth 0.2 more; only `slope` of the luck is known as such."""
+    expected = np.where(np.arange(matches) % 2 == 0, 0.6, 0.4)[:, None]
+    lost = rng.exponential(skill, (matches, 1))
+    luck = rng.normal(0, 0.5, (matches, 1)) / slope**0.5
+    return expected - lost + luck, expected, lost + (slope - 1) * luck
+
+
+@pytest.mark.parametrize("slope", [1.0, 0.4])
+def test_intervals_hold_the_true_mean_as_often_as_they_say(slope):
+    rng, runs = np.random.default_rng(1), 600
+    found = [adjust(*games_of(rng, 100, 0.1, slope)) for _ in range(runs)]
+    truth = 0.5 - 0.1
+    for value, error in (("value", "error"), ("plain", "plain_error")):
+        held = sum(abs(getattr(each, value) - truth) <= getattr(each, error) for each in found)
+        assert 0.95 * runs - 4 * math.sqrt(0.95 * 0.05 * runs) <= held  # the plain interval is too wide: seats are no luck
+    values = np.array([each.value for each in found])
+    assert abs(values.mean() - truth) < 4 * values.std() / math.sqrt(runs)
+
+
+def test_the_coefficient_is_the_slope_of_results_on_luck():
+    found = adjust(*games_of(np.random.default_rng(2), 20_000, 0.01, slope=0.4))
+    assert found.coefficient == pytest.approx(1 / 0.4, rel=0.01)
+    assert found.variance_ratio > 1000
+
+
+def test_coefficients_come_from_other_games():
+    rng = np.random.default_rng(3)
+    results, expected, lost = games_of(rng, LEAST_FITTED, 0.1)
+    assert 0.5 < adjust(results, expected, lost).coefficient < 1.5
+    few = adjust(results[: LEAST_FITTED - 1], expected[: LEAST_FITTED - 1], lost[: LEAST_FITTED - 1])
+    assert few.coefficient == 1.0
+
+
+def test_a_player_who_loses_nothing_has_no_luck_left():
+    rng = np.random.default_rng(4)
+    expected = np.full((200, 1), 0.5)
+    found = adjust(rng.integers(0, 2, (200, 1)).astype(float), expected, np.zeros((200, 1)))
+    assert found.value == pytest.approx(0.5, abs=1e-12)
+    assert found.error == pytest.approx(0, abs=1e-12)
+    assert found.variance_ratio is None
+    assert found.variance_interval is None
+    assert found.plain_error > 0.06
+
+
+def test_the_interval_of_the_ratio_holds_it():
+    rng, held = np.random.default_rng(5), 0
+    for _ in range(300):
+        luck, lost = rng.normal(0, 0.5, (400, 1)), rng.normal(0.2, 0.1, (400, 1))
+        low, high = adjust(0.5 - lost + luck, np.full((400, 1), 0.5), lost).variance_interval
+        held += low <= (0.5**2 + 0.1**2) / 0.1**2 <= high
+    assert held > 0.95 * 300 - 4 * math.sqrt(0.95 * 0.05 * 300)
+
+
+def test_games_of_a_match_count_once():
+    rng = np.random.default_rng(6)
+    results = np.repeat(rng.integers(0, 2, (50, 1)).astype(float), 20, axis=1)
+    flat = np.zeros_like(results)
+    assert adjust(results, flat, flat).plain_error == half_width(results[:, 0])
