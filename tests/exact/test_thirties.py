@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from dice_envs import measure
+from dice_envs import measure, response_values
 from dice_envs.agents.thirties import NAMES, Thirties, custom, named
 from dice_envs.agents.uniform import Random
 from dice_envs.core.game import configure
@@ -633,3 +633,56 @@ def test_a_goal_or_a_strategy_from_a_file(tmp_path):
         refused = runner.invoke(app, ["solve", "thirties", "--goal", goal])
         assert refused.exit_code == 2
         assert words in refused.stderr
+
+
+# --- values of choices ------------------------------------------------------------------------------------------------
+
+
+def passed_on(points, face, rules, restarts=40):
+    """Points of a second stage, expected, by recursion over its throws."""
+
+    @functools.cache
+    def aside_chance(left, aside):  # P(`aside` more dice are put aside before none shows the face)
+        hit = [math.comb(left, k) * (rules.num_faces - 1) ** (left - k) / rules.num_faces**left for k in range(left + 1)]
+        if left == 0 or aside == 0:
+            return float(aside == 0) * (hit[0] if left else 1.0)
+        return sum(hit[k] * aside_chance(left - k, aside - k) for k in range(1, aside + 1))
+
+    dice = rules.num_dice
+    some = sum(aside_chance(dice, k) * (points + k * face) for k in range(dice))
+    all_of_them = points + dice * face
+    if restarts:
+        all_of_them = passed_on(2 * all_of_them, min(face + 1, rules.num_faces), rules, restarts - 1)
+    return some + aside_chance(dice, dice) * all_of_them
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_values_of_choices_are_the_means_of_the_best_that_follow(goal):
+    """At every position of three dice of four faces: all throws that may follow are listed, none merged."""
+    rules = Rules(3, 4, 8)
+    variant = configure("thirties", num_players=1, num_dice=3, num_faces=4, target=8, goal=goal)
+    values = response_values(variant)
+
+    def best(dice_left, score):
+        """The mean of the best values over all throws of these dice; at the end what the game pays."""
+        if dice_left == 0:
+            over = score - rules.target
+            given = passed_on(over, min(over, rules.num_faces), rules) if goal == "optimal" and over > 0 else 0.0
+            return {"maximize": score, "thirty_or_over": float(over >= 0)}.get(goal, given + min(0, over))
+        rolls = list(itertools.product(range(1, 5), repeat=dice_left))
+        return np.mean([np.nanmax(row) for row in values.action_values(np.array([position(roll, score) for roll in rolls]))])
+
+    def position(roll, score):
+        state = np.zeros((), variant.game.state)
+        state["counts"] = np.bincount(roll, minlength=9)[1:]
+        state["thrown"], state["score"] = len(roll), score
+        return state
+
+    for dice in range(1, 4):
+        for roll in itertools.combinations_with_replacement(range(1, 5), dice):
+            for score in range(3 - dice, 4 * (3 - dice) + 1):
+                found = values.action_values(position(roll, score)[None])[0]
+                wanted = [best(again, score + sum(roll[again:])) for again in range(dice)]
+                np.testing.assert_allclose(found[:dice], wanted, rtol=0, atol=1e-12)
+    assert values.start(0) == pytest.approx(best(3, 0), abs=1e-12)
+    assert values.start(0) == float(solve(rules, goal)[1])

@@ -1,4 +1,4 @@
-"""Agents of the game of 30s measured exactly; the values of choices; `measure` and `optima`."""
+"""Agents of the game of 30s measured exactly; `measure` and `optima`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from dice_envs.agent import Agent, Turn, ask, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.exact import ActionValues, Effort, Measurement
-from dice_envs.exact.thirties.solution import choice_values, solve, worths
-from dice_envs.exact.thirties.strategies import Rules, Strategy, asides, throws
+from dice_envs.exact import Effort, Measurement
+from dice_envs.exact.thirties.solution import solve, worths
+from dice_envs.exact.thirties.strategies import Rules, Strategy, asides, check_alone, throws
 from dice_envs.games.thirties import GAME, MAX_FACES, Options
 
-__all__ = ["action_values", "measure", "optima", "policy_of", "score_chances", "strategy_of"]
+__all__ = ["measure", "optima", "policy_of", "score_chances", "strategy_of"]
 
 ROWS_AT_ONCE = 16_384  # positions that an agent is asked about in one call
 
@@ -134,31 +134,6 @@ def score_chances(rules: Rules, policy: np.ndarray) -> np.ndarray:
     return chances
 
 
-# --- values of choices ------------------------------------------------------------------------------------------------------
-
-_UNITS = {"maximize": "pips", "minimize_loss": "points", "thirty_or_over": "% of turns at the target or over"}
-
-
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
-    """Return the value of each choice for the goal of one player, or at a table for the points of the turn.
-
-    See `dice_envs.exact.GameActionValues`.
-    """
-    options = variant.options
-    goal = options.goal if options.num_players == 1 else "optimal"
-    throw = tuple(np.repeat(np.arange(1, MAX_FACES + 1), state["counts"]).tolist())
-    rules, total = Rules.of(options), int(state["score"])
-    found = choice_values(rules, goal, throw, total)
-    strategy, _ = solve(rules, goal)
-    values, mix = np.full(variant.facts.num_actions, np.nan), np.zeros(variant.facts.num_actions)
-    values[: len(found)] = [float(value) for value in found]
-    mix[strategy.given(throw, total)] = 1.0
-    note = f"with the best choices for the goal {goal} afterwards"
-    if options.num_players > 1:
-        note = "points given to the next player less those got, with the best choices afterwards; who leads is left out"
-    return ActionValues(values, _UNITS.get(goal, "points given less points got"), note, mix)
-
-
 # --- the measure ----------------------------------------------------------------------------------------------------------
 
 _QUANTITIES = {  # by the goal that optimises it: name, unit, and −1 where low values are good
@@ -174,7 +149,7 @@ def optima(variant: Variant) -> dict[str, float]:
     Raises:
         ValueError: the variant is the table game.
     """
-    _check_alone(variant)
+    check_alone(variant, "an exact measure")
     return {"value": float(solve(Rules.of(variant.options), variant.options.goal)[1])}
 
 
@@ -188,7 +163,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     Raises:
         ValueError: the variant is the table game.
     """
-    _check_alone(variant)
+    check_alone(variant, "an exact measure")
     options = variant.options
     rules = Rules.of(options)
     chances = score_chances(rules, policy_of(agent, options, effort.seed, effort.done))
@@ -201,12 +176,3 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     unit = "points" if options.goal == "optimal" else _QUANTITIES[options.goal][1]
     others = [measurement(goal, *quantity) for goal, quantity in _QUANTITIES.items() if goal != options.goal]
     return [measurement(options.goal, "value", unit, 1, f"goal {options.goal}"), *others]
-
-
-def _check_alone(variant: Variant) -> None:
-    """Raise ValueError for the table game."""
-    players = variant.options.num_players
-    if players != 1:
-        raise ValueError(
-            f"num_players must be 1 for an exact measure, not {players}: optimal play of the table game is unknown"
-        )

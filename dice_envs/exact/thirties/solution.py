@@ -18,7 +18,6 @@ __all__ = [
     "Analysis",
     "Goal",
     "analyse",
-    "choice_values",
     "expected_given",
     "foreknowledge",
     "forget_solutions",
@@ -27,6 +26,7 @@ __all__ = [
     "second_stage",
     "second_stage_points",
     "solve",
+    "values_before",
     "worths",
 ]
 
@@ -215,28 +215,30 @@ def solve(rules: Rules, goal: Goal) -> tuple[Strategy, Fraction]:
 
 
 def forget_solutions() -> None:
-    """Drop what `solve` and `choice_values` have cached."""
+    """Drop what `solve` and `values_before` have cached."""
     solve.cache_clear()
+    values_before.cache_clear()
     _solved.cache_clear()
 
 
-def choice_values(rules: Rules, goal: str, throw: Dice, total: int) -> list[Fraction]:
-    """Return the values of throwing 0, 1, … of the lowest dice again, with the best choices for the goal afterwards.
+@functools.lru_cache(maxsize=64)
+def values_before(rules: Rules, goal: str) -> np.ndarray:
+    """Return the values before a throw of 0, 1, … num_dice dice (rows), with 0, 1, … most pips aside (columns), float64.
 
-    Args:
-        rules: the rules.
-        goal: see `worths`.
-        throw: the dice on the table in rising order.
-        total: pips aside.
+    The best choices for the goal follow. Each value is the exact one, rounded once. Pips that cannot lie aside have 0.
 
     Raises:
         ValueError: see `worths`.
     """
     solved = _solved(rules, goal)
-    return [
-        Fraction(solved.values[again][total + sum(throw[again:])] // solved.above, rules.cases(again) * solved.unit)
-        for again in range(len(throw))
-    ]
+    out = np.array(
+        [
+            [value // solved.above / (rules.cases(dice) * solved.unit) for value in values.tolist()]
+            for dice, values in enumerate(solved.values)
+        ]
+    )
+    out.flags.writeable = False
+    return out
 
 
 class Analysis(NamedTuple):

@@ -13,10 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, shown
 from dice_envs.games.thirties import Options
 
-__all__ = ["Dice", "Distribution", "Player", "Rules", "Strategy", "asides", "differences", "throws"]
+__all__ = ["Dice", "Distribution", "Player", "Rules", "Strategy", "asides", "check_alone", "differences", "throws"]
 
 Dice = tuple[int, ...]  # face values in rising order
 
@@ -99,6 +100,13 @@ def asides(rules: Rules) -> Iterator[Dice]:
     """Yield all sets of dice that can lie aside before a throw, fewest dice first."""
     for aside in range(rules.num_dice):
         yield from itertools.combinations_with_replacement(range(1, rules.num_faces + 1), aside)
+
+
+def check_alone(variant: Variant, wanted: str) -> None:
+    """Raise ValueError for the table game, naming what is wanted."""
+    players = variant.options.num_players
+    if players != 1:
+        raise ValueError(f"num_players must be 1 for {wanted}, not {players}: optimal play of the table game is unknown")
 
 
 class Distribution(NamedTuple):

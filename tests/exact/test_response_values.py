@@ -1,0 +1,90 @@
+"""Values of choices against a fixed opponent: what holds in every game, by games of a random player."""
+
+import numpy as np
+import pytest
+
+from dice_envs import Uniform, configure
+from dice_envs.agent import ask, resolve
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER
+from dice_envs.exact import offered, response_values
+from tests.conftest import scaled
+
+SMALL = {"num_players": 1, "num_dice": 4, "target": 17}
+
+CASES = [
+    ("thirties", {"num_players": 1}, None),
+    *(("thirties", {**SMALL, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over", "optimal")),
+]
+
+
+def played(variant, opponent, games, seed):
+    """Games of a random player; even ones from seat 0, odd ones from seat 1 if the player has one seat.
+
+    Returns: (games,) the player's returns, the values before the deal, what its choices gave away; and its decisions.
+    """
+    values = response_values(variant, opponent)
+    other = resolve(opponent) if opponent else None
+    index = np.arange(games)
+    seats = np.zeros(games, np.int64) if values.whole_team else index % 2
+    dealt, own = (new_streams(each, games) for each in np.random.SeedSequence(seed).spawn(2))
+    states = np.zeros(games, variant.game.state)
+    states["rng"] = dealt["rng"]
+    variant.kernels.deal(variant.params, states, index)
+    returns, lost = np.zeros(games), np.zeros(games)
+    decisions = []
+    while (playing := index[states["seat"] != OVER]).size:
+        mine = playing if values.whole_team else playing[states["seat"][playing] == seats[playing]]
+        theirs = np.setdiff1d(playing, mine)
+        actions = np.zeros(games, np.int64)
+        if mine.size:
+            decisions.append(states[mine])
+            q = values.action_values(states[mine])
+            actions[mine] = ask(Uniform(), variant, states, mine, own)
+            lost[mine] += np.nanmax(q, axis=1) - q[np.arange(len(mine)), actions[mine]]
+        if theirs.size:
+            actions[theirs] = ask(other, variant, states, theirs, own)
+        variant.kernels.play(variant.params, states, playing, actions[playing])
+        returns[playing] += states["rewards"][playing, seats[playing]]
+    return returns, np.array([values.start(seat) for seat in seats.tolist()]), lost, np.concatenate(decisions)
+
+
+@pytest.mark.parametrize(("game", "options", "opponent"), CASES)
+def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, options, opponent):
+    variant = configure(game, **options)
+    returns, start, lost, _ = played(variant, opponent, scaled(20_000, 200), 1)
+    assert (lost >= 0).all()
+    assert lost.max() > 0
+    luck = returns - start + lost
+    assert abs(luck.mean()) < 4 * luck.std() / np.sqrt(len(luck))
+
+
+@pytest.mark.parametrize(("game", "options", "opponent"), CASES)
+def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options, opponent):
+    variant = configure(game, **options)
+    values = response_values(variant, opponent)
+    *_, states = played(variant, opponent, scaled(60, 10), 2)
+    index, seats = np.arange(len(states)), states["seat"].astype(np.int64)
+    masks, other = np.zeros((len(states), variant.facts.num_actions), np.int8), np.empty_like(states)
+    variant.kernels.legal(variant.params, states, index, masks)
+    variant.kernels.reroll(variant.params, states, index, seats, new_streams(3, len(states)), other)
+    before = states.copy()
+    found = values.action_values(states)
+    assert (states == before).all()
+    assert (np.isfinite(found) == (masks != 0)).all()
+    np.testing.assert_array_equal(found, values.action_values(other))
+    one_by_one = np.concatenate([values.action_values(states[i : i + 1]) for i in index])
+    np.testing.assert_array_equal(found, one_by_one)
+    headings = (offered(variant.game, "situations") or (lambda *arguments: {}))(variant, states, masks.argmax(axis=1))
+    assert all(len(labels) == len(states) and labels.dtype.kind == "U" for labels in headings.values())
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "opponent", "words"),
+    [
+        ("thirties", {"num_players": 2}, "random", "num_players must be 1 for the values of choices, not 2"),
+    ],
+)
+def test_where_no_best_response_is_known(game, options, opponent, words):
+    with pytest.raises(ValueError, match=words):
+        response_values(configure(game, **options), opponent)
