@@ -19,7 +19,7 @@ import numpy as np
 
 from dice_envs.exact.intervals import Z95
 
-__all__ = ["Adjusted", "adjust", "half_width"]
+__all__ = ["Adjusted", "adjust", "half_width", "t95"]
 
 FOLDS = 10  # each one's coefficient comes from the others
 LEAST_FITTED = 5 * FOLDS  # with fewer matches the coefficient is 1, which no chance result of a few games can distort
@@ -71,9 +71,14 @@ def adjust(results: np.ndarray, expected: np.ndarray, lost: np.ndarray) -> Adjus
 
 def half_width(values: np.ndarray) -> float:
     """Return half the width of the 95 % interval of the mean of two or more independent values, by Student's t."""
+    return t95(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def t95(degrees: int) -> float:
+    """Return the 97.5 % point of Student's distribution."""
     from scipy.special import stdtrit  # here, because it takes long to import
 
-    return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1)) / math.sqrt(len(values))
+    return float(stdtrit(degrees, 0.975))
 
 
 def _coefficients(results: np.ndarray, luck: np.ndarray) -> np.ndarray:

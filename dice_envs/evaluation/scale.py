@@ -18,11 +18,15 @@ class Scale(NamedTuple):
     Attributes:
         shift, factor: of the scale.
         unit: what is counted, GAMES_WON or the unit of the game's returns.
+        is_share: whether results are shares of what is counted, 0 to 1.
+        spread: the best possible result less the worst.
     """
 
     shift: float
     factor: float
     unit: str
+    is_share: bool
+    spread: float
 
     def of(self, returns: Any) -> Any:
         """Return what returns read, a number or an array."""
@@ -32,5 +36,7 @@ class Scale(NamedTuple):
 def scale_of(variant: Variant, values: ResponseValues) -> Scale:
     """Return the share of games won, where a tie counts half, if two players win or lose a game; else the returns."""
     facts = variant.facts
-    won_or_lost = facts.num_seats == 2 and facts.zero_sum and (facts.min_return, facts.max_return) == (-1, 1)
-    return Scale(0.5, 0.5, GAMES_WON) if won_or_lost else Scale(0.0, 1.0, values.unit)
+    returns = (facts.min_return, facts.max_return)
+    if facts.num_seats == 2 and facts.zero_sum and returns == (-1, 1):
+        return Scale(0.5, 0.5, GAMES_WON, True, 1.0)
+    return Scale(0.0, 1.0, values.unit, returns == (0, 1), facts.max_return - facts.min_return)

@@ -1,10 +1,9 @@
-"""Advice for the player to move, and reviews of finished games: values of the choices, in one form for all front ends."""
+"""Advice for the player to move: values of the choices, in one form for all front ends."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,8 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.odds import MOST_MOVES, odds, random_odds
-from dice_envs.table.sitting import Sitting
 
-__all__ = ["Advice", "Judged", "Review", "Row", "figure", "give_hint", "give_odds", "review"]
-
-MOST_REVIEWED = 20 * MOST_MOVES  # limit on the moves of all random games of a review together
-NO_COST = 5e-10  # a smaller difference is rounding
+__all__ = ["Advice", "Row", "figure", "give_hint", "give_odds", "values_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +57,7 @@ def figure(value: float, values: ActionValues, error: float | None = None) -> st
     return f"{text} ± {100 * error:.1f}" if share else f"{text} ± {error:.3f}"
 
 
-def _values(variant: Variant, state: Any, seed: int, most_moves: int = MOST_MOVES) -> ActionValues:
+def values_of(variant: Variant, state: Any, seed: int, most_moves: int = MOST_MOVES) -> ActionValues:
     """Return exact values, or those of random play where exact ones are unknown or too slow; the note then says why."""
     try:
         return action_values(variant, state, in_passing=True)
@@ -97,7 +92,7 @@ def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
     Raises:
         ValueError: the game is over.
     """
-    values = _values(variant, state, seed)
+    values = values_of(variant, state, seed)
     return _advice(variant, values, "what each choice is worth" + (", estimated" if values.errors is not None else ""))
 
 
@@ -107,100 +102,3 @@ def give_odds(variant: Variant, state: Any, seed: int = 0) -> Advice:
     Arguments and errors are those of `give_hint`.
     """
     return _advice(variant, odds(variant, state, seed), "the odds")
-
-
-# --- after the game ---------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Judged:
-    """One move of a review.
-
-    Attributes:
-        number, seat, action, words: the move, as in `Entry`.
-        cost: value of the best action less that of the move, 0 or more; 0 where a sample cannot tell the two apart.
-        best: the best action; `action` itself if the cost is 0.
-        text: all this in one line.
-    """
-
-    number: int
-    seat: int
-    action: int
-    words: str
-    cost: float
-    best: int
-    text: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Review:
-    """Costs of the moves of a game.
-
-    Attributes:
-        moves: every move of the reviewed seats at which there was a choice.
-        totals: seat → cost of all its moves.
-        texts: seat → the same as people read it.
-        note: what the values assume.
-    """
-
-    moves: tuple[Judged, ...]
-    totals: dict[int, float]
-    texts: dict[int, str]
-    note: str
-
-
-def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
-    """Compare every move of a person with the best one, by the values that `give_hint` shows.
-
-    Args:
-        sitting: a game that is over; a review shows what was hidden.
-        agents: whether to review the agents' moves too.
-        done: progress callback, called with (moves reviewed, moves in all).
-
-    Raises:
-        ValueError: the game is not over.
-    """
-    if not sitting.over:
-        raise ValueError("a game is reviewed when it is over")
-    variant = sitting.variant
-    seats = [seat for seat in range(len(sitting.seats)) if agents or seat in sitting.people]
-    moves: list[Judged] = []
-    note = ""
-    found: ActionValues | None = None
-    most_moves = min(MOST_MOVES, MOST_REVIEWED // len(sitting))
-    for entry in sitting.history():
-        done(entry.number, len(sitting))
-        state = sitting.position(entry.number - 1).state
-        if entry.seat not in seats or entry.action is None or not _has_choice(variant, state):
-            continue
-        found = _values(variant, state, entry.number, most_moves)
-        moves.append(_judged(variant, found, entry.number, entry.seat, entry.action, entry.words))
-        note = note or found.note
-    totals = {seat: sum(move.cost for move in moves if move.seat == seat) for seat in seats}
-    texts = {seat: f"{_sum(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
-    return Review(tuple(moves), totals, texts, note)
-
-
-def _has_choice(variant: Variant, state: Any) -> bool:
-    mask = np.zeros(variant.facts.num_actions, np.int8)
-    variant.game.legal(variant.params, state, mask)
-    return int(mask.sum()) > 1
-
-
-def _judged(variant: Variant, found: ActionValues, number: int, seat: int, action: int, words: str) -> Judged:
-    best = int(np.nanargmax(found.values))
-    cost = float(found.values[best] - found.values[action])
-    blur = NO_COST if found.errors is None else math.hypot(found.errors[best], found.errors[action])
-    if cost <= blur:
-        return Judged(number, seat, action, words, 0.0, action, f"move {number}: {words}; nothing was better")
-    better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found)}"
-    return Judged(number, seat, action, words, cost, best, f"move {number}: {words} cost {_cost(cost, found)}; {better}")
-
-
-def _cost(cost: float, values: ActionValues) -> str:
-    return figure(cost, values).removeprefix("+")
-
-
-def _sum(cost: float, values: ActionValues) -> str:
-    """Return the cost of several moves as people read it."""
-    return f"{cost:.2f} {values.counted}" if values.counted else _cost(cost, values)

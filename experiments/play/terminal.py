@@ -23,7 +23,8 @@ from dice_envs.experiments.play.words import (
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.pictures.render import ansi
-from dice_envs.table.advice import give_hint, give_odds, review
+from dice_envs.table.advice import give_hint, give_odds
+from dice_envs.table.review import review
 from dice_envs.table.rules import rules_text
 from dice_envs.table.sitting import Sitting
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.work import Busy, Job, Unwanted, Work
-from dice_envs.table.advice import Review, review
+from dice_envs.table.review import Review, review
 from dice_envs.table.sitting import PERSON, Sitting
 
 __all__ = ["PAUSE", "Table", "prepare"]

@@ -18,7 +18,8 @@ from dice_envs.experiments.web.place import Place
 from dice_envs.experiments.web.style import die, icon
 from dice_envs.experiments.web.tables import Tables
 from dice_envs.pictures.render import svg
-from dice_envs.table.advice import Advice, Judged, Review
+from dice_envs.table.advice import Advice
+from dice_envs.table.review import Judged, Review
 from dice_envs.table.rules import sections
 from dice_envs.table.sitting import PERSON, Entry
 

@@ -6,7 +6,8 @@ import pytest
 from dice_envs import configure
 from dice_envs.core.game import names
 from dice_envs.exact import ActionValues, action_values
-from dice_envs.table.advice import figure, give_hint, give_odds, review
+from dice_envs.table.advice import figure, give_hint, give_odds
+from dice_envs.table.review import review
 from dice_envs.table.sitting import PERSON, Sitting
 
 
@@ -110,6 +111,6 @@ def test_a_review_of_a_long_game_plays_fewer_random_games_for_each_move(monkeypa
     while not sitting.over:
         sitting.play(sitting.legal()[0])
     usual = review(sitting)
-    monkeypatch.setattr("dice_envs.table.advice.MOST_REVIEWED", 100 * variant.facts.max_steps * len(sitting))
+    monkeypatch.setattr("dice_envs.table.review.MOST_REVIEWED", 100 * variant.facts.max_steps * len(sitting))
     assert "100 games for each action" in review(sitting).note
     assert "100 games for each action" not in usual.note

@@ -1,0 +1,255 @@
+"""Reviews of finished games: what each move cost, and how much of the result was luck."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dice_envs.core.game import Variant
+from dice_envs.evaluation import GAMES_WON, Scale, scale_of
+from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
+from dice_envs.exact.odds import MOST_MOVES
+from dice_envs.table.advice import figure, values_of
+from dice_envs.table.sitting import Entry, Sitting
+
+__all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "review"]
+
+MOST_REVIEWED = 20 * MOST_MOVES  # limit on the moves of all random games of a review together
+NO_COST = 1e-6  # a smaller difference is rounding: large tables of values are float32
+
+# A move is "fine" below FINE, a "slip" below SLIP, else a "blunder": shares of what lies between the best and the worst result,
+# so points of a hundred where a game is won or lost. Optimal play of Liar's Dice with five dice gives away 0.1 points a game.
+FINE, SLIP = 0.01, 0.05
+Mark = Literal["best", "fine", "slip", "blunder"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """One move of a review.
+
+    Attributes:
+        number, seat, action, words: the move, as in `Entry`.
+        cost: value of the best action less that of the move, 0 or more; 0 where a sample cannot tell the two apart.
+        best: the best action; `action` itself if the cost is 0.
+        text: all this in one line.
+        before, after: the result that the seat could expect before and after the move; None where it is not known.
+        mark: how much it cost; see FINE and SLIP.
+    """
+
+    number: int
+    seat: int
+    action: int
+    words: str
+    cost: float
+    best: int
+    text: str
+    before: float | None = None
+    after: float | None = None
+    mark: Mark = "best"
+
+
+class Point(NamedTuple):
+    """What a seat could expect at one moment of a game.
+
+    Attributes:
+        number: of the move before it; 0 at the start.
+        value: the expected result.
+        by: what has changed it since the point before: the seat's own "play", or "luck", which is all else.
+    """
+
+    number: int
+    value: float
+    by: Literal["play", "luck"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """A seat's result, divided into play and luck: result = start + play + luck.
+
+    Attributes:
+        start: the result that the best play could expect before the game.
+        result: what the seat got: the share of a game won where two players win or lose it, else the return.
+        play: what its own moves gave away, 0 or less.
+        luck: what dice and the other players did.
+        points: how the expected result changed.
+        text: all this in one line.
+        scale: of all these.
+    """
+
+    start: float
+    result: float
+    play: float
+    luck: float
+    points: tuple[Point, ...]
+    text: str
+    scale: Scale
+
+
+@dataclasses.dataclass(frozen=True)
+class Review:
+    """Costs of the moves of a game.
+
+    Attributes:
+        moves: every move of the reviewed seats at which there was a choice.
+        totals: seat → cost of all its moves.
+        texts: seat → the same as people read it.
+        note: what the values assume.
+        splits: seat → its result, divided into play and luck; empty where that is not known.
+    """
+
+    moves: tuple[Judged, ...]
+    totals: dict[int, float]
+    texts: dict[int, str]
+    note: str
+    splits: dict[int, Split] = dataclasses.field(default_factory=dict)
+
+    def worst(self, seat: int) -> Judged | None:
+        """Return a seat's costliest move, the first of several; None if it gave nothing away."""
+        costly = [move for move in self.moves if move.seat == seat and move.cost > 0]
+        return max(costly, key=lambda move: move.cost, default=None)
+
+
+def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
+    """Compare every move of a person with the best one, and divide the results into play and luck.
+
+    Values are those against optimal play where they are known exactly for many positions at once; else those that `give_hint`
+    shows, without the division.
+
+    Args:
+        sitting: a game that is over; a review shows what was hidden.
+        agents: whether to review the agents' moves too.
+        done: progress callback, called with (moves reviewed, moves in all).
+
+    Raises:
+        ValueError: the game is not over.
+    """
+    if not sitting.over:
+        raise ValueError("a game is reviewed when it is over")
+    variant = sitting.variant
+    seats = [seat for seat in range(len(sitting.seats)) if agents or seat in sitting.people]
+    entries = [
+        entry
+        for entry in sitting.history()
+        if entry.seat in seats and _has_choice(variant, sitting.position(entry.number - 1).state)
+    ]
+    values = _quick_values(variant, sitting.position(entries[0].number - 1).state) if entries else None
+    if values is None:
+        return _by_single_values(sitting, seats, entries, done)
+    found = _by_response_values(sitting, seats, entries, values)
+    done(len(sitting), len(sitting))
+    return found
+
+
+def _has_choice(variant: Variant, state: Any) -> bool:
+    mask = np.zeros(variant.facts.num_actions, np.int8)
+    variant.game.legal(variant.params, state, mask)
+    return int(mask.sum()) > 1
+
+
+def _quick_values(variant: Variant, state: Any) -> ResponseValues | None:
+    """Return the values against optimal play; None where they are not known, or take too long while people wait."""
+    try:
+        action_values(variant, state, in_passing=True)
+        return response_values(variant)
+    except ValueError:
+        return None
+
+
+def _by_single_values(
+    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int, int], Any]
+) -> Review:
+    """Review by the values that `give_hint` shows."""
+    moves = []
+    found: ActionValues | None = None
+    note = ""
+    most_moves = min(MOST_MOVES, MOST_REVIEWED // len(sitting))
+    for entry in entries:
+        done(entry.number, len(sitting))
+        found = values_of(sitting.variant, sitting.position(entry.number - 1).state, entry.number, most_moves)
+        note = note or found.note
+        moves.append(_judged(sitting.variant, entry, found, _spread(sitting.variant, found)))
+    return _reviewed(moves, seats, found, note)
+
+
+def _spread(variant: Variant, values: ActionValues) -> float:
+    return 1.0 if values.are_shares else variant.facts.max_return - variant.facts.min_return
+
+
+def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], values: ResponseValues) -> Review:
+    """Review by the values against optimal play, with results divided into play and luck."""
+    positions = [sitting.position(entry.number - 1) for entry in entries]
+    scale = scale_of(sitting.variant, values)
+    unit = f"% of {scale.unit}" if scale.is_share else scale.unit
+    moves = []
+    found: ActionValues | None = None
+    still = values.action_values(np.array([position.state for position in positions]))
+    for entry, position, own in zip(entries, positions, still, strict=True):
+        earned = position.returns[position.mover]
+        found = ActionValues(scale.of(earned + own), unit, values.note)
+        move = _judged(sitting.variant, entry, found, scale.spread)
+        best, after = float(np.nanmax(found.values)), float(found.values[move.action])
+        moves.append(dataclasses.replace(move, before=best, after=after))
+    note = f"{values.note}; luck is all that was not the player's own choice: the dice, and what the others did"
+    splits = {seat: _split(sitting, seat, moves, values, scale) for seat in seats}
+    return dataclasses.replace(_reviewed(moves, seats, found, note), splits=splits)
+
+
+def _split(sitting: Sitting, seat: int, moves: Sequence[Judged], values: ResponseValues, scale: Scale) -> Split:
+    start, result = float(scale.of(values.start(seat))), float(scale.of(sitting.returns[seat]))
+    points = [Point(0, start, "luck")]
+    for move in moves:
+        if move.seat == seat and move.before is not None and move.after is not None:
+            points += [Point(move.number - 1, move.before, "luck"), Point(move.number, move.after, "play")]
+    points.append(Point(len(sitting), result, "luck"))
+    play = sum(after.value - before.value for before, after in itertools.pairwise(points) if after.by == "play")
+    luck = result - start - play
+    who = "you" if seat in sitting.people else sitting.variant.seat_name(seat)
+    text = f"{who} {_outcome(result, scale)}: luck {amount(luck, scale)}, play {amount(play, scale)}"
+    return Split(start, result, play, luck, tuple(points), text, scale)
+
+
+def _outcome(result: float, scale: Scale) -> str:
+    if scale.unit == GAMES_WON and scale.is_share:
+        return {0.0: "lost", 1.0: "won"}.get(result, "tied")
+    return f"got {result:g} {scale.unit}"
+
+
+def amount(change: float, scale: Scale) -> str:
+    """Return a change of the expected result as people read it: "−31 points" of a game, "−0.35 patients saved"."""
+    text = f"{100 * change:+.0f} points" if scale.is_share else f"{change:+.2f} {scale.unit}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) -> Judged:
+    """Judge a move by the values of the position before it."""
+    number, action, words = entry.number, entry.action, entry.words
+    assert action is not None  # the history of a game that is over hides nothing
+    best = int(np.nanargmax(found.values))
+    cost = float(found.values[best] - found.values[action])
+    blur = NO_COST if found.errors is None else math.hypot(found.errors[best], found.errors[action])
+    if cost <= blur:
+        return Judged(number, entry.seat, action, words, 0.0, action, f"move {number}: {words}; nothing was better")
+    better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found)}"
+    text = f"move {number}: {words} cost {_cost(cost, found)}; {better}"
+    mark: Mark = "fine" if cost < FINE * spread else "slip" if cost < SLIP * spread else "blunder"
+    return Judged(number, entry.seat, action, words, cost, best, text, mark=mark)
+
+
+def _reviewed(moves: Sequence[Judged], seats: Sequence[int], found: ActionValues | None, note: str) -> Review:
+    totals = {seat: sum(move.cost for move in moves if move.seat == seat) for seat in seats}
+    texts = {seat: f"{_sum(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
+    return Review(tuple(moves), totals, texts, note)
+
+
+def _cost(cost: float, values: ActionValues) -> str:
+    return figure(cost, values).removeprefix("+")
+
+
+def _sum(cost: float, values: ActionValues) -> str:
+    """Return the cost of several moves as people read it."""
+    return f"{cost:.2f} {values.counted}" if values.counted else _cost(cost, values)

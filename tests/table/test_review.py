@@ -1,0 +1,135 @@
+"""Reviews divide a result into play and luck; records add them up."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dice_envs import configure
+from dice_envs.evaluation import Scale
+from dice_envs.table.record import record_of
+from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
+from dice_envs.table.sitting import PERSON, Sitting
+
+WON = Scale(0.5, 0.5, "games won", True, 1.0)
+SAVED = Scale(0.0, 1.0, "patients saved", False, 12.0)
+
+
+class Fixed:
+    """Values by which the first legal action is always the best, and every other one costs a share of the game."""
+
+    unit, note, whole_team = "return", "against nobody", False
+
+    def __init__(self, cost=0.02):
+        self.cost = cost
+
+    def start(self, seat):
+        return 0.2
+
+    def action_values(self, states):
+        legal = np.zeros((len(states), 7), np.int8)
+        VARIANT.kernels.legal(VARIANT.params, states, np.arange(len(states)), legal)
+        values = np.where(legal, -2 * self.cost, np.nan)
+        values[np.arange(len(states)), legal.argmax(axis=1)] = 0.0
+        return values
+
+
+VARIANT = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
+
+
+@pytest.fixture
+def played(monkeypatch):
+    monkeypatch.setattr("dice_envs.table.review.response_values", lambda variant: Fixed())
+    sitting = Sitting(VARIANT, 3, [PERSON, "random"])
+    while not sitting.over:
+        if sitting.mover == 0:
+            sitting.play(sitting.legal()[-1])
+        else:
+            sitting.step()
+    return sitting
+
+
+def test_play_and_luck_add_up_to_the_result(played):
+    found = review(played, agents=True)
+    for seat in range(2):
+        split = found.splits[seat]
+        assert split.start == 0.6
+        assert split.result == (played.returns[seat] + 1) / 2
+        assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-12)
+        assert split.play == pytest.approx(-found.totals[seat])
+        assert [split.points[0].value, split.points[-1].value] == [split.start, split.result]
+        for before, after in zip(split.points, split.points[1:], strict=False):
+            assert before.number <= after.number
+            assert after.by != "play" or (before.number, before.by) == (after.number - 1, "luck")
+        moves = [move for move in found.moves if move.seat == seat]
+        assert [move.before - move.after for move in moves] == pytest.approx([move.cost for move in moves])
+        worst = found.worst(seat)
+        assert worst is None or worst.cost == max(move.cost for move in moves)
+    assert set(review(played).splits) == {0}
+    assert "luck is all that was not the player's own choice" in found.note
+    won = "won" if played.returns[0] > 0 else "lost"
+    assert found.splits[0].text.startswith(f"you {won}: luck ")
+    assert found.splits[1].text.startswith("player 1 ")
+
+
+@pytest.mark.parametrize(("cost", "mark"), [(0.9 * FINE, "fine"), (FINE, "slip"), (0.9 * SLIP, "slip"), (SLIP, "blunder")])
+def test_marks_say_how_much_a_move_cost(played, monkeypatch, cost, mark):
+    monkeypatch.setattr("dice_envs.table.review.response_values", lambda variant: Fixed(cost + 1e-9))
+    moves = review(played, agents=True).moves
+    assert {move.mark for move in moves if move.cost} == {mark}
+    assert {move.mark for move in moves if not move.cost} <= {"best"}
+
+
+def test_amounts_are_points_of_a_game_or_counts():
+    assert amount(-0.314, WON) == "−31 points"
+    assert amount(0.02, WON) == "+2 points"
+    assert amount(-0.35, SAVED) == "−0.35 patients saved"
+
+
+def test_games_without_known_optimal_play_have_no_split():
+    variant = configure("liars_dice", num_players=3, num_dice=1)
+    sitting = Sitting(variant, 1, [PERSON, "random", "random"])
+    while not sitting.over:
+        if sitting.mover == 0:
+            sitting.play(sitting.legal()[0])
+        else:
+            sitting.step()
+    found = review(sitting)
+    assert found.splits == {}
+    with pytest.raises(ValueError, match="cannot be divided"):
+        record_of([(found, 0)])
+
+
+def reviewed(play, luck, scale=WON, marks=("best",)):
+    split = Split(0.5, 0.5 + play + luck, play, luck, (), "", scale)
+    moves = tuple(Judged(n, 0, 0, "", 0.0, 0, "", mark=mark) for n, mark in enumerate(marks, start=1))
+    return Review(moves, {0: -play}, {}, "", {0: split}), 0
+
+
+def test_a_record_has_means_with_intervals_and_a_trend():
+    given = 0.3 - 0.02 * np.arange(12) + np.random.default_rng(1).normal(0, 0.01, 12)
+    record = record_of(reviewed(-cost, 0.1, marks=("fine", "blunder")) for cost in given)
+    assert record.games == 12
+    assert record.given_away == pytest.approx(given.mean())
+    assert record.luck == pytest.approx(0.1)
+    assert record.error == pytest.approx(2.201 * given.std(ddof=1) / 12**0.5, rel=1e-3)
+    slope, covariance = np.polyfit(np.arange(12), given, 1, cov=True)
+    assert record.trend == pytest.approx(slope[0])
+    assert record.trend_error == pytest.approx(2.228 * covariance[0, 0] ** 0.5, rel=1e-3)
+    assert abs(record.trend + 0.02) < record.trend_error
+    assert record.marks == {"fine": 12, "blunder": 12}
+
+
+def test_few_games_have_no_interval_and_no_trend():
+    one, two = (record_of([reviewed(-0.1, 0.0)] * count) for count in (1, 2))
+    assert (one.error, one.trend) == (None, None)
+    assert (two.error, two.trend) == (0.0, None)
+    with pytest.raises(ValueError, match="needs a game"):
+        record_of([])
+    with pytest.raises(ValueError, match="one kind"):
+        record_of([reviewed(-0.1, 0.0), reviewed(-0.1, 0.0, SAVED)])
+
+
+def test_splits_are_kept_as_data():
+    found, seat = reviewed(-0.1, 0.2)
+    assert dataclasses.asdict(found)["splits"][seat]["scale"] == WON
