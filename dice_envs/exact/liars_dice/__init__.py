@@ -3,8 +3,9 @@
 `solver` solves whole games round by round: `elimination` has their rounds, `cfr` solves one by counterfactual regret
 minimisation on the `nodes` of its `tree`, `programme` small ones by linear programming; `store` keeps them, `solution`
 plays from them. `hands` numbers all hands. `walk` follows agents through a `round` in batches of nodes, at which `moves` asks
-`sources` for their probabilities; `responses` keeps the best responses found. `measures` fulfils the contract of
-`dice_envs.exact`.
+`sources` for their probabilities; `stages` does so for all rounds of a game, `probes` finds what an agent's play depends on;
+`responses` keeps the best responses found. `measures` fulfils the contract of `dice_envs.exact`, as does `values` with the
+`table` of what choices are worth.
 """
 
 from dice_envs.exact.liars_dice.measures import (
@@ -14,5 +15,14 @@ from dice_envs.exact.liars_dice.measures import (
     odds,
     winning_probability,
 )
+from dice_envs.exact.liars_dice.values import response_values, situations
 
-__all__ = ["action_values", "exploitability", "measure", "odds", "winning_probability"]
+__all__ = [
+    "action_values",
+    "exploitability",
+    "measure",
+    "odds",
+    "response_values",
+    "situations",
+    "winning_probability",
+]

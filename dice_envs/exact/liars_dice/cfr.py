@@ -20,7 +20,7 @@ from dice_envs.exact.liars_dice.elimination import Bounds
 from dice_envs.exact.liars_dice.nodes import FOLLOW, LEARN, RESPOND, Numbers, Pace, Scratch, View, enter, leave, mix_at
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
 
-__all__ = ["RoundSolver", "Walker", "memory_of", "quantised"]
+__all__ = ["RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
 
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
 SHARES = 4  # of the first bids, for each thread: one that is done early takes another
@@ -270,7 +270,7 @@ class RoundSolver(Walker):
 
     def __init__(self, tree: Tree, threads: int = 1) -> None:
         size = int(tree.kinds.size[0])
-        dtype = _dtype(size)
+        dtype = dtype_of(size)
         super().__init__(tree, np.zeros(size, dtype), threads)
         self._numbers = Numbers(np.zeros(size, dtype), self.averages)
         self.iterations = 0
@@ -292,14 +292,15 @@ class RoundSolver(Walker):
                 self._pass(player, LEARN)
 
 
-def _dtype(size: int) -> type[np.floating]:
+def dtype_of(size: int) -> type[np.floating]:
+    """Return the type in which a list of this size is held."""
     return np.float64 if size < SMALL else np.float32
 
 
 def memory_of(tree: Tree) -> int:
     """Return the bytes that a `RoundSolver` and its result take."""
     size = int(tree.kinds.size[0])
-    return size * (2 * np.dtype(_dtype(size)).itemsize + 2)
+    return size * (2 * np.dtype(dtype_of(size)).itemsize + 2)
 
 
 def quantised(tree: Tree, averages: np.ndarray) -> np.ndarray:

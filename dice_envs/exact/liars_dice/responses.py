@@ -19,9 +19,10 @@ from dice_envs.core.files import atomic
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
-from dice_envs.exact.liars_dice.measures import Stage, has_equal_seats, record_response
+from dice_envs.exact.liars_dice.measures import record_response
 from dice_envs.exact.liars_dice.round import CALL, Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
+from dice_envs.exact.liars_dice.stages import Stage, has_equal_seats
 from dice_envs.exact.liars_dice.store import cache_folder
 
 __all__ = ["NOWHERE", "Book", "Responses", "respond_to", "responses_to"]

@@ -13,10 +13,10 @@ import numpy as np
 from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.games.liars_dice import MAX_FACES, play
 
-__all__ = ["ROWS_AT_ONCE", "Asked", "Asking", "Listed", "Seats", "Source", "Tabled", "source_of"]
+__all__ = ["ROWS_AT_ONCE", "Asked", "Asking", "Listed", "Places", "Seats", "Source", "Tabled", "find_part", "source_of"]
 
 ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
 SAME = 1e-9  # answers that differ by no more are alike
@@ -230,20 +230,30 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
 # --- a policy in a list -------------------------------------------------------------------------------------------
 
 
-class _Places(NamedTuple):
-    """Where each node's numbers stand in a policy in one list, by the player to move and the slot or the edge."""
+class Places(NamedTuple):
+    """Where each node's numbers stand in a list over all nodes, by the player to move and the slot or the edge.
+
+    Parents stand before their children and the children in rising order of bids, each with all that follows it before the
+    next.
+    """
 
     size: np.ndarray  # (2, slots) int64: numbers of the whole subtree
     shift: np.ndarray  # (2, edges) int64: from where a node's numbers begin to where its child's do
 
+    @classmethod
+    def of(cls, rules: Rules, own: np.ndarray) -> Places:
+        """Return the places of lists with own[mover, slot] numbers for each node."""
+        places = cls(np.zeros((2, len(rules.need)), np.int64), np.zeros((2, len(rules.child)), np.int64))
+        _place_all(rules, own.astype(np.int64), places)
+        return places
+
 
 @kernel(allocates=False)
-def _place_all(rules, hands, player, places):
-    """Write `_Places` of a player with this number of hands. In place; every raise leads to a higher slot."""
+def _place_all(rules, own, places):
+    """Write `Places`. In place; every raise leads to a higher slot."""
     for slot in range(len(rules.first) - 2, -1, -1):
-        edges = rules.first[slot + 1] - rules.first[slot]
         for mover in range(2):
-            at = (1 + edges) * hands if mover == player and edges > 0 else 0
+            at = own[mover, slot]
             for edge in range(rules.first[slot], rules.first[slot + 1]):
                 places.shift[mover, edge] = at
                 at += places.size[1 - mover, rules.child[edge]]
@@ -251,7 +261,7 @@ def _place_all(rules, hands, player, places):
 
 
 @kernel(allocates=False)
-def _find(path, rules, shift):
+def find_part(path, rules, shift):
     """Return where the numbers of the node begin that the bids lead to; −1 if they are no legal bids."""
     at = 0
     slot = 0
@@ -277,7 +287,7 @@ def _read_list(rules, shift, size, policy, asking):
     for node in range(len(asking.slots)):
         begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
         hands = asking.entry_at[node + 1] - entry
-        at = _find(asking.paths[node], rules, shift)
+        at = find_part(asking.paths[node], rules, shift)
         for k in range(hands):
             asking.calls[entry + k, 0] = policy[at + asking.hand[begin + k]]
         to = asking.raise_at[node]
@@ -291,10 +301,9 @@ def _read_list(rules, shift, size, policy, asking):
 class Listed:
     """A player whose policy stands in one list.
 
-    The list has a part for each node at which the player has a choice, parents before their children and the children in
-    rising order of bids, each with all that follows it before the next. A part holds the chance of a call for each
-    hand (0 before the first bid), then the chance of each raise, in rising order, for each hand: (1 + raises, hands).
-    `part` is the part of a node.
+    The list has a part for each node at which the player has a choice, in the order of `Places`. A part holds the chance
+    of a call for each hand (0 before the first bid), then the chance of each raise, in rising order, for each hand:
+    (1 + raises, hands). `part` is the part of a node.
 
     Args:
         round_: the round.
@@ -310,10 +319,11 @@ class Listed:
 
     def __init__(self, round_: Round, player: int, policy: np.ndarray | None = None) -> None:
         self._rules, self._player = round_.rules, player
-        slots, edges = len(self._rules.need), len(self._rules.child)
-        self._places = _Places(np.zeros((2, slots), np.int64), np.zeros((2, edges), np.int64))
         self._hands = len(round_.hands[player])
-        _place_all(self._rules, self._hands, player, self._places)
+        raises = np.diff(self._rules.first)
+        own = np.zeros((2, len(raises)), np.int64)
+        own[player] = np.where(raises > 0, (1 + raises) * self._hands, 0)
+        self._places = Places.of(self._rules, own)
         size = int(self._places.size[0, 0])
         self.policy = np.zeros(size) if policy is None else policy
         if self.policy.shape != (size,):
@@ -325,7 +335,7 @@ class Listed:
         Raises:
             ValueError: the bids are not legal, or the player has no choice there.
         """
-        at = _find(np.array(bids, np.int64), self._rules, self._places.shift)
+        at = find_part(np.array(bids, np.int64), self._rules, self._places.shift)
         raises = len(self._rules.raises(bids[-1] + 1 if bids else 0))
         if at < 0 or not raises or len(bids) % 2 != self._player:
             raise ValueError(f"the player has no choice after the bids {bids}")

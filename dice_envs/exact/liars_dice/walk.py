@@ -12,16 +12,16 @@ whose answers are random: the response is the best one to the first, and it is v
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Batch, Reach, children_of, deal, held_by, moves_of, parts_of, sum_up
+from dice_envs.exact.liars_dice.moves import Batch, Held, Moves, Reach, children_of, deal, held_by, moves_of, parts_of, sum_up
 from dice_envs.exact.liars_dice.round import CALL, MoverClasses, Round, must_call, threshold
 from dice_envs.exact.liars_dice.sources import Source
 
-__all__ = ["Record", "meet", "respond"]
+__all__ = ["Keep", "Record", "Values", "meet", "respond", "write_tails"]
 
 
 # --- a best response ----------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def _list_inner(rules, slots, node_of, edge_of):
 
 
 @kernel(allocates=False, inline=True)
-def _tails(held, node, face, tail):
+def write_tails(held, node, face, tail):
     """Write the tails of a node's hands for a face. In place; no hand matches more dice than `tail` has entries for."""
     tail[:] = 0.0
     for k in range(held.reach.start[held.rows[node]], held.reach.start[held.rows[node] + 1]):
@@ -90,7 +90,7 @@ def _choose(rules, held, slots, classes, below, found, choice, tail):
         slot, at = slots[node], found.at[node]
         size = classes.size[slot]
         if slot > 0:
-            _tails(held, node, rules.face[slot], tail)
+            write_tails(held, node, rules.face[slot], tail)
         for k in range(size):
             choice[at + k] = CALL
             needed = classes.calls[classes.call_at[slot] + k]
@@ -99,7 +99,7 @@ def _choose(rules, held, slots, classes, below, found, choice, tail):
         for edge in range(rules.first[slot], rules.first[slot + 1]):
             to = classes.map_at[edge]
             if must_call(rules, rules.child[edge]):
-                _tails(held, node, rules.face[rules.child[edge]], tail)
+                write_tails(held, node, rules.face[rules.child[edge]], tail)
                 for k in range(size):
                     _take(found.won, at + k, choice, edge, tail, 0, classes.maps[to + k])
             else:
@@ -137,11 +137,32 @@ def _add_up(slots, classes, moves, below, found):
 Record = Callable[[tuple[int, ...], np.ndarray], Any]
 
 
+class Keep(Protocol):
+    """Keeps what a walk finds at the nodes of each batch."""
+
+    def keep_values(self, batch: Batch, found: Values, moves: Moves) -> None:
+        """Keep the values of nodes at which the asked player is to move, and its raises there that must be called."""
+        ...
+
+    def keep_reach(self, batch: Batch, held: Held) -> None:
+        """Keep the asked player's reach of nodes at which the responder is to move."""
+        ...
+
+
 class _Response:
     """One walk that finds a best response to an asked player."""
 
-    def __init__(self, round_: Round, player: int, source: Source, done: Callable[[float], Any], record: Record | None) -> None:
-        self._round, self._player, self._source, self._done, self._record = round_, player, source, done, record
+    def __init__(
+        self,
+        round_: Round,
+        player: int,
+        source: Source,
+        done: Callable[[float], Any],
+        record: Record | None,
+        keep: Keep | None,
+    ) -> None:
+        self._round, self._player, self._source, self._done = round_, player, source, done
+        self._record, self._keep = record, keep
         self._classes = round_.classes[1 - player]
 
     def value(self, copies: int) -> np.ndarray:
@@ -174,6 +195,8 @@ class _Response:
         reached = float(round_.decisions[1, children.slots].sum())
         self._done((float(round_.decisions[0, batch.slots].sum()) - reached) * len(round_.hands[mover]))
         _add_up(batch.slots, classes, moves, self._values(children, moves.reach), found)
+        if self._keep is not None:
+            self._keep.keep_values(batch, found, moves)
 
     def _maximise(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Values) -> None:
         """Write the values of nodes at which the responder is to move."""
@@ -186,6 +209,8 @@ class _Response:
         choice = np.empty(len(found.won), np.int64)
         tail = np.empty((round_.dice[self._player] + 2, reach.weight.shape[1]))
         _choose(rules, held, batch.slots, classes, below, found, choice, tail)
+        if self._keep is not None:
+            self._keep.keep_reach(batch, held)
         if self._record is not None:
             for node, slot in enumerate(batch.slots):
                 edge = choice[found.at[node] + self._classes.of[mover, slot]]
@@ -199,6 +224,7 @@ def respond(
     copies: int = 1,
     done: Callable[[float], Any] = lambda amount: None,
     record: Record | None = None,
+    keep: Keep | None = None,
 ) -> np.ndarray:
     """Return the chance of a best response to win the round from a player, (copies,) float64.
 
@@ -210,8 +236,9 @@ def respond(
         done: progress callback, called with the number of the player's information sets that are done since the last call.
         record: called with the response at each node that is reached: the bids made, and for each of the responder's
             hands a bid or CALL.
+        keep: keeps the values and the reach at the nodes that are reached.
     """
-    return _Response(round_, player, source, done, record).value(copies)
+    return _Response(round_, player, source, done, record, keep).value(copies)
 
 
 # --- two agents -----------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from dice_envs.agent import ask_probabilities
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import Effort, asked
-from dice_envs.exact.liars_dice import measures as exact
-from dice_envs.exact.liars_dice import moves, sources, walk
+from dice_envs.exact.liars_dice import measures, moves, probes, sources, stages, walk
 from dice_envs.exact.liars_dice.hands import hands_of
-from dice_envs.exact.liars_dice.measures import Stage, exploitability, record_response, winning_probability
+from dice_envs.exact.liars_dice.measures import exploitability, record_response, winning_probability
 from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.stages import Stage
 from dice_envs.experiments.arena import play_table, tournament
 from tests.support.policies import ActsOnly, uniform
 
@@ -473,7 +473,7 @@ def test_progress_ends_where_it_should():
     for options in ({"num_dice": 2}, {"num_dice": (2, 1), "rounds": "single"}, {"num_dice": 2, "starter": "first"}):
         variant = configure("liars_dice", **options)
         for spec in ("numbers", "random"):
-            exact.measure(variant, asked(spec, variant), Effort(done=done))
+            measures.measure(variant, asked(spec, variant), Effort(done=done))
             assert sum(told) == pytest.approx(1)
             told.clear()
             winning_probability(variant, spec, "numbers", done)
@@ -499,20 +499,20 @@ def test_an_agent_to_whom_past_rounds_matter():
 def test_that_past_rounds_matter_is_no_matter_of_luck(num_dice):
     variant = configure("liars_dice", num_dice=num_dice)
     reader = asked("reader", variant)
-    assert [exact.past_rounds_matter(variant, reader, seed) for seed in range(10)] == [True] * 10
+    assert [probes.past_rounds_matter(variant, reader, seed) for seed in range(10)] == [True] * 10
 
 
 def test_what_is_known_of_past_rounds():
     """True: a difference was found. False: there can be none. None: none was found."""
 
     two_dice = configure("liars_dice", num_dice=2)
-    assert exact.past_rounds_matter(two_dice, asked(uniform, two_dice)) is None
+    assert probes.past_rounds_matter(two_dice, asked(uniform, two_dice)) is None
     assert "it does not declare that they never do" in measure(two_dice, uniform).measures[0].note
     blind = configure("liars_dice", num_dice=2, past_rounds=False)
-    assert exact.past_rounds_matter(blind, asked(uniform, blind)) is False, "it does not see them"
+    assert probes.past_rounds_matter(blind, asked(uniform, blind)) is False, "it does not see them"
     for options in ({"num_dice": 1}, {"num_dice": 2, "rounds": "single"}):
         variant = configure("liars_dice", **options)
-        assert exact.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
+        assert probes.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
 
 
 @pytest.mark.parametrize("spec", sorted(agents.for_game("liars_dice")))
@@ -526,21 +526,21 @@ def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, mon
         pytest.skip("declares nothing")
     monkeypatch.setattr(player, "memoryless", False)
     monkeypatch.setattr(player, "looks_back", None)
-    assert exact.past_rounds_matter(variant, player) is None
+    assert probes.past_rounds_matter(variant, player) is None
 
 
 def test_a_round_that_one_would_rather_lose():
     """No agent of this game causes this, so the check is tested with made-up values."""
     variant = configure("liars_dice", num_dice=(2, 1))
-    chances = {stage: np.array([0.0 if stage.agent == 1 else 0.9]) for stage in exact._stages(variant, 0)}
+    chances = {stage: np.array([0.0 if stage.agent == 1 else 0.9]) for stage in stages.stages_of(variant, 0)}
     chances[Stage(2, 1, False)] = np.array([0.5])
-    assert exact._opponent_wins(Stage(2, 1, False), chances, variant, best=False) == 0
+    assert stages.opponent_wins(Stage(2, 1, False), chances, variant, best=False) == 0
     variant = configure("liars_dice", num_dice=2)
-    chances = {stage: np.array([0.9 if stage == Stage(2, 1, False) else 0.0]) for stage in exact._stages(variant, 0)}
+    chances = {stage: np.array([0.9 if stage == Stage(2, 1, False) else 0.0]) for stage in stages.stages_of(variant, 0)}
     chances[Stage(1, 1, True)] = np.array([1.0])
     chances[Stage(1, 2, True)] = np.array([0.0])
     with pytest.raises(ValueError, match="with 2 dice against the agent's 2 one would rather lose the round than win it"):
-        exact._opponent_wins(Stage(2, 2, True), chances, variant, best=True)
+        stages.opponent_wins(Stage(2, 2, True), chances, variant, best=True)
 
 
 def test_two_agents_that_are_not_computed():
@@ -597,4 +597,4 @@ def test_sizes_of_the_rounds():
     played = Round(openspiel, (2, 2))
     assert sum(played.information_sets(player) for player in range(2)) == 2**19 * 15
     five = Round(configure("liars_dice"), (5, 5))
-    assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < exact.MOST_INFORMATION_SETS
+    assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < stages.MOST_INFORMATION_SETS
