@@ -26,9 +26,14 @@ ASKED = 500  # positions in which the opponent is asked for one move, about: the
 
 @dataclasses.dataclass(frozen=True)
 class Nash(OfOneGame):
-    """Plays an exact Nash equilibrium of FateStones: no opponent beats it on average."""
+    """Plays an exact Nash equilibrium of FateStones: no opponent beats it on average.
+
+    Attributes:
+        equilibrium: True: plays the equilibrium that `dice_envs.exact.fatestones` finds in every position.
+    """
 
     plays = "fatestones"
+    equilibrium = True
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Return each action's probability, (n, num_actions) float64."""

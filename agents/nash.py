@@ -13,7 +13,7 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import check_in_passing
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
-from . import fatestones, liars_dice
+from . import fatestones, liars_dice, score_dice
 from .base import check_game
 
 __all__ = ["AGENTS", "Nash"]
@@ -25,13 +25,13 @@ class Nash:
 
     FateStones: an exact equilibrium of the rest of the game. Liar's Dice between two players: the solution that
     `solve liars_dice` has kept; without one the game is solved first, up to three dice each in seconds, five in a minute or
-    two.
+    two. Score dice: a random die in hand, as `shuffled`, which is an equilibrium with any pools.
 
     Attributes:
         precision: Liar's Dice: how much best responses may win above the value, for returns of ±1, mean of both seats.
     """
 
-    plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice")
+    plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice", "score_dice")
     looks_back = False
 
     precision: float = 1e-3
@@ -41,7 +41,7 @@ class Nash:
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for a variant that cannot be solved."""
-        self._player(variant).check_variant(variant)
+        self.for_variant(variant).check_variant(variant)
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
         """Raise ValueError for a game of Liar's Dice that takes more than about a minute to solve."""
@@ -49,17 +49,20 @@ class Nash:
         if variant.game.name == "liars_dice":
             check_in_passing(variant, self.precision)
 
-    def _player(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash:
+    def for_variant(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash | score_dice.Shuffled:
+        """Return the player of the variant's game. ValueError for a game that is not solved."""
         check_game(self, variant)
+        if variant.game.name == "score_dice":
+            return score_dice.Shuffled()
         return fatestones.Nash() if variant.game.name == "fatestones" else liars_dice.Nash(self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game, (n,) int64."""
-        return self._player(turn.variant).act(turn)
+        return self.for_variant(turn.variant).act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Return each action's probability, (n, num_actions) float64."""
-        return self._player(turn.variant).probabilities(turn)
+        return self.for_variant(turn.variant).probabilities(turn)
 
 
 AGENTS = {"nash": Nash}

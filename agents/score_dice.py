@@ -30,9 +30,14 @@ def _choose_highest(params, options, state, stream):
 
 @dataclasses.dataclass(frozen=True)
 class Highest(OfOneGame, KernelAgent, Deterministic):
-    """Score dice: plays the highest die in hand. Two of these play the paper's sorted game."""
+    """Score dice: plays the highest die in hand. Two of these play the paper's sorted game.
+
+    Attributes:
+        highest: True: always plays its highest die, of equal ones the first.
+    """
 
     plays = "score_dice"
+    highest = True
 
     def kernel(self, variant: Variant) -> AgentKernel:
         return AgentKernel(_choose_highest, reads_hidden=False)
@@ -47,11 +52,6 @@ class Shuffled(OfOneGame, Uniform):
     """
 
     plays = "score_dice"
-
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return equal probabilities of all dice in hand, (n, num_actions) float64."""
-        self.check(turn)
-        return super().probabilities(turn)
 
 
 @functools.lru_cache(maxsize=16)

@@ -12,6 +12,7 @@ from dice_envs.agent import (
     Agent,
     AgentError,
     Turn,
+    Uniform,
     ask,
     ask_probabilities,
     check_plays,
@@ -22,7 +23,7 @@ from dice_envs.agent import (
 )
 from dice_envs.core.game import Variant
 
-__all__ = ["COMPARED", "Asked", "asked"]
+__all__ = ["COMPARED", "Asked", "asked", "is_uniform", "original"]
 
 COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
 STEADY = 8  # answers that agree row by row, before those that differ in another order of the rows are held against the agent
@@ -170,3 +171,13 @@ def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant:
         function = _Function(agent)
         return Asked(function, repr(function))
     raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
+
+
+def original(agent: Any) -> Any:
+    """Return the agent that was given to `dice_envs.measure`, which wraps it."""
+    return getattr(agent, "agent", agent)
+
+
+def is_uniform(agent: Any) -> bool:
+    """Return whether the agent plays uniformly at random; a subclass of `Uniform` may state other probabilities."""
+    return getattr(type(original(agent)), "probabilities", None) is Uniform.probabilities

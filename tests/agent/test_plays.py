@@ -30,7 +30,7 @@ def physician(tmp_path):
         (
             "nash",
             configure("shakes"),
-            "nash plays fatestones and liars_dice only, not shakes; agents for shakes are: argument, ",
+            "nash plays fatestones and liars_dice and score_dice only, not shakes; agents for shakes are: argument, ",
         ),
         ("dogmatic", configure("thirties"), "dogmatic plays shakes only, not thirties"),
         ("dogmatic", PHYSICIAN, "dogmatic is a maester and plays mode=maesters only, not mode=physician"),

@@ -119,7 +119,7 @@ ROWS = {
         search_is_offered,
     ),
     "ppo": Row(None, ("ppo", "ppo,greedy=true")),
-    "nash": Row(("fatestones", "liars_dice"), ("nash", "nash:1e-2"), has_a_value),
+    "nash": Row(("fatestones", "liars_dice", "score_dice"), ("nash", "nash:1e-2"), has_a_value),
     # Liar's Dice
     "adaptive": Row(("liars_dice",), ("adaptive", "adaptive:caution=0"), shows_dice_again),
     "numbers": Row(

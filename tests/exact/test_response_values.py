@@ -15,6 +15,13 @@ SMALL = {"num_players": 1, "num_dice": 4, "target": 17}
 CASES = [
     ("thirties", {"num_players": 1}, None),
     *(("thirties", {**SMALL, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over", "optimal")),
+    ("fatestones", {}, "nash"),
+    ("fatestones", {"scratch": "draw", "dice": (111666, 222555, 333444, 123456, 114466, 133356), "hand_size": 2}, "nash"),
+    ("score_dice", {}, "nash"),
+    ("score_dice", {"pool_a": (6, 6, 4), "pool_b": (6, 6, 6, 4), "ties": "a"}, "random"),
+    ("score_dice", {"reward": "score", "open_hands": True}, "shuffled"),
+    ("score_dice", {"pool_a": (6, 6, 4), "pool_b": (6, 6, 6, 4), "ties": "a"}, "highest"),
+    ("score_dice", {"pool_a": 4, "pool_b": (4, 4), "ties": "reroll"}, "highest"),
 ]
 
 
@@ -54,7 +61,8 @@ def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, op
     variant = configure(game, **options)
     returns, start, lost, _ = played(variant, opponent, scaled(20_000, 200), 1)
     assert (lost >= 0).all()
-    assert lost.max() > 0
+    indifferent = game == "score_dice" and (opponent != "highest" or options["ties"] == "reroll")
+    assert (lost.max() > 1e-12) == (not indifferent)
     luck = returns - start + lost
     assert abs(luck.mean()) < 4 * luck.std() / np.sqrt(len(luck))
 
@@ -83,6 +91,16 @@ def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options
     ("game", "options", "opponent", "words"),
     [
         ("thirties", {"num_players": 2}, "random", "num_players must be 1 for the values of choices, not 2"),
+        ("fatestones", {}, "random", "opponent must be nash"),
+        (
+            "score_dice",
+            {"pool_a": (6, 6), "pool_b": (6, 6)},
+            "score_nash",
+            "nash, random, shuffled or highest .*, not score_nash",
+        ),
+        ("score_dice", {"ties": "reroll"}, "nash", "ties must be 'none' or 'a'"),
+        ("score_dice", {"pool_a": (6,) * 13, "pool_b": (6,) * 13}, "nash", "at most 12 dice"),
+        ("score_dice", {"pool_a": (20,) * 9, "pool_b": (20,) * 9}, "highest", "too large"),
     ],
 )
 def test_where_no_best_response_is_known(game, options, opponent, words):

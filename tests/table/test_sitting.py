@@ -255,7 +255,7 @@ def test_what_is_not_the_movers_to_do_is_refused_and_changes_nothing():
         (1, [PERSON], "each of the 2 seats of thirties"),
         (1, "person", "each of the 2 seats"),
         (1, [PERSON, "wizard"], "unknown agent 'wizard'"),
-        (1, [PERSON, "nash"], "nash plays fatestones and liars_dice only"),
+        (1, [PERSON, "nash"], "nash plays fatestones and liars_dice and score_dice only"),
     ],
 )
 def test_a_table_that_cannot_be(seed, seats, words):

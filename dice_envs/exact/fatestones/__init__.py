@@ -1,7 +1,7 @@
 """Exact play of FateStones: values, Nash strategies and best responses, by recursion over the dice in hand.
 
-`positions` holds the recursion's steps and how dice compare; `draws` solves draws; `measures` evaluates agents and fulfils the
-contract of `dice_envs.exact`.
+`positions` holds the recursion's steps and how dice compare; `draws` solves draws; `measures` evaluates agents, `values` the
+choices in a position.
 
 All dice are open, so a position is two hands. The players choose at the same time, so it is a zero-sum matrix game.
 Its entry (i, j) is P(die i beats die j) − P(it loses) + P(tie) times the value of the position without the two dice.
@@ -22,8 +22,9 @@ from dice_envs.exact.fatestones.draws import (
     solve_each,
     solve_part,
 )
-from dice_envs.exact.fatestones.measures import Evaluation, action_values, evaluate, first_choices, measure, ratio, replies
+from dice_envs.exact.fatestones.measures import Evaluation, evaluate, first_choices, measure, ratio, replies
 from dice_envs.exact.fatestones.positions import Circle, circles, margins, nash_strategies
+from dice_envs.exact.fatestones.values import action_values, response_values, situations
 
 __all__ = [
     "MOST_DRAWS",
@@ -44,6 +45,8 @@ __all__ = [
     "parts_of_all",
     "ratio",
     "replies",
+    "response_values",
+    "situations",
     "solve_all",
     "solve_draws",
     "solve_each",

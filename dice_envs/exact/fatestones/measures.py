@@ -1,4 +1,4 @@
-"""Agents of FateStones measured without rolling dice; the values of choices; `measure`."""
+"""Agents of FateStones measured without rolling dice; `measure`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dice_envs.agent import Turn, Uniform, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import ActionValues, Effort, Measurement
+from dice_envs.exact import Effort, Measurement
 from dice_envs.exact.fatestones.draws import draw_hands, edges
-from dice_envs.exact.fatestones.positions import SIZE_OF, compare, nash, new_work, set_payoff
+from dice_envs.exact.fatestones.positions import SIZE_OF, compare, new_work, set_payoff
 from dice_envs.exact.intervals import Z95
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 
-__all__ = ["Evaluation", "action_values", "evaluate", "first_choices", "measure", "ratio", "replies"]
+__all__ = ["Evaluation", "evaluate", "first_choices", "measure", "ratio", "replies"]
 
 MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
 SAMPLE = 2_000  # draws from larger bags
@@ -207,36 +207,6 @@ def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) ->
         gain += (own * ask_probabilities(agent, turn)).sum(axis=1)
         best_gain += own.max(axis=1)
     return ratio(gain, best_gain)
-
-
-# --- choices in a position ----------------------------------------------------------------------------------------
-
-
-@kernel
-def _against_nash(states, values, mix):
-    """Write what each die of the seat to move wins against the other's optimal strategy, and its own strategy. In place."""
-    work = new_work()
-    state = states[0]
-    size = np.int64(state["left"])
-    nash(state["hands"], size, work)
-    for k in range(size):
-        values[k] = 0.0
-        for other in range(size):
-            if state["seat"] == 0:
-                values[k] += work.payoff[k, other] * work.second[other]
-            else:
-                values[k] -= work.payoff[other, k] * work.first[other]
-        mix[k] = work.first[k] if state["seat"] == 0 else work.second[k]
-
-
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
-    """Return what each die wins against the other's optimal mix, given optimal choices after a tie.
-
-    See `dice_envs.exact.GameActionValues`.
-    """
-    values, mix = np.full(variant.facts.num_actions, np.nan), np.zeros(variant.facts.num_actions)
-    _against_nash(np.array([state]), values, mix)
-    return ActionValues(values, UNIT, "against optimal play; a scratch counts 0", mix)
 
 
 def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""`measure` and `action_values` of score dice, as `dice_envs.exact` asks for them."""
+"""`measure` of score dice, as `dice_envs.exact` asks for it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.game import Variant
-from dice_envs.exact import REPEATS, ActionValues, Effort, Measurement
+from dice_envs.exact import REPEATS, Effort, Measurement
 from dice_envs.exact.intervals import Z95
-from dice_envs.exact.score_dice.hands import VariantRules, known_ranges
 from dice_envs.exact.score_dice.policy import (
     answers_at_random,
     best_response,
@@ -25,68 +24,14 @@ from dice_envs.exact.score_dice.policy import (
     shown_by_highest,
 )
 from dice_envs.exact.score_dice.response import check_response, response_to_highest
-from dice_envs.games.score_dice import HELD
 
-__all__ = ["action_values", "measure"]
+__all__ = ["measure"]
 
-MOST_MATCHED = 12  # dice in hand for which all pairings with the other's are added up
 MOST_SETS = 4_000_000  # information sets of one seat against sorted play, at all of which an agent is asked
 FEW_SETS = 50_000  # the same for an agent with random answers; and for the exploitability of any agent
 MOST_LISTED = 50_000_000  # ways to play a roll, all hands and orders, for which a best response to an agent is computed
 SAMPLE = 20_000  # games played where there are too many information sets
 GAMES_AT_ONCE = 2_000
-
-
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
-    """Return the value of each die in hand against play at random, which is an equilibrium: the same for all.
-
-    Whatever the seat does, each of its dice meets a random one of the other's that are left. See
-    `dice_envs.exact.GameActionValues`.
-    """
-    options = variant.options
-    seat = int(state["seat"])
-    if options.ties == "reroll":
-        raise ValueError("ties must be 'none' or 'a' for the value of a choice, not 'reroll'")
-    rules = VariantRules(options, seat)
-    held = np.flatnonzero(state["status"][seat] == HELD)
-    others = [known for _, known in known_ranges(variant, state, 1 - seat)]
-    count = len(held)
-    if options.reward == "win" and count > MOST_MATCHED:
-        raise ValueError(f"action values need at most {MOST_MATCHED} dice in hand, not {count}")
-    chances = np.zeros((count, count, 3))  # P(own die i scores −1, 0 or 1 against the other's die j)
-    for (i, place), (j, known) in itertools.product(enumerate(held), enumerate(others)):
-        for face in range(known.low, known.high + 1):
-            points = rules.points(int(state["faces"][seat, place]), face)
-            chances[i, j, 1 + points] += 1 / (known.high - known.low + 1)
-    if options.reward == "score":
-        value = float((chances[:, :, 2] - chances[:, :, 0]).sum()) / count
-    else:
-        score = int(state["score"]) if seat == 0 else -int(state["score"])
-        value = sum(chance * rules.reward(score + points) for points, chance in enumerate(_paired(chances), -count))
-    values, mix = np.full(variant.facts.num_actions, np.nan), np.zeros(variant.facts.num_actions)
-    values[held], mix[held] = value, 1 / count
-    unit = "wins minus losses" if options.reward == "win" else "points to come"
-    note = "against play at random, which is an equilibrium: every die is worth the same against it"
-    return ActionValues(values, unit, note, mix)
-
-
-def _paired(chances: np.ndarray) -> np.ndarray:
-    """Return P(the pairs score −k … k together) if all pairings of k dice a side are equally likely, (2k + 1,) float64."""
-    count = len(chances)
-    sums = {0: np.ones(1)}  # by the set of the other's dice that have been met, as bits: sums over all ways to meet them
-    for row in chances:
-        longer: dict[int, np.ndarray] = {}
-        for met, before in sums.items():
-            for j in range(count):
-                if not met >> j & 1:
-                    after = np.convolve(before, row[j])
-                    longer[met | 1 << j] = longer.get(met | 1 << j, 0) + after
-        sums = longer
-    result: np.ndarray = sums[(1 << count) - 1] / math.factorial(count)
-    return result
-
-
-# --- the measure --------------------------------------------------------------------------------------------------
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:

@@ -14,15 +14,14 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact import MOST_SAMPLE, Effort, Measurement
+from dice_envs.exact.agents import is_uniform, original
 from dice_envs.exact.intervals import Z95, wilson_half_width
 from dice_envs.exact.shakes.evaluation import TooManyReached, evaluate, evaluate_open
 from dice_envs.exact.shakes.policies import (
     as_policy,
     as_tally_team,
     as_team,
-    is_uniform,
     looks_at_tally_alone,
-    original,
     sees_efficacies,
 )
 from dice_envs.exact.shakes.solution import check_in_passing, open_optimum, solve

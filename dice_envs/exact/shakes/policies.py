@@ -8,26 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dice_envs.agent import Turn, Uniform, ask_probabilities
+from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
+from dice_envs.exact.agents import is_uniform, original
 from dice_envs.exact.shakes.argument import argument_chances, kept_chances
 from dice_envs.exact.shakes.tally import Policy
 from dice_envs.games.shakes import ARGUE, FACES, SILENT
 
-__all__ = ["as_policy", "as_tally_team", "as_team", "is_uniform", "looks_at_tally_alone", "original", "sees_efficacies"]
+__all__ = ["as_policy", "as_tally_team", "as_team", "looks_at_tally_alone", "sees_efficacies"]
 
 ROWS_AT_ONCE = 1 << 16
-
-
-def original(agent: Any) -> Any:
-    """Return the agent that was given to `dice_envs.measure`, which wraps it."""
-    return getattr(agent, "agent", agent)
-
-
-def is_uniform(agent: Any) -> bool:
-    """Return whether the agent plays uniformly at random; a subclass of `Uniform` may state other probabilities."""
-    return getattr(type(original(agent)), "probabilities", None) is Uniform.probabilities
 
 
 def looks_at_tally_alone(agent: Any) -> bool:
