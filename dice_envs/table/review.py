@@ -137,9 +137,12 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
         for entry in sitting.history()
         if entry.seat in seats and _has_choice(variant, sitting.position(entry.number - 1).state)
     ]
-    values = _quick_values(variant, sitting.position(entries[0].number - 1).state) if entries else None
-    if values is None:
-        return _by_single_values(sitting, seats, entries, done)
+    if not entries:
+        return _reviewed([], seats, None, "")
+    try:
+        values = _quick_values(variant, sitting.position(entries[0].number - 1).state)
+    except ValueError as problem:
+        return _by_single_values(sitting, seats, entries, str(problem), done)
     found = _by_response_values(sitting, seats, entries, values)
     done(len(sitting), len(sitting))
     return found
@@ -151,33 +154,34 @@ def _has_choice(variant: Variant, state: Any) -> bool:
     return int(mask.sum()) > 1
 
 
-def _quick_values(variant: Variant, state: Any) -> ResponseValues | None:
-    """Return the values against optimal play; None where they are not known, or take too long while people wait."""
-    try:
-        action_values(variant, state, in_passing=True)
-        return response_values(variant)
-    except ValueError:
-        return None
+def _quick_values(variant: Variant, state: Any) -> ResponseValues:
+    """Return the values against optimal play. ValueError if they are not known, or take too long while people wait."""
+    action_values(variant, state, in_passing=True)
+    return response_values(variant)
 
 
 def _by_single_values(
-    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int, int], Any]
+    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], why: str, done: Callable[[int, int], Any]
 ) -> Review:
-    """Review by the values that `give_hint` shows."""
-    moves = []
-    found: ActionValues | None = None
-    note = ""
+    """Review by the values that `give_hint` shows; `why` says what keeps results from being divided."""
+    each = []
     most_moves = min(MOST_MOVES, MOST_REVIEWED // len(sitting))
     for entry in entries:
         done(entry.number, len(sitting))
-        found = values_of(sitting.variant, sitting.position(entry.number - 1).state, entry.number, most_moves)
-        note = note or found.note
-        moves.append(_judged(sitting.variant, entry, found, _spread(sitting.variant, found)))
-    return _reviewed(moves, seats, found, note)
+        each.append(values_of(sitting.variant, sitting.position(entry.number - 1).state, entry.number, most_moves))
+    spread = _spread(sitting.variant, each)
+    moves = [_judged(sitting.variant, entry, found, spread) for entry, found in zip(entries, each, strict=True)]
+    note = each[0].note if why in each[0].note else f"{each[0].note}; luck and play are not told apart: {why}"
+    return _reviewed(moves, seats, each[0], note)
 
 
-def _spread(variant: Variant, values: ActionValues) -> float:
-    return 1.0 if values.are_shares else variant.facts.max_return - variant.facts.min_return
+def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
+    """Return what marks are shares of: the range of results, or of all values if these are no results, such as points."""
+    if each[0].are_shares:
+        return 1.0
+    if each[0].unit == "return":
+        return variant.facts.max_return - variant.facts.min_return
+    return float(max(np.nanmax(found.values) for found in each) - min(np.nanmin(found.values) for found in each))
 
 
 def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], values: ResponseValues) -> Review:
@@ -208,7 +212,7 @@ def _split(sitting: Sitting, seat: int, moves: Sequence[Judged], values: Respons
     points.append(Point(len(sitting), result, "luck"))
     play = sum(after.value - before.value for before, after in itertools.pairwise(points) if after.by == "play")
     luck = result - start - play
-    who = "you" if seat in sitting.people else sitting.variant.seat_name(seat)
+    who = sitting.variant.seat_name(seat, seat if sitting.people == (seat,) else None)
     text = f"{who} {_outcome(result, scale)}: luck {amount(luck, scale)}, play {amount(play, scale)}"
     return Split(start, result, play, luck, tuple(points), text, scale)
 
@@ -221,8 +225,9 @@ def _outcome(result: float, scale: Scale) -> str:
 
 def amount(change: float, scale: Scale) -> str:
     """Return a change of the expected result as people read it: "−31 points" of a game, "−0.35 patients saved"."""
-    text = f"{100 * change:+.0f} points" if scale.is_share else f"{change:+.2f} {scale.unit}"
-    return text.replace("-", "−", 1) if text.startswith("-") else text
+    points = 100 * change
+    text, unit = (f"{points:+.{int(abs(points) < 1)}f}", "points") if scale.is_share else (f"{change:+.2f}", scale.unit)
+    return f"{text.replace('-', '−') if float(text) else '0'} {unit}"
 
 
 def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) -> Judged:

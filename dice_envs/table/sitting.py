@@ -266,9 +266,16 @@ class Sitting:
             )
         for k in reversed(range(len(self))):
             if self._seat_of(k) in (self.people if seat is None else (seat,)):
-                self._cut(k)
+                self.cut(k)
                 return
         raise ValueError("there is nothing to undo")
+
+    def cut(self, moves: int) -> None:
+        """Keep only the first `moves` moves. ValueError if fewer have been played."""
+        check_range("moves", moves, 0, len(self))
+        for kept in (self._states, self._returns, self._memories, *self._notes.values()):
+            del kept[moves + 1 :]  # type: ignore[attr-defined]
+        del self._actions[moves:]
 
     def _asked(self) -> tuple[int, dict[int, np.ndarray]]:
         """Return the action of the agent to move, and the memories of all agents after it."""
@@ -289,12 +296,6 @@ class Sitting:
         self._returns.append(self._returns[-1] + states["rewards"][0, : len(self.seats)])
         self._memories.append(memories)
         self._actions.append(action)
-
-    def _cut(self, moves: int) -> None:
-        """Keep only the first moves."""
-        for kept in (self._states, self._returns, self._memories, *self._notes.values()):
-            del kept[moves + 1 :]  # type: ignore[attr-defined]
-        del self._actions[moves:]
 
     # --- files ----------------------------------------------------------------------------------------------------
 

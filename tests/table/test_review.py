@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dice_envs import configure
+from dice_envs import configure, response_values
 from dice_envs.evaluation import Scale
 from dice_envs.table.record import record_of
 from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
@@ -84,6 +84,7 @@ def test_amounts_are_points_of_a_game_or_counts():
     assert amount(-0.314, WON) == "−31 points"
     assert amount(0.02, WON) == "+2 points"
     assert amount(-0.35, SAVED) == "−0.35 patients saved"
+    assert [amount(each, WON) for each in (-0.003, -1e-9, 0.0)] == ["−0.3 points", "0 points", "0 points"]
 
 
 def test_games_without_known_optimal_play_have_no_split():
@@ -96,6 +97,8 @@ def test_games_without_known_optimal_play_have_no_split():
             sitting.step()
     found = review(sitting)
     assert found.splits == {}
+    assert "optimal play is not shown: num_players must be 2" in found.note
+    assert found.moves[0].mark in ("best", "fine", "slip", "blunder")
     with pytest.raises(ValueError, match="cannot be divided"):
         record_of([(found, 0)])
 
@@ -133,3 +136,33 @@ def test_few_games_have_no_interval_and_no_trend():
 def test_splits_are_kept_as_data():
     found, seat = reviewed(-0.1, 0.2)
     assert dataclasses.asdict(found)["splits"][seat]["scale"] == WON
+
+
+@pytest.mark.parametrize("goal", ["maximize", "thirty_or_over"])
+def test_a_turn_of_thirties_by_its_own_values(goal):
+    variant = configure("thirties", num_players=1, goal=goal)
+    rng = np.random.default_rng(4)
+    for seed in range(5):
+        sitting = Sitting(variant, seed, [PERSON])
+        while not sitting.over:
+            sitting.play(int(rng.choice(sitting.legal())))
+        found = review(sitting)
+        split = found.splits[0]
+        values = response_values(variant)
+        assert (split.start, split.result) == (values.start(0), sitting.returns[0])
+        assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-12)
+        assert split.play == pytest.approx(-found.totals[0], abs=1e-6)
+        assert split.text.startswith(f"you got {split.result:g} {values.unit}: luck ")
+        assert all(0 <= move.before - move.after == pytest.approx(move.cost, abs=1e-6) for move in found.moves)
+
+
+def test_results_in_points_have_marks_but_no_split():
+    """At a table of Thirties the values are points, which are no results; marks are by their range."""
+    variant = configure("thirties", rounds=1)
+    sitting = Sitting(variant, 3, [PERSON, PERSON])
+    while not sitting.over:
+        sitting.play(sitting.legal()[-1])  # throws all but one die again
+    found = review(sitting)
+    assert found.splits == {}
+    assert "luck and play are not told apart: " in found.note
+    assert {"best", "fine", "slip"} & {move.mark for move in found.moves}
