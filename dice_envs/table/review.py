@@ -198,7 +198,8 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])
         moves.append(dataclasses.replace(move, before=best, after=after))
-    note = f"{values.note}; luck is all that was not the player's own choice: the dice, and what the others did"
+    others = ", and what the others did" if len(sitting.seats) > 1 else ""
+    note = f"{values.note}; luck is all that was not the player's own choice: the dice{others}"
     splits = {seat: _split(sitting, seat, moves, values, scale) for seat in seats}
     return dataclasses.replace(_reviewed(moves, seats, found, note), splits=splits)
 

@@ -31,7 +31,12 @@ def main(
     watch: Annotated[bool, typer.Option("--watch", help="Nobody plays: step agents against each other.")] = False,
     load: Annotated[Path | None, typer.Option(help="Go on with a game that `save FILE` has written.")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --load: step through the game, move by move.")] = False,
-    review: Annotated[bool, typer.Option("--review", help="Show at the end what each of your moves has cost.")] = False,
+    start: Annotated[
+        int | None, typer.Option("--from", help="With --load: go on from the position before this move, say your worst one.")
+    ] = None,
+    review: Annotated[
+        bool, typer.Option("--review", help="Show at the end what each of your moves has cost, and how much was luck.")
+    ] = False,
     log: Annotated[
         Path | None, typer.Option(help="Write a log of the game here, if the game has a log format; you are player 1.")
     ] = None,
@@ -65,15 +70,17 @@ def main(
     if web and log is not None:
         raise ValueError("--log is for a game at the terminal: leave out --web or --log")
     if web and load is not None:
-        _serve([open_game(load, game)], host, port, browser)
+        _serve([open_game(load, game, start)], host, port, browser)
         return
     if load is not None:
-        load_game(load, game, replay, review, log)
+        load_game(load, game, replay, review, log, start)
         return
     if game is None:
         raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")
     if replay:
         raise ValueError("--replay steps through a saved game: name it with --load FILE")
+    if start is not None:
+        raise ValueError("--from takes up a saved game: name it with --load FILE")
     if watch and people is not None:
         raise ValueError("--people cannot be given with --watch, where nobody plays")
     seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch)

@@ -153,28 +153,40 @@ def _play_game(seated: Seated, reviewed: bool) -> np.ndarray:
     return returns
 
 
-def open_game(path: Path, game: str | None) -> Sitting:
+def open_game(path: Path, game: str | None, start: int | None = None) -> Sitting:
     """Return a saved game.
 
     Args:
         path: its file.
         game: the name of the game that it must be; None: any.
+        start: the number of a move: it and all after it are taken back.
 
     Raises:
-        ValueError: the file is not a saved game, or is one of another game.
+        ValueError: the file is not a saved game, or is one of another game; or `start` is not the number of one of its moves.
         OSError: the file cannot be read.
     """
     sitting = Sitting.load_from(path)
     if game is not None and load(game).name != sitting.variant.game.name:
         raise ValueError(f"{path} holds a game of {sitting.variant.game.name}, not {game}")
+    if start is not None:
+        if not 1 <= start <= len(sitting):
+            raise ValueError(f"--from must be the number of a move, 1 to {len(sitting)} in {path}, not {start}")
+        sitting.cut(start - 1)
     return sitting
 
 
-def load_game(path: Path, game: str | None, replay: bool, reviewed: bool = False, log: Path | None = None) -> np.ndarray:
+def load_game(
+    path: Path,
+    game: str | None,
+    replay: bool,
+    reviewed: bool = False,
+    log: Path | None = None,
+    start: int | None = None,
+) -> np.ndarray:
     """Continue a saved game; step through it if it is over, has no people, or `replay` is set.
 
     Args:
-        path, game: as for `open_game`, whose errors are raised.
+        path, game, start: as for `open_game`, whose errors are raised.
         replay: whether to step through a game that is not over.
         reviewed: whether to show at the end the cost of each move.
         log: as for `play_game`.
@@ -182,7 +194,7 @@ def load_game(path: Path, game: str | None, replay: bool, reviewed: bool = False
     Returns:
         Each seat's return, (seats,) float64.
     """
-    sitting = open_game(path, game)
+    sitting = open_game(path, game, start)
     with _logged(sitting, log):
         return _go_on(sitting, replay, reviewed)
 
@@ -193,13 +205,12 @@ def _go_on(sitting: Sitting, replay: bool, reviewed: bool) -> np.ndarray:
     print_mode(variant, "")
     _introduce(sitting)
     terminal = Terminal(sitting)
-    if replay or sitting.over or not sitting.people:
-        terminal.look()
+    if (replay or sitting.over or not sitting.people) and not terminal.look():
         if reviewed and sitting.over:
             terminal.show_review()
-    else:
-        alone = sitting.people[0] if len(sitting.people) == 1 < len(sitting.seats) else None
-        _play(terminal, reviewed, lambda: None if alone is None else _tell_winner(sitting.returns, alone))
+        return sitting.returns
+    alone = sitting.people[0] if len(sitting.people) == 1 < len(sitting.seats) else None
+    _play(terminal, reviewed, lambda: None if alone is None else _tell_winner(sitting.returns, alone))
     return sitting.returns
 
 

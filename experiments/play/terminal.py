@@ -7,9 +7,11 @@ from pathlib import Path
 
 import typer
 
+from dice_envs.experiments.play.reviews import make_review, review_lines
 from dice_envs.experiments.play.words import (
     AFTER,
     LOOKING,
+    OVER,
     WIDTH,
     advice_text,
     choose,
@@ -21,10 +23,8 @@ from dice_envs.experiments.play.words import (
     plain,
 )
 from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.progress import progress
 from dice_envs.pictures.render import ansi
 from dice_envs.table.advice import give_hint, give_odds
-from dice_envs.table.review import review
 from dice_envs.table.rules import rules_text
 from dice_envs.table.sitting import Sitting
 
@@ -65,7 +65,7 @@ class Terminal:
             typer.echo(f"{who}: {sitting.returns[seat]:+g}")
 
     def after(self) -> bool:
-        """Read commands after the end. Return whether to play on, after an undo."""
+        """Read commands after the end. Return whether to play on, after `undo` or `from N`."""
         typer.echo(f"the game is over: {AFTER}")
         while True:
             try:
@@ -77,25 +77,21 @@ class Terminal:
             elif words.lower() == "undo":
                 self._undo(self._reader)
                 return True
+            elif words.lower().startswith("from"):
+                if self._go_back(words):
+                    return True
             elif not self._command(words, None):
                 near = difflib.get_close_matches(
-                    words.lower(), ["review", "undo", "history", "save", "rules"], n=1, cutoff=0.75
+                    words.lower(), ["review", "undo", "from", "history", "save", "rules"], n=1, cutoff=0.75
                 )
                 if not near:
                     return False
                 typer.echo(f"did you mean {near[0]}?")
 
     def show_review(self) -> None:
-        """Show the cost of each move of a person."""
-        sitting = self.sitting
-        with progress("reviewing, moves", len(sitting)) as done:
-            found = review(sitting, agents=not sitting.people, done=lambda moves, of: done())
-        for move in found.moves:
-            typer.echo(f"{sitting.variant.seat_name(move.seat, self._reader)}, {move.text}")
-        for seat, text in found.texts.items():
-            typer.echo(f"{sitting.variant.seat_name(seat, self._reader)}: {text}")
-        if found.note:
-            typer.echo(f"({found.note})")
+        """Show the cost of each move of a person, and how much of the result was luck."""
+        for line in review_lines(make_review(self.sitting, agents=not self.sitting.people), self.sitting, self._reader):
+            typer.echo(line)
 
     def _let_person_move(self, person: int) -> None:
         sitting = self.sitting
@@ -172,8 +168,22 @@ class Terminal:
         except ValueError as problem:
             typer.echo(str(problem))
             return False
-        self._shown = {viewer: min(moves, len(self.sitting)) for viewer, moves in self._shown.items()}
+        self._forget()
         return True
+
+    def _go_back(self, words: str) -> bool:
+        """Take back move N and all after it, as `from N` says. Return whether that was possible."""
+        number, most = words[len("from") :].strip(), len(self.sitting)
+        if not is_number(number) or not 1 <= int(number) <= most:
+            typer.echo(f"from needs the number of a move, 1 to {most}, as in: from {most}")
+            return False
+        self.sitting.cut(int(number) - 1)
+        self._forget()
+        return True
+
+    def _forget(self) -> None:
+        """Forget that moves were shown that have been taken back."""
+        self._shown = {viewer: min(moves, len(self.sitting)) for viewer, moves in self._shown.items()}
 
     def _tell(self, viewer: int | None) -> None:
         """Show the moves that are new to the viewer, up to the first that it may not know yet."""
@@ -183,18 +193,23 @@ class Terminal:
             typer.echo(entry_text(self.sitting.variant, entry, viewer))
             self._shown[viewer] = entry.number
 
-    def look(self) -> None:
-        """Step through the game, move by move. Past its last move, agents play on if no person takes part."""
+    def look(self) -> bool:
+        """Step through the game, move by move. Past its last move, agents play on if no person takes part.
+
+        Return whether people play on, after `from N`.
+        """
         sitting, at = self.sitting, 0
         self._show(at)
         typer.echo(LOOKING)
+        if sitting.over and sitting.people:
+            typer.echo(OVER)
         while True:
             try:
                 words = str(typer.prompt(f"move {at}", prompt_suffix="> ", default="", show_default=False)).strip().lower()
             except typer.Abort:  # nothing more to read
-                return
+                return False
             if words in ("q", "quit", "exit"):
-                return
+                return False
             if words == "b":
                 at = max(0, at - 1)
             elif is_number(words):
@@ -205,6 +220,10 @@ class Terminal:
                 at = self._reach(at + 1)
             elif words == "review" and sitting.over:
                 self.show_review()
+                continue
+            elif words.startswith("from") and sitting.over and sitting.people:
+                if self._go_back(words):
+                    return True
                 continue
             elif not self._command(words, None):
                 typer.echo(LOOKING)

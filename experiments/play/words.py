@@ -16,6 +16,7 @@ from dice_envs.table.sitting import Entry
 __all__ = [
     "AFTER",
     "LOOKING",
+    "OVER",
     "WIDTH",
     "advice_text",
     "choose",
@@ -41,8 +42,9 @@ COMMANDS = {
     "save FILE": "write the game into a file; `play --load FILE` continues it",
     "quit": "stop; q is short for it",
 }
-AFTER = "review, history, undo, save FILE; Enter leaves"
+AFTER = "review, history, undo, from N: play on from the position before move N, save FILE; Enter leaves"
 LOOKING = "Enter: next move, b: back, a number: to that move, e: to the end, history, save FILE, q: leave"
+OVER = "the game is over: review, from N: play on from the position before move N"
 
 
 def plain(words: str) -> str:

@@ -188,3 +188,58 @@ def test_what_has_no_log_form_is_refused_before_play(tmp_path):
     stopped = play("fatestones", "--seed", 1, "--log", tmp_path / "x.csv", typed=["q"])
     assert stopped.exit_code == 130
     assert (tmp_path / "x.csv").read_text() == "", "nothing was rolled"
+
+
+@pytest.fixture
+def thrown_again(tmp_path):
+    """A turn of Thirties in which all but the highest die are always thrown again, saved."""
+    path = tmp_path / "turn.json"
+    sitting = Sitting(configure("thirties", num_players=1), 1, ["person"])
+    while not sitting.over:
+        sitting.play(sitting.legal()[-1])
+    sitting.save_to(path)
+    return path
+
+
+def test_a_review_tells_luck_from_play_and_the_worst_move(thrown_again):
+    result = play("--load", thrown_again, "--review", typed=["review", "q"])
+    assert result.exit_code == 0, result.output
+    once, again = (part.partition("\n")[2] for part in result.output.split("move 0> ")[1:])
+    assert once == again, "by the command, and by --review at the end"
+    assert re.search(r"^you got \d+ pips: luck [+−][\d.]+ pips, play −[\d.]+ pips$", once, re.M)
+    marks = re.findall(r"^you, move \d+: .*\[(\w+)\]$", once, re.M)
+    assert {"best", "slip"} <= set(marks)
+    blocks, signs = once.split("luck; own moves: ")[1].splitlines()[1:3]
+    assert len(blocks.strip()) == 2 + 2 * len(marks), "start, before and after each move, end"
+    assert [sign for sign in signs if sign in "=~?!"] == [{"best": "=", "fine": "~", "slip": "?"}.get(x, "!") for x in marks]
+    costs = {int(number): float(cost) for number, cost in re.findall(r"move (\d+): .* cost ([\d.]+) pips", once)}
+    assert f"the worst move: {max(costs, key=costs.get)}, " in once
+
+
+def test_a_finished_game_is_played_on_from_a_move(thrown_again):
+    moves = len(Sitting.load_from(thrown_again))
+    typed = ["from", f"from {moves + 1}", "from 2", "0", "from 0", "from 1", "0", ""]
+    result = play("--load", thrown_again, typed=typed)
+    assert result.exit_code == 0, result.output
+    assert result.output.count(f"from needs the number of a move, 1 to {moves}") == 2
+    assert result.output.count("from needs the number of a move, 1 to 2") == 1, "the game is shorter now"
+    assert result.output.count("you: keep all") == 2
+    first = Sitting.load_from(thrown_again).history()[0].words
+    started = play("--load", thrown_again, "--from", 2, typed=["history", "0", ""])
+    assert started.exit_code == 0, started.output
+    assert f"   1  you: {first}\n" in started.output
+    assert "   2  you" not in started.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["thirties", "--from", 1], "--from takes up a saved game: name it with --load FILE"),
+        (["--load", "SAVED", "--from", 0], "--from must be the number of a move, 1 to "),
+        (["--load", "SAVED", "--from", 99], "not 99"),
+    ],
+)
+def test_a_move_to_play_on_from_must_exist(arguments, words, thrown_again):
+    result = play(*(thrown_again if each == "SAVED" else each for each in arguments))
+    assert result.exit_code == 2
+    assert words in result.stderr
