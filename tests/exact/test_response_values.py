@@ -22,6 +22,10 @@ CASES = [
     ("score_dice", {"reward": "score", "open_hands": True}, "shuffled"),
     ("score_dice", {"pool_a": (6, 6, 4), "pool_b": (6, 6, 6, 4), "ties": "a"}, "highest"),
     ("score_dice", {"pool_a": 4, "pool_b": (4, 4), "ties": "reroll"}, "highest"),
+    ("shakes", {"mode": "physician"}, None),
+    ("shakes", {"mode": "physician", "reward": "win", "open_efficacies": True}, None),
+    ("shakes", {}, None),
+    ("shakes", {"num_players": 4, "num_patients": 5, "goal": 2, "reward": "win", "ties": "random"}, None),
 ]
 
 
@@ -101,6 +105,7 @@ def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options
         ("score_dice", {"ties": "reroll"}, "nash", "ties must be 'none' or 'a'"),
         ("score_dice", {"pool_a": (6,) * 13, "pool_b": (6,) * 13}, "nash", "at most 12 dice"),
         ("score_dice", {"pool_a": (20,) * 9, "pool_b": (20,) * 9}, "highest", "too large"),
+        ("shakes", {"variation": "competitive"}, "random", 'needs variation="cooperative"'),
     ],
 )
 def test_where_no_best_response_is_known(game, options, opponent, words):

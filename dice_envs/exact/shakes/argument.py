@@ -13,7 +13,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.shakes.tally import code_of, rounded_up
 from dice_envs.games.shakes import FACES
 
-__all__ = ["argument_chances", "beta_tails", "kept_chances", "kept_die"]
+__all__ = ["argument_chances", "beta_tails", "dice_table", "kept_chances", "kept_die", "multiply", "win_among"]
 
 
 def kept_die(treated: int, saved: int, faces: int = FACES) -> list[Fraction]:
@@ -57,7 +57,7 @@ def beta_tails(most_treated: int, points: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 @functools.lru_cache(maxsize=8)
-def _dice_table(most_treated: int) -> tuple[np.ndarray, np.ndarray]:
+def dice_table(most_treated: int) -> tuple[np.ndarray, np.ndarray]:
     """Return P(kept = v) and P(kept < v), each (codes, FACES)."""
     at_most, _ = beta_tails(most_treated, np.arange(FACES + 1) / FACES)
     return np.maximum(np.diff(at_most, axis=1), 0.0), at_most[:, :-1].copy()
@@ -65,11 +65,11 @@ def _dice_table(most_treated: int) -> tuple[np.ndarray, np.ndarray]:
 
 def kept_chances(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
     """Return P(each maester keeps v), (m, n, FACES) float64, from the patients treated and saved by each (m, n)."""
-    return _dice_table(rounded_up(int(treated.max(initial=0))))[0][code_of(treated, saved)]
+    return dice_table(rounded_up(int(treated.max(initial=0))))[0][code_of(treated, saved)]
 
 
 @kernel(allocates=False)
-def _multiply(codes, row, chances, out):
+def multiply(codes, row, chances, out):
     """Write the product of `chances[code]` over each set of maesters, (sets, faces); bit k is maester k. In place."""
     out[0] = 1.0
     for one in range(codes.shape[1]):
@@ -80,7 +80,7 @@ def _multiply(codes, row, chances, out):
 
 
 @kernel(allocates=False)
-def _win_among(among, all_equal, all_lower, random_ties, wins):
+def win_among(among, all_equal, all_lower, random_ties, wins):
     """Write the winning chances when the set `among` argues: its row of `wins`, from those of its subsets. In place."""
     n = wins.shape[1]
     for one in range(n):
@@ -117,10 +117,10 @@ def _argue(codes, equal, lower, random_ties, out):
     all_lower = np.empty((sets, FACES))  # P(all of the set keep less)
     wins = np.zeros((sets, n))  # P(each maester wins when this set argues)
     for row in range(count):
-        _multiply(codes, row, equal, all_equal)
-        _multiply(codes, row, lower, all_lower)
+        multiply(codes, row, equal, all_equal)
+        multiply(codes, row, lower, all_lower)
         for among in range(sets - 1 if random_ties else 1, sets):
-            _win_among(among, all_equal, all_lower, random_ties, wins)
+            win_among(among, all_equal, all_lower, random_ties, wins)
         out[row] = wins[sets - 1]
 
 
@@ -130,7 +130,7 @@ def argument_chances(treated: np.ndarray, saved: np.ndarray, ties: Literal["agai
     With ties argued again, let P(S, U) be the chance that of those in S exactly U keep the highest die. Then i wins
     among S with W(S, i) = [P(S, {i}) + sum of P(S, U) W(U, i)] / (1 - P(S, S)), summed over U strictly between {i} and S.
     """
-    equal, lower = _dice_table(rounded_up(int(treated.max(initial=0))))
+    equal, lower = dice_table(rounded_up(int(treated.max(initial=0))))
     out = np.empty(treated.shape)
     _argue(code_of(treated, saved), equal, lower, ties == "random", out)
     return out

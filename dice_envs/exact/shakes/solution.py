@@ -1,4 +1,4 @@
-"""Bayes-optimal play, and the values of choices under it.
+"""Bayes-optimal play, and the values of treatments under it.
 
 With open efficacies the most effective treatment is best for every patient, so optimal play has a closed form.
 """
@@ -8,19 +8,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from dice_envs.core.game import Variant
-from dice_envs.exact import ActionValues
 from dice_envs.exact.kept import kept
-from dice_envs.exact.shakes.argument import argument_chances, kept_die
 from dice_envs.exact.shakes.posterior import success_chances
-from dice_envs.exact.shakes.tally import MOST_KEPT, TIE, Problem, best_of, code_bits, code_of, count_merged, keys_of, tallies
-from dice_envs.games.shakes import FACES, SILENT, Options
+from dice_envs.exact.shakes.tally import MOST_KEPT, Problem, best_of, code_bits, code_of, count_merged, keys_of, tallies
+from dice_envs.games.shakes import FACES
 
-__all__ = ["Solution", "action_values", "check_in_passing", "open_optimum", "open_values", "solve"]
+__all__ = ["Solution", "check_in_passing", "open_optimum", "open_values", "solve"]
 
 MOST_IN_PASSING = 500_000  # tallies: solved in some seconds and a quarter of a GiB
 
@@ -135,89 +133,3 @@ def check_in_passing(variant: Variant) -> None:
     about = count_merged(Problem.of(variant.options))
     if about > MOST_IN_PASSING and not variant.options.open_efficacies:
         raise ValueError(f"{variant} has about {about:,} tallies; optimal play is found in passing up to {MOST_IN_PASSING:,}")
-
-
-# --- values of choices ----------------------------------------------------------------------------------------------
-
-
-class _Argument:
-    """Values of arguing and yielding over one patient, with optimal play of the whole team.
-
-    All maesters have the same information and the same goal, so these are one player's decisions in turn. Of the argument so
-    far only the highest kept die and its holders matter.
-    """
-
-    def __init__(self, options: Options, state: Any, worth: np.ndarray) -> None:
-        self.n, self.ties = options.num_players, options.ties
-        self.worth = worth  # of each treatment for this patient
-        self.treated, self.saved = state["treated"][None, : self.n], state["saved"][None, : self.n]
-        opener = int(state["opener"])
-        self.order = [(opener + k) % self.n for k in range(self.n)]
-        self._known: dict[tuple[int, int, int], float] = {}
-        self._tied: dict[int, float] = {}
-        self.kept = [
-            [float(chance) for chance in kept_die(int(self.treated[0, i]), int(self.saved[0, i]))] for i in range(self.n)
-        ]
-
-    def choices(self, spoken: int, best: int, holders: int) -> tuple[float, float]:
-        """Return the values of yielding (NaN where that is illegal) and of arguing, for the next to speak.
-
-        Args:
-            spoken: number of maesters that have spoken.
-            best: the highest die kept so far; SILENT if none has argued.
-            holders: the seats that keep it, as bits.
-        """
-        seat = self.order[spoken]
-        argues = 0.0
-        for die, chance in enumerate(self.kept[seat], 1):
-            if die > best:
-                argues += chance * self._value(spoken + 1, die, 1 << seat)
-            else:
-                argues += chance * self._value(spoken + 1, best, holders | (1 << seat if die == best else 0))
-        must = best == SILENT and spoken == self.n - 1
-        return math.nan if must else self._value(spoken + 1, best, holders), argues
-
-    def _value(self, spoken: int, best: int, holders: int) -> float:
-        if spoken == self.n:
-            return self._settled(holders)
-        key = spoken, best, holders
-        if key not in self._known:
-            self._known[key] = max(value for value in self.choices(spoken, best, holders) if not math.isnan(value))
-        return self._known[key]
-
-    def _settled(self, holders: int) -> float:
-        """Return the value when these keep the highest die: one of them treats the patient."""
-        if holders not in self._tied:
-            seats = [seat for seat in range(self.n) if holders >> seat & 1]
-            if len(seats) == 1 or self.ties == "random":
-                self._tied[holders] = float(self.worth[seats].mean())
-            else:
-                (chances,) = argument_chances(self.treated[:, seats], self.saved[:, seats], self.ties)
-                self._tied[holders] = float(chances @ self.worth[seats])
-        return self._tied[holders]
-
-
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
-    """Return the value of each treatment, or of arguing and yielding, with Bayes-optimal play afterwards.
-
-    See `dice_envs.exact.GameActionValues`.
-    """
-    options = variant.options
-    n = options.num_players
-    if in_passing:
-        check_in_passing(variant)
-    problem, tally = Problem.of(options), (state["treated"][None, :n], state["saved"][None, :n])
-    if options.open_efficacies:
-        (values,) = open_values(problem, options.pays, state["efficacy"][None, :n], *tally)
-    else:
-        (values,) = solve(problem, options.pays).values(*tally)
-    if options.mode == "maesters":
-        strength = state["strength"][:n]
-        best = int(strength.max())
-        holders = sum(1 << seat for seat in range(n) if best != SILENT and strength[seat] == best)
-        yields, argues = _Argument(options, state, values).choices(int(state["spoken"]), best, holders)
-        values = np.array([yields, argues])
-    mix = (values >= np.nanmax(values) - TIE).astype(np.float64)
-    unit = "patients saved from now on" if options.pays == "saved" else "% of games won"
-    who = "everybody" if options.open_efficacies else "nobody"
-    return ActionValues(values, unit, f"with the best play of all afterwards; {who} knows the efficacies", mix / mix.sum())

@@ -1,0 +1,138 @@
+"""Values of choices in the cooperative Shakes, compared with a list of all that can follow."""
+
+import functools
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dice_envs import Batch, configure, response_values
+from dice_envs.core.game import OVER
+from dice_envs.exact import optima
+from dice_envs.games.shakes import EFFICACIES, SILENT
+
+SMALL = {"num_players": 3, "num_patients": 3, "goal": 2}
+
+
+def random_states(variant, games, seed):
+    """The states of random games in which a decision is to be made."""
+    batch = Batch(variant, games, seed=seed)
+    rng, found = np.random.default_rng(seed), []
+    while (playing := np.flatnonzero(batch.seats != OVER)).size:
+        found.append(batch.states[playing].copy())
+        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in batch.legal()[playing]]), playing)
+    return np.concatenate(found)
+
+
+def recovers(variant, state, treatment):
+    """P(the patient recovers): over all deals of the efficacies, by their likelihoods; over the known one if they are open."""
+    n = variant.options.num_players
+    treated, saved = state["treated"][:n].tolist(), state["saved"][:n].tolist()
+    deals = (
+        [tuple(state["efficacy"][:n].tolist())] if variant.options.open_efficacies else itertools.permutations(EFFICACIES[n])
+    )
+    total = chance = 0.0
+    for deal in deals:
+        likelihood = math.prod(
+            (pips / 6) ** good * (1 - pips / 6) ** (count - good) for pips, count, good in zip(deal, treated, saved)
+        )
+        total += likelihood
+        chance += likelihood * deal[treatment] / 6
+    return chance / total
+
+
+@functools.cache
+def kept(treated, saved):
+    """P(the die kept shows v), by listing all throws."""
+    throws = [sorted(throw)[saved] for throw in itertools.product(range(1, 7), repeat=treated + 1)]
+    return {die: count / len(throws) for die, count in Counter(throws).items()}
+
+
+def winners(holders, records, ties):
+    """P(each of those who hold the highest die wins), by listing what they keep when they throw again."""
+    if len(holders) == 1 or ties == "random":
+        return dict.fromkeys(holders, 1 / len(holders))
+    chances, again = dict.fromkeys(holders, 0.0), 0.0
+    for dice in itertools.product(*(kept(*records[seat]).items() for seat in holders)):
+        best = max(die for die, _ in dice)
+        weight = math.prod(chance for _, chance in dice)
+        left = tuple(seat for seat, (die, _) in zip(holders, dice) if die == best)
+        if left == holders:
+            again += weight
+            continue
+        for seat, chance in winners(left, records, ties).items():
+            chances[seat] += weight * chance
+    return {seat: chance / (1 - again) for seat, chance in chances.items()}
+
+
+def treated_value(values, variant, state, treatment):
+    """The reward for this patient and the best value at the next, or at the end what the game pays."""
+    options, total = variant.options, 0.0
+    chance = recovers(variant, state, treatment)
+    for recovered in range(2):
+        after = state.copy()
+        after["treated"][treatment] += 1
+        after["saved"][treatment] += recovered
+        after["patients"] += 1
+        after["strength"], after["argued"], after["spoken"] = SILENT, 0, 0
+        after["opener"] = after["seat"] = 0 if options.mode == "physician" else (state["opener"] + 1) % options.num_players
+        reward = float(recovered) if options.pays == "saved" else 0.0
+        if after["patients"] < options.patients:
+            reward += np.nanmax(values.action_values(after[None]))
+        elif options.pays == "win":
+            reward = float(after["saved"].sum() >= options.goal)
+        total += (chance if recovered else 1 - chance) * reward
+    return total
+
+
+def spoken_value(values, variant, state, die):
+    """What follows once the maester keeps a die, or yields (die is SILENT)."""
+    n, after = variant.options.num_players, state.copy()
+    seat = int(state["seat"])
+    after["strength"][seat], after["argued"][seat] = die, die != SILENT
+    after["spoken"] += 1
+    if after["spoken"] < n:
+        after["seat"] = (seat + 1) % n
+        return np.nanmax(values.action_values(after[None]))
+    strength = after["strength"][:n]
+    holders = tuple(np.flatnonzero(strength == strength.max()).tolist())
+    records = list(zip(state["treated"][:n].tolist(), state["saved"][:n].tolist()))
+    won = winners(holders, records, variant.options.ties)
+    return sum(chance * treated_value(values, variant, after, winner) for winner, chance in won.items())
+
+
+@pytest.mark.parametrize("reward", ["saved", "win"])
+@pytest.mark.parametrize("known", [False, True])
+def test_values_of_treatments_are_the_means_of_what_follows(reward, known):
+    variant = configure("shakes", **SMALL, mode="physician", reward=reward, open_efficacies=known)
+    values = response_values(variant)
+    for state in random_states(variant, 8, 1):
+        wanted = [treated_value(values, variant, state, treatment) for treatment in range(3)]
+        np.testing.assert_allclose(values.action_values(state[None])[0], wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("ties", ["again", "random"])
+@pytest.mark.parametrize("options", [{}, {"reward": "win"}, {"open_efficacies": True}, {"num_players": 4, "num_patients": 2}])
+def test_values_of_arguing_and_yielding_are_the_means_of_what_follows(options, ties):
+    variant = configure("shakes", **{**SMALL, **options}, ties=ties)
+    values = response_values(variant)
+    for state in random_states(variant, 3, 2):
+        seat = int(state["seat"])
+        yields, argues = values.action_values(state[None])[0]
+        chances = kept(int(state["treated"][seat]), int(state["saved"][seat]))
+        wanted = sum(chance * spoken_value(values, variant, state, die) for die, chance in chances.items())
+        assert argues == pytest.approx(wanted, abs=1e-12)
+        if not np.isnan(yields):
+            assert yields == pytest.approx(spoken_value(values, variant, state, SILENT), abs=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["physician", "maesters"])
+@pytest.mark.parametrize("known", [False, True])
+def test_the_start_is_worth_the_optimum(mode, known):
+    variant = configure("shakes", mode=mode, open_efficacies=known)
+    values = response_values(variant)
+    assert values.start(0) == next(iter(optima(variant).values()))
+    first = np.nanmax(values.action_values(Batch(variant, 50, seed=1).states), axis=1)
+    np.testing.assert_allclose(first, values.start(0), rtol=0, atol=1e-9)
