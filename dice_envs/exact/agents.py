@@ -63,6 +63,8 @@ class Asked:
         memoryless: whether the agent declares that its choice does not depend on how a position came about.
         observes_only: whether the agent declares that it reads observations and legal actions alone.
         looks_back: False if the agent declares that its choice does not depend on past rounds; None without a declaration.
+        played_solution: of an agent that plays a stored solution: variant → the solution, which may be read instead of
+            asking the agent; else None.
     """
 
     def __init__(self, agent: Any, name: str = "") -> None:
@@ -73,6 +75,7 @@ class Asked:
         self.memoryless = self._states_probabilities and bool(getattr(agent, "memoryless", False))
         self.observes_only = bool(getattr(agent, "observes_only", False))
         self.looks_back = getattr(agent, "looks_back", None)
+        self.played_solution = getattr(agent, "played_solution", None)
         self._compared = 0  # positions with a choice
         self._largest = 0  # rows of a batch that was compared
 

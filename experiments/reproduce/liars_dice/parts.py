@@ -15,15 +15,13 @@ import numpy as np
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.elimination import Dice, wins_game
-from dice_envs.exact.liars_dice.nodes import mix_at
 from dice_envs.exact.liars_dice.round import Round, Rules
-from dice_envs.exact.liars_dice.solution import OUTSIDE, Solution, Strategies, find_node
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Source, source_of
-from dice_envs.exact.liars_dice.store import SolvedRound
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Solved, Source, source_of
 from dice_envs.exact.liars_dice.walk import meet
 from dice_envs.experiments.reproduce.liars_dice.habits import round_shares
 
-__all__ = ["PARTS", "Mixed", "Part", "Played", "Solved", "mean_loss", "wins_against", "wins_games"]
+__all__ = ["PARTS", "Mixed", "Part", "Played", "mean_loss", "wins_against", "wins_games"]
 
 # Values of `Part.opening`: its own first bid, the solution's, the solution's quantity with its own face, and the reverse.
 KEPT, BOTH, QUANTITY, FACE = range(4)
@@ -45,64 +43,6 @@ PARTS = {
     "face of first bids": Part(opening=FACE),
     "raises": Part(raises=True),
 }
-
-
-@kernel(allocates=False, inline=True)
-def _copy_chances(by_hand, active, row, asking, node, at, out):
-    """Write a row of chances by class for each hand at a node, from `at` on; hands that are not active get 0. In place."""
-    begin = asking.start[asking.rows[node]]
-    for k in range(asking.start[asking.rows[node] + 1] - begin):
-        each = by_hand[asking.hand[begin + k]]
-        out[at + k, 0] = row[each] if each < active else 0.0
-
-
-@kernel(allocates=False, inline=True)
-def _write_node(strategies, by_hand, rules, asking, node, kind, mix):
-    """Write the solution's strategy at one node, which `mix` has. In place."""
-    kinds, slot = strategies.kinds, asking.slots[node]
-    at, entry = asking.raise_at[node], asking.entry_at[node]
-    active, hands = kinds.active[kind], asking.entry_at[node + 1] - entry
-    _copy_chances(by_hand[kind], active, mix[0], asking, node, entry, asking.calls)
-    begin = asking.start[asking.rows[node]]
-    for k in range(hands):
-        if by_hand[kind, asking.hand[begin + k]] >= active:
-            asking.calls[entry + k, 0] = 1.0
-    for edge in range(rules.first[slot], rules.first[slot + 1]):
-        own = strategies.edge_of[kind, rules.child[edge] - 1]
-        if own >= 0:
-            _copy_chances(by_hand[kind], active, mix[1 + own - kinds.first_edge[kind]], asking, node, at, asking.raises)
-        else:
-            asking.raises[at : at + hands, 0] = 0.0
-        at += hands
-
-
-@kernel(allocates=False)
-def _write_solved(strategies, by_hand, rules, asking, mix, total):
-    """Write the solution's strategy at each node. `mix` (actions, classes) and `total` (classes,) are scratch. In place."""
-    kinds = strategies.kinds
-    for node in range(len(asking.slots)):
-        kind, offset = find_node(strategies, asking.paths[node], asking.paths.shape[1])
-        if kind == OUTSIDE or kinds.active[kind] == 0:
-            asking.calls[asking.entry_at[node] : asking.entry_at[node + 1], 0] = 1.0
-            asking.raises[asking.raise_at[node] : asking.raise_at[node + 1], 0] = 0.0
-        else:
-            mix_at(kinds, kind, offset, strategies.numbers, mix, total)
-            _write_node(strategies, by_hand, rules, asking, node, kind, mix)
-
-
-class Solved:
-    """A player of a solved round, as a source of one answer. See `dice_envs.exact.liars_dice.sources.Source`."""
-
-    def __init__(self, round_: Round, player: int, solved: SolvedRound) -> None:
-        kinds = solved.tree.kinds
-        self._rules, self._player = round_.rules, player
-        self._strategies = Strategies.of(solved)
-        most = int(kinds.classes.max())
-        self._mix, self._total = np.zeros((1 + int(np.diff(kinds.first_edge).max()), most)), np.zeros(most)
-
-    def write(self, asking: Asking) -> None:
-        by_hand = self._strategies.by_hand[self._player]
-        _write_solved(self._strategies, by_hand, self._rules, asking, self._mix, self._total)
 
 
 @kernel(allocates=False)

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from dice_envs import Turn, configure
+from dice_envs import Turn, configure, make_agent
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
@@ -47,6 +47,21 @@ class BySeat:
 
 
 OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BySeat()]
+
+
+class Asks:
+    """Plays the solution, but does not say that it does."""
+
+    looks_back = False
+
+    def __init__(self):
+        self.player = make_agent("nash")
+
+    def act(self, turn):
+        raise NotImplementedError
+
+    def probabilities(self, turn):
+        return self.player.probabilities(turn)
 
 
 class Plain:
@@ -272,3 +287,77 @@ def test_headings():
     }
     single = configure("liars_dice", num_dice=2, rounds="single")
     assert set(situations(single, np.array(states), np.array(actions))) == {"dice left", "decision"}
+
+
+@pytest.mark.parametrize("options", [{"num_dice": 2, "wild": "ones"}, {"num_dice": (2, 3), "num_faces": 3}], ids=str)
+def test_the_solution_is_read_as_it_plays(options):
+    """Its numbers, read without asking, against its answers; whichever the walk takes, a best response wins as often."""
+    variant = configure("liars_dice", **options)
+    by_reading = response_values(variant, "nash")
+    assert asked("nash", variant).played_solution is not None
+    by_asking = response_values(variant, Asks())
+    for seat in range(2):
+        assert by_reading.start(seat) == pytest.approx(by_asking.start(seat), abs=1e-12)
+        states = played(variant, "nash", seat)
+        expected = by_asking.action_values(states)
+        assert by_reading.action_values(states) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def test_what_a_choice_is_worth_is_the_mean_of_what_follows():
+    """Over the opponent's hands, its answers, calls and new deals, by the game's own rules, up to rounding."""
+    variant = configure("liars_dice", num_dice=(2, 1), num_faces=3)
+    opponent = "numbers:bluff=0.5"
+    found = response_values(variant, opponent)
+    for seat in range(2):
+        plain = Plain(variant, opponent, seat)
+        for state in played(variant, opponent, seat, games=30):
+            values = found.action_values(np.array([state]))[0]
+            for action in np.flatnonzero(~np.isnan(values)):
+                assert values[action] == pytest.approx(mean_after(found, plain, state, int(action)), abs=1e-9)
+
+
+def mean_after(found, plain, state, action):
+    """Return the mean of the best value at the seat's next decision, or of the return, after an action."""
+    seat, bids = plain.seat, tuple(state["bids"][: state["num_bids"]].tolist())
+    own, dice, starter = tuple(state["counts"][seat].tolist()), tuple(state["dice"][:2].tolist()), int(state["starter"])
+    hands = plain.posterior(dice, starter, bids)
+    total = 0.0
+    for other, weight in hands:
+        if action == plain.variant.params.call:
+            total += weight * next_value(found, plain, dice, seat if plain.holds(bids[-1], own, other) else 1 - seat)
+            continue
+        answers = plain.chances(other, dice, starter, (*bids, action))
+        for answer in np.flatnonzero(answers).tolist():
+            if answer == plain.variant.params.call:
+                loser = 1 - seat if plain.holds(action, own, other) else seat
+                total += weight * answers[answer] * next_value(found, plain, dice, loser)
+            else:
+                after = plain.state(own, own, dice, starter, (*bids, action, answer))
+                total += weight * answers[answer] * np.nanmax(found.action_values(after))
+    return total / sum(weight for _, weight in hands)
+
+
+def next_value(found, plain, dice, loser):
+    """Return the mean of the best value at the seat's first decision in the round after one that a seat has lost."""
+    left = tuple(count - (seat == loser) for seat, count in enumerate(dice))
+    if 0 in left:
+        return -1.0 if loser == plain.seat else 1.0
+    total = 0.0
+    for own, chance in plain.hands(left[plain.seat]):
+        if loser == plain.seat:
+            total += chance * np.nanmax(found.action_values(plain.state(own, own, left, loser, ())))
+            continue
+        for other, others_chance in plain.hands(left[loser]):
+            opening = plain.chances(other, left, loser, ())
+            for bid in np.flatnonzero(opening).tolist():
+                best = np.nanmax(found.action_values(plain.state(own, own, left, loser, (bid,))))
+                total += chance * others_chance * opening[bid] * best
+    return total
+
+
+def test_positions_that_the_opponent_never_reaches():
+    """Its dice are taken for fair there, and raises as if they were called. With one die it never bids 1 × 1."""
+    variant = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
+    state = Plain(variant, "numbers", 0).state((1, 0, 0, 0, 0, 0, 0, 0), (0, 0, 1, 0, 0, 0, 0, 0), (1, 1), 1, (0,))
+    values = response_values(variant, "numbers").action_values(state)[0]
+    assert values == pytest.approx([np.nan] * 3 + [2 / 3 - 1, -1, -1, -1], abs=1e-12, nan_ok=True)
