@@ -19,18 +19,20 @@ __all__ = ["begin", "button", "heading", "reporting", "words"]
 _log = logging.getLogger(__name__)
 
 
-def begin(title: str, subtitle: str = "", home: bool = True) -> ui.element:
-    """Add title, colours and the bar at the top of a page. Return the bar, for more elements."""
+def begin(title: str, subtitle: str = "", home: str = "/", record: str = "") -> None:
+    """Add title, colours and the bar at the top of a page, with links to the start page and to the person's record."""
     ui.page_title(f"{title} – dice-envs" if title != "dice-envs" else title)
     ui.add_css(CSS)
     ui.colors(primary=ACCENT)
-    with ui.element("header").classes("bar") as bar:
+    with ui.element("header").classes("bar"):
         ui.html(html.escape(title), tag="h1", sanitize=False)
         if subtitle:
             words(subtitle, "about")
-        if home:
-            ui.link("Another game", "/").classes("end link")
-    return bar
+        with ui.element("nav").classes("end line"):
+            if record:
+                ui.link("Your record", record).classes("link")
+            if home:
+                ui.link("Another game", home).classes("link")
 
 
 def words(text: str, classes: str = "words", tag: str = "div") -> ui.html:

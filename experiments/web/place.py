@@ -96,6 +96,13 @@ class Place:
         """Whether a new game may replace this one: not while others play it."""
         return self.kind != "maker" and (self.sees_all or self._only_person() is not None)
 
+    def may_play_on(self, moves: int) -> bool:
+        """Whether the game, which is over, may be continued here from its position after `moves` moves: by who moved there."""
+        if not self.sitting.over or self.kind not in ("seat", "together") or not 0 <= moves < len(self.sitting):
+            return False
+        mover = self.sitting.position(moves).mover
+        return mover in self.sitting.people and self.seat in (None, mover)
+
     def _only_person(self) -> int | None:
         """Return the seat of the person here, if it is the only person."""
         people = self.sitting.people
@@ -146,6 +153,12 @@ class Place:
         self.sitting.undo(self._only_person())
         self.table.changed()
         self.table.wake()
+
+    def play_on(self, moves: int) -> None:
+        """Continue the game, which is over, from its position after `moves` moves. ValueError where that is not allowed."""
+        if not self.may_play_on(moves):
+            raise ValueError("the game cannot be continued from here")
+        self.table.go_back(moves)
 
     async def hint(self, odds: bool = False) -> Advice | None:
         """Return the value of each choice of the person here, or its odds, found in a thread.

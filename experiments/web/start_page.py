@@ -42,7 +42,7 @@ class StartPage:
         self.values: dict[str, Any] = {field.name: field.default for field in fields_of(self.game)}
         self.seats: list[list[str]] = []  # an agent's name or PERSON, and its parameters
         self.seed: float | None = None
-        begin("dice-envs", "dice games to play", home=False)
+        begin("dice-envs", "dice games to play", home="", record=f"/record?{query.removeprefix('&')}".rstrip("?"))
         with ui.element("main").classes("narrow"):
             self._pick(query)
             with ui.element("section").classes("card"):
@@ -227,7 +227,7 @@ def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
 
     table.listeners.append(here)
     ui.context.client.on_delete(lambda: table.listeners.remove(here))
-    begin(sitting.variant.game.title, str(sitting.variant), home)
+    begin(sitting.variant.game.title, str(sitting.variant), "/" if home else "")
     links = tables.links(table)
     with ui.element("main").classes("narrow"):
         with ui.element("section").classes("card column"):

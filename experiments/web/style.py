@@ -57,18 +57,89 @@ def _dark_pictures() -> str:
     return "\n".join(rules)
 
 
+_REVIEW = """
+.split { font-size: 16px; font-weight: 600; margin: 0 0 8px; }
+.mark { display: inline-block; border-radius: 6px; padding: 1px 7px; font-size: 12.5px; font-weight: 600; white-space: nowrap;
+  border: 1px solid currentColor; }
+.mark.best { color: var(--good); }
+.mark.fine { color: var(--soft); }
+.mark.slip { color: var(--slip); }
+.mark.blunder { color: var(--bad); }
+.marks { gap: 6px; margin: 0 0 8px; display: flex; flex-wrap: wrap; }
+.graph { display: block; width: 100%; height: auto; font: 11.5px Helvetica, Arial, sans-serif; }
+.graph text { fill: var(--soft); }
+.graph .value { text-anchor: end; }
+.graph .number, .graph .sign { text-anchor: middle; }
+.graph .end { text-anchor: end; }
+.graph .tick { stroke: var(--edge); stroke-width: 1; }
+.graph .middle { stroke: var(--faint); stroke-width: 1; stroke-dasharray: 4 3; }
+.graph .area { fill: var(--accent); opacity: 0.08; }
+.graph .here { stroke: var(--ink); stroke-width: 1.5; opacity: 0.5; }
+.graph path.luck, .graph path.play { fill: none; stroke-linecap: round; }
+.graph path.luck { stroke: var(--accent); stroke-width: 2; }
+.graph path.play { stroke: var(--own); stroke-width: 3.5; }
+.graph circle.luck, .graph circle.game { fill: var(--accent); }
+.graph circle.play { fill: var(--paper); stroke: var(--own); stroke-width: 2; }
+.graph circle.slip { fill: var(--slip); stroke: var(--slip); }
+.graph circle.blunder { fill: var(--bad); stroke: var(--bad); }
+.graph .sign { font-weight: 700; font-size: 13px; }
+.graph .sign.slip { fill: var(--slip); }
+.graph .sign.blunder { fill: var(--bad); }
+.graph .step { cursor: pointer; }
+.graph .step rect { fill: transparent; }
+.graph .step .under { fill: var(--ink); opacity: 0; }
+.graph .step:hover rect { fill: var(--ink); fill-opacity: 0.06; }
+.graph .step:hover .under { opacity: 1; }
+.graph .band { fill: var(--accent); opacity: 0.15; }
+.graph .trend { stroke: var(--own); stroke-width: 2; stroke-dasharray: 6 3; fill: none; }
+.keys { display: flex; gap: 16px; margin: 2px 0 10px; }
+.key::before { content: ""; display: inline-block; width: 18px; height: 0; vertical-align: 4px; margin-right: 6px;
+  border-top: 2px solid var(--accent); }
+.key.play::before { border-top: 4px solid var(--own); }
+.pick.small { margin-bottom: 8px; }
+.tool.chosen { border-color: var(--accent); color: var(--accent); font-weight: 600; }
+.tool.danger { border-color: var(--bad); color: var(--bad); }
+.advice .line { margin: 10px 0; }
+.lesson { margin-top: 10px; padding: 10px 12px; border-radius: 8px; background: var(--panel); display: flex;
+  flex-direction: column; gap: 6px; }
+.games { list-style: none; margin: 0; padding: 0; }
+.game { display: flex; gap: 10px; align-items: center; justify-content: space-between; border-top: 1px solid var(--edge);
+  padding: 9px 0; }
+.game:first-child { border-top: 0; }
+.cells { display: grid; grid-template-columns: minmax(0, 1fr) 3.5em 9em 9.5em; gap: 4px 10px; flex: 1; align-items: center; }
+.cells .marks { grid-column: 1 / -1; margin: 0; }
+.cells .what { overflow-wrap: anywhere; }
+.outcome.won { color: var(--good); font-weight: 600; }
+.outcome.lost { color: var(--bad); font-weight: 600; }
+.figure { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.record h2 { margin-bottom: 6px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 8px 16px; margin-bottom: 12px; }
+.tiles b { display: block; font-size: 19px; white-space: nowrap; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.tiles span { color: var(--soft); font-size: 13px; }
+@media (min-width: 700px) {
+  .sum { display: grid; grid-template-columns: minmax(0, 1fr) 380px; gap: 0 20px; }
+  .sum h2 { grid-column: 1 / -1; }
+}
+@media (max-width: 599px) {
+  .cells { grid-template-columns: auto auto minmax(0, 1fr); }
+  .figure { white-space: normal; }
+  .cells .what { grid-column: 1 / -1; }
+}
+"""
+
+
 CSS = f"""
 :root {{
   --page: #eef1f5; --paper: {drawing.PAPER}; --panel: {drawing.PANEL}; --edge: {drawing.EDGE};
   --ink: {drawing.INK}; --soft: {drawing.SOFT}; --faint: {drawing.FAINT};
   --accent: {drawing.ACCENT}; --accent-panel: {drawing.ACCENT_PANEL}; --on-accent: #ffffff;
-  --good: #1d7a50; --bad: #b93a52;
+  --good: #1d7a50; --slip: #94600a; --own: #8b3fc4; --bad: #b93a52;
 }}
 .body--dark {{
   --page: {_DARK_PAGE}; --paper: {_DARK_PAPER}; --panel: {_DARK[drawing.PANEL]}; --edge: {_DARK[drawing.EDGE]};
   --ink: {_DARK_INK}; --soft: {_DARK[drawing.SOFT]}; --faint: {_DARK[drawing.FAINT]};
   --accent: {_DARK[drawing.ACCENT]}; --accent-panel: {_DARK[drawing.ACCENT_PANEL]}; --on-accent: #0f141b;
-  --good: #63c898; --bad: #f08a9b;
+  --good: #63c898; --slip: #e0b050; --own: #c79af0; --bad: #f08a9b;
 }}
 body, body.body--dark {{ background: var(--page); color: var(--ink); }}
 body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
@@ -131,6 +202,7 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .hint .share {{ width: 34%; }}
 .hint .track {{ display: block; height: 8px; border-radius: 4px; background: var(--edge); overflow: hidden; }}
 .hint .track span {{ display: block; height: 100%; background: var(--accent); }}
+{_REVIEW}
 .q-notification.notice {{ background: var(--ink); color: var(--paper); border-radius: 8px; }}
 .rules summary {{ font-weight: 700; cursor: pointer; display: list-item; list-style: disclosure-closed inside; }}
 .rules[open] summary {{ list-style-type: disclosure-open; }}

@@ -40,7 +40,7 @@ class Table:
         pause: as given; may be changed.
         playing: whether agents move by themselves; if not, `step` moves them.
         problem: the error that has stopped the game; empty if none has.
-        games: number of games begun here.
+        games: number of games begun here, or continued from an earlier position.
         review: the review of the game that is over, once asked for.
         reviewing: (moves reviewed, moves in all) of a running review, else None.
         loaded: whether the first game was a saved one.
@@ -167,6 +167,21 @@ class Table:
         self.games += 1
         self._move = None  # of the old game
         self.problem = ""
+        self.looking = None
+        self.change_course()
+        self.changed()
+        self.wake()
+
+    def go_back(self, moves: int) -> None:
+        """Continue the game that is over from its position after the first `moves` moves.
+
+        Raises:
+            ValueError: the game is not over, or `moves` is not fewer than its moves.
+        """
+        if not self.sitting.over:
+            raise ValueError("a game is continued from an earlier position when it is over")
+        self.sitting.cut(moves)
+        self.games += 1
         self.looking = None
         self.change_course()
         self.changed()

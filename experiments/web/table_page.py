@@ -12,20 +12,27 @@ import numpy as np
 from nicegui import events, ui
 
 from dice_envs.core.options import options_text
+from dice_envs.experiments.web.kept import KEEPING, entry_of
 from dice_envs.experiments.web.moves import Grid, arrange
 from dice_envs.experiments.web.parts import begin, button, heading, reporting, words
 from dice_envs.experiments.web.place import Place
+from dice_envs.experiments.web.review_panel import ReviewPanel
 from dice_envs.experiments.web.style import die, icon
 from dice_envs.experiments.web.tables import Tables
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice
-from dice_envs.table.review import Judged, Review
+from dice_envs.table.review import Judged
 from dice_envs.table.rules import sections
 from dice_envs.table.sitting import PERSON, Entry
 
 __all__ = ["TablePage"]
 
 REPLAY_PAUSE = 1.0  # seconds between two positions of a replay
+# On a phone the picture is far above what leads to another position.
+TO_PICTURE = """
+const picture = document.querySelector(".picture"), bounds = picture.getBoundingClientRect();
+if (bounds.top < 0 || bounds.bottom > innerHeight) picture.scrollIntoView({block: "start", behavior: "smooth"});
+"""
 # Every move rebuilds the element with the keyboard's focus: focus it again, or else the moves.
 REMEMBER_FOCUS = (
     "document.addEventListener('focusin', event => { window.focused = event.target.closest('[data-name]')?.dataset.name })"
@@ -46,9 +53,10 @@ class TablePage:
         tables: all tables.
         place: the target of the link.
         home: whether the page may link to the start page.
+        record: path of the page of the person's record.
     """
 
-    def __init__(self, tables: Tables, place: Place, home: bool) -> None:
+    def __init__(self, tables: Tables, place: Place, home: bool, record: str) -> None:
         self.tables, self.place, self.table, self.home = tables, place, place.table, home
         self.client = ui.context.client
         self.at: int | None = None  # the position shown; None: the present one
@@ -58,10 +66,11 @@ class TablePage:
         self.advised_at = (-1, -1)
         self.asking = False
         sitting = place.sitting
+        self.unfinished = not sitting.over  # whether this tab has seen the game before its end
+        self.panel = ReviewPanel(place, self._name, self._jump, self.refresh, record)
         if self.table.loaded and sitting.over and self.table.games == 1:
             self.at = 0
-        with begin(sitting.variant.game.title, self._about(), home):
-            pass
+        begin(sitting.variant.game.title, self._about(), "/" if home else "", record if place.kind == "seat" else "")
         with ui.element("main").classes("table"):
             with ui.element("div").classes("column"):
                 self.picture_card = ui.element("section").classes("card picture").props('aria-label="the table"')
@@ -76,7 +85,7 @@ class TablePage:
                 self.history = ui.element("section").classes("card")
                 self._rules()
         self.forward = ui.timer(REPLAY_PAUSE, reporting(self._forward), active=False)
-        ui.add_body_html(f"<script>{REMEMBER_FOCUS}</script>")
+        ui.add_body_html(f"<script>{REMEMBER_FOCUS}{KEEPING}</script>")
         self.refresh()
         self.table.listeners.append(self.refresh)
         self.client.on_delete(self._leave)
@@ -116,6 +125,7 @@ class TablePage:
         if self.games != self.table.games:
             self.games, self.at, self.everything = self.table.games, None, False
             self.forward.active = False
+        self._keep()
         place, sitting = self.place, self.place.sitting
         if self.at is not None and self.at >= len(sitting):
             self.at = None
@@ -149,6 +159,13 @@ class TablePage:
         self._rebuild(self.steps, self._steps)
         self._rebuild(self.history, self._history)
         self.client.run_javascript(RESTORE_FOCUS)
+
+    def _keep(self) -> None:
+        """Let the browser keep a game that has just ended, for the person's record."""
+        place, over = self.place, self.place.sitting.over
+        if over and self.unfinished and place.kind == "seat" and place.seat is not None:
+            self.client.run_javascript(f"diceRecord.keep([{entry_of(place.sitting, place.seat)}])")
+        self.unfinished = not over
 
     def _mark(self, covered: bool) -> None:
         """Write the state of the game into attributes, for scripts and tests."""
@@ -199,6 +216,7 @@ class TablePage:
         if sitting.over and self.at is None:
             earned = ", ".join(f"{self._name(seat)} {_signed(value)}" for seat, value in enumerate(sitting.returns))
             words(f"Earned: {earned}. The seed was {sitting.seed}.")
+        self.panel.lesson(self.at)
 
     def _verdict(self) -> str:
         sitting = self.place.sitting
@@ -316,8 +334,8 @@ class TablePage:
             self._wait("Working out each choice; the first time, the game may have to be solved")
         elif reviewing is not None:
             self._wait(f"Working out the cost of each move: {reviewing[0]} of {reviewing[1]}")
-        elif place.sitting.over and self.table.review is not None:
-            self._totals(self.table.review)
+        elif self.panel.review is not None:
+            self.panel.show(self.at)
         elif advice is not None:
             self._hint(advice)
         else:
@@ -327,14 +345,6 @@ class TablePage:
         with ui.element("div").classes("line"):
             ui.spinner(size="1.4em")
             words(text)
-
-    def _totals(self, review: Review) -> None:
-        heading("Review")
-        for seat, text in review.texts.items():
-            words(f"{self._name(seat)}: {text if text.startswith('nothing') else f'cost {text}'}", "total")
-        words("The history shows the cost of each move.")
-        if review.note:
-            words(_sentence(review.note))
 
     def _hint(self, advice: Advice) -> None:
         heading(_sentence(advice.title))
@@ -398,6 +408,10 @@ class TablePage:
         self.forward.active = False
         self._move_to(moves)
 
+    def _jump(self, moves: int) -> None:
+        self._look(moves)
+        self.client.run_javascript(TO_PICTURE)
+
     def _move_to(self, moves: int) -> None:
         self.at = moves if 0 <= moves < len(self.place.sitting) else None
         self.refresh()
@@ -433,8 +447,7 @@ class TablePage:
         sitting = self.place.sitting
         entries = self.place.history(self.everything)
         heading("History")
-        review = self.table.review if sitting.over else None
-        judged = {move.number: move for move in review.moves} if review is not None else {}
+        judged = self.panel.judged()
         seats = ", ".join(f"{self._name(seat)}{'' if who == PERSON else f' ({who})'}" for seat, who in enumerate(sitting.seats))
         words(f"At the table: {seats}")
         if not entries:
@@ -454,8 +467,7 @@ class TablePage:
         said = f"{self._name(entry.seat)}: {entry.words}"
         notes = "".join(f'<span class="notes">{html.escape(note)}</span>' for note in entry.notes)
         if judged is not None:
-            cost = judged.text.removeprefix(f"move {entry.number}: {entry.words}").lstrip("; ")
-            notes += f'<span class="notes {"bad" if judged.cost else "good"}">{html.escape(cost)}</span>'
+            notes += self.panel.line(judged)
         return f'<span class="number">{entry.number}</span><span>{html.escape(said)}</span>{notes}'
 
 

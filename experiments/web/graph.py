@@ -1,0 +1,203 @@
+"""Graphs of the pages as inline SVG: the expected result after each move, and what each game's play has cost.
+
+Colours are classes of `style.CSS`, so that they follow the screen's. All coordinates are those of the view box.
+"""
+
+from __future__ import annotations
+
+import collections
+import html
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from dice_envs.table.record import Record
+from dice_envs.table.review import Judged, Point, Split
+
+__all__ = ["SIGNS", "chance_graph", "change", "cost_graph", "level"]
+
+WIDTH, HEIGHT = 380, 210
+LEFT, RIGHT, TOP, BOTTOM = 42.0, 370.0, 26.0, 178.0  # the frame in which values are drawn
+MOST_DOTS = 40  # points with a dot each; more would run into each other
+SIGNS = {"best": "★", "fine": "✓", "slip": "?", "blunder": "??"}  # of a move's mark
+
+
+def level(value: float, shares: bool) -> str:
+    """Return a value in words: `41 %`, or in the game's unit."""
+    if shares:
+        return f"{100 * value:.0f} %"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def change(value: float, shares: bool) -> str:
+    """Return a difference in words: `−8 points`, which are hundredths of the games, or in the game's unit."""
+    text = f"{100 * value:+.0f} points" if shares else f"{value:+.2f}"
+    return text.replace("-", "−") if float(text.split()[0]) else text.replace("+", "").replace("-", "")
+
+
+class _Scale(NamedTuple):
+    """Maps values to heights, and the places of points to widths."""
+
+    low: float
+    high: float
+    steps: float
+
+    def y(self, value: float) -> float:
+        return BOTTOM - (value - self.low) / (self.high - self.low) * (BOTTOM - TOP)
+
+    def x(self, place: float) -> float:
+        return LEFT + place / max(self.steps, 1.0) * (RIGHT - LEFT)
+
+
+def chance_graph(
+    split: Split,
+    said: Mapping[int, str],
+    judged: Mapping[int, Judged],
+    here: int | None = None,
+    name: str = "your",
+) -> str:
+    """Return the graph of a seat's expected result after each move.
+
+    A click column has the attribute `data-at`: the number of moves after which its position is.
+
+    Args:
+        split: of the seat.
+        said: number of a move → the move in words, for the titles.
+        judged: number of a move → its cost, for the seat's own moves.
+        here: number of moves of the position shown; None: no line for it.
+        name: the owner of the graph, as in `your chance to win`.
+    """
+    points, places, shares = split.points, _places(split.points), split.scale.is_share
+    values = [point.value for point in points]
+    low, high, ticks = (0.0, 1.0, [0.0, 0.25, 0.5, 0.75, 1.0]) if shares else _ticks(min(values), max(values))
+    last = points[-1].number
+    scale = _Scale(low, high, last)
+    knots = [(scale.x(place), scale.y(value)) for place, value in zip(places, values, strict=True)]
+    what = f"{name} {'chance to win' if shares else 'expected result'}"
+    parts = [_axes(scale, ticks, shares, what, _rounds(last), "move"), _area(knots)]
+    if here is not None:
+        parts.append(f'<path class="here" d="M{scale.x(here):.1f} {TOP}V{BOTTOM}"/>')
+    columns = []
+    for (x0, y0), (x1, y1), before, point in zip(knots, knots[1:], points, points[1:], strict=False):
+        parts.append(f'<path class="{point.by}" d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}"/>')
+        step = change(point.value - before.value, shares)
+        cause = f"{name} play" if point.by == "play" else "dice and others"
+        move = f"move {point.number}: {said.get(point.number, '')}" if point.number else "before the first move"
+        title = f"{move}\n{level(point.value, shares)} ({step}, {cause})"
+        columns.append(_column(x0, x1, (x1, y1), point.number, title))
+    marks = [_mark(knot, point, judged.get(point.number), len(points)) for knot, point in zip(knots, points, strict=True)]
+    return _svg(_words(split, what), "".join((*parts, *marks, *columns)))
+
+
+def _places(points: Sequence[Point]) -> list[float]:
+    """Return where each point is, in moves: several after one move divide its width, and the start has none."""
+    counts = collections.Counter(point.number for point in points)
+    seen: collections.Counter[int] = collections.Counter()
+    places = []
+    for number in (point.number for point in points):
+        seen[number] += 1
+        places.append(max(number - 1 + seen[number] / counts[number], 0.0))
+    return places
+
+
+def _words(split: Split, what: str) -> str:
+    """Return the graph in words, for those who do not see it."""
+    shares = split.scale.is_share
+    steps = [(point.value - before.value, point) for before, point in itertools.pairwise(split.points)]
+    ends = f"{level(split.start, shares)} at the start, {level(split.result, shares)} at the end"
+    text = f"Graph of {what} after each move: {ends}."
+    for by, cause in (("luck", "dice and others"), ("play", "own play")):
+        worst = min((each for each in steps if each[1].by == by), key=lambda each: each[0], default=None)
+        if worst is not None and change(worst[0], shares).startswith("−"):
+            text += f" The largest fall by {cause}: {change(worst[0], shares)} at move {worst[1].number}."
+    return text
+
+
+def cost_graph(costs: Sequence[float], titles: Sequence[str], record: Record) -> str:
+    """Return the graph of what each game's play has cost, with the trend, and the 95 % interval of the mean as a band.
+
+    Args:
+        costs: of each game, the oldest first.
+        titles: of each game, for its tooltip.
+        record: of the same games.
+    """
+    shares, mean, error, trend = record.scale.is_share, record.given_away, record.error, record.trend
+    unit = 100.0 if shares else 1.0
+    shown = [unit * cost for cost in costs]
+    _, high, ticks = _ticks(0.0, max(*shown, 1e-9, unit * (mean + (error or 0.0))))
+    scale = _Scale(0.0, high, len(costs) + 1)
+    what = "points given away" if shares else "given away"
+    parts = [_axes(scale, ticks, False, what, _rounds(len(costs))[1:], "game")]
+    if error is not None:
+        top, bottom = scale.y(min(unit * (mean + error), high)), scale.y(max(unit * (mean - error), 0.0))
+        parts.append(f'<rect class="band" x="{LEFT}" y="{top:.1f}" width="{RIGHT - LEFT}" height="{bottom - top:.1f}"/>')
+    if trend is not None:
+        ends = [min(max(unit * (mean + trend * side * (len(costs) - 1) / 2), 0.0), high) for side in (-1, 1)]
+        line = f"M{scale.x(1):.1f} {scale.y(ends[0]):.1f}L{scale.x(len(costs)):.1f} {scale.y(ends[1]):.1f}"
+        parts.append(f'<path class="trend" d="{line}"/>')
+    size = 4.0 if len(costs) <= MOST_DOTS else 2.5
+    for k, (value, title) in enumerate(zip(shown, titles, strict=True), 1):
+        dot = f'<circle class="game" cx="{scale.x(k):.1f}" cy="{scale.y(value):.1f}" r="{size}"/>'
+        parts.append(f"<g><title>{html.escape(title)}</title>{dot}</g>")
+    words = f"Graph of what play has cost in each of {len(costs)} games, the oldest first: {unit * mean:.2g} a game on average."
+    return _svg(words, "".join(parts))
+
+
+def _svg(label: str, content: str) -> str:
+    return f'<svg class="graph" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(label)}">{content}</svg>'
+
+
+def _axes(scale: _Scale, ticks: Sequence[float], shares: bool, what: str, numbers: Sequence[int], unit: str) -> str:
+    parts = [f'<text class="name" x="2" y="12">{html.escape(what)}</text>']
+    for tick in ticks:
+        y = scale.y(tick)
+        parts.append(f'<path class="{"middle" if shares and tick == 0.5 else "tick"}" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
+        parts.append(f'<text class="value" x="{LEFT - 6}" y="{y + 4:.1f}">{level(tick, shares)}</text>')
+    parts += [f'<text class="number" x="{scale.x(number):.1f}" y="{BOTTOM + 16}">{number}</text>' for number in numbers]
+    parts.append(f'<text class="name end" x="{RIGHT}" y="{BOTTOM + 30}">{unit}</text>')
+    return "".join(parts)
+
+
+def _area(knots: Sequence[tuple[float, float]]) -> str:
+    line = "L".join(f"{x:.1f} {y:.1f}" for x, y in knots)
+    return f'<path class="area" d="M{knots[0][0]:.1f} {BOTTOM}L{line}V{BOTTOM}Z"/>'
+
+
+def _column(x0: float, x1: float, dot: tuple[float, float], number: int, title: str) -> str:
+    """Return a column that shows its title, and a dot, under the pointer."""
+    middle = f'<circle class="under" cx="{dot[0]:.1f}" cy="{dot[1]:.1f}" r="5"/>'
+    box = f'<rect x="{x0:.1f}" y="{TOP}" width="{x1 - x0:.1f}" height="{BOTTOM - TOP}"/>'
+    return f'<g class="step" data-at="{number}"><title>{html.escape(title)}</title>{box}{middle}</g>'
+
+
+def _mark(knot: tuple[float, float], point: Point, judged: Judged | None, count: int) -> str:
+    """Return the dot of a point; a slip or a blunder has its sign beside it."""
+    x, y = knot
+    mark = judged.mark if judged is not None and point.by == "play" else ""
+    wrong = mark in ("slip", "blunder")
+    if not wrong and count > MOST_DOTS:
+        return ""
+    dot = f'<circle class="{point.by} {mark}" cx="{x:.1f}" cy="{y:.1f}" r="{3.5 if mark else 2}"/>'
+    if not wrong:
+        return dot
+    below = y < BOTTOM - 20
+    sign = f'<text class="sign {mark}" x="{x:.1f}" y="{y + 17 if below else y - 8:.1f}">{SIGNS[mark]}</text>'
+    return dot + sign
+
+
+def _rounds(last: int) -> list[int]:
+    """Return the numbers below the graph of `last` moves: 0, at most five more, equally spaced."""
+    step = next(size for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10**6) if last / size <= 6)
+    return list(range(0, last + 1, step))
+
+
+def _ticks(low: float, high: float) -> tuple[float, float, list[float]]:
+    """Return the ends of an axis that holds both values, and its ticks: 1, 2 or 5 times a power of ten apart."""
+    span = (high - low) or abs(high) or 1.0
+    size = 10.0 ** math.floor(math.log10(span / 3))
+    step = next(size * factor for factor in (1, 2, 5, 10) if span / (size * factor) <= 4)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    ticks = [round(step * k, 12) for k in range(first, last + 1)]
+    return ticks[0], ticks[-1], ticks
