@@ -74,7 +74,7 @@ def chance_graph(
     last = points[-1].number
     scale = _Scale(low, high, last)
     knots = [(scale.x(place), scale.y(value)) for place, value in zip(places, values, strict=True)]
-    what = f"{name} {'chance to win' if shares else 'expected result'}"
+    what = f"{name} {'chance to win' if shares else f'expected {split.scale.unit}'}"
     parts = [_axes(scale, ticks, shares, what, _rounds(last), "move"), _area(knots)]
     if here is not None:
         parts.append(f'<path class="here" d="M{scale.x(here):.1f} {TOP}V{BOTTOM}"/>')
@@ -127,7 +127,7 @@ def cost_graph(costs: Sequence[float], titles: Sequence[str], record: Record) ->
     shown = [unit * cost for cost in costs]
     _, high, ticks = _ticks(0.0, max(*shown, 1e-9, unit * (mean + (error or 0.0))))
     scale = _Scale(0.0, high, len(costs) + 1)
-    what = "points given away" if shares else "given away"
+    what = f"{'points' if shares else record.scale.unit} given away"
     parts = [_axes(scale, ticks, False, what, _rounds(len(costs))[1:], "game")]
     if error is not None:
         top, bottom = scale.y(min(unit * (mean + error), high)), scale.y(max(unit * (mean - error), 0.0))
@@ -138,9 +138,9 @@ def cost_graph(costs: Sequence[float], titles: Sequence[str], record: Record) ->
         parts.append(f'<path class="trend" d="{line}"/>')
     size = 4.0 if len(costs) <= MOST_DOTS else 2.5
     for k, (value, title) in enumerate(zip(shown, titles, strict=True), 1):
-        dot = f'<circle class="game" cx="{scale.x(k):.1f}" cy="{scale.y(value):.1f}" r="{size}"/>'
+        dot = f'<circle class="dot" cx="{scale.x(k):.1f}" cy="{scale.y(value):.1f}" r="{size}"/>'
         parts.append(f"<g><title>{html.escape(title)}</title>{dot}</g>")
-    words = f"Graph of what play has cost in each of {len(costs)} games, the oldest first: {unit * mean:.2g} a game on average."
+    words = f"Graph of {what} in each of {len(costs)} games, the oldest first: {unit * mean:.2g} a game on average."
     return _svg(words, "".join(parts))
 
 

@@ -85,6 +85,7 @@ class RecordPage:
 
     async def _fill(self) -> None:
         """Get the games from the browser, and review them one after the other in the threads for reviews."""
+        self.progress.props["data-done"] = "no"
         texts: list[str] = []
         while len(texts) < MOST_GAMES:
             part = await self._ask_browser(f"diceRecord.part({len(texts)}, {AT_ONCE})")
@@ -105,6 +106,7 @@ class RecordPage:
             if self.client.is_deleted:
                 return
         self.progress.content = "" if self.rows else "No game yet. Games that you finish in this browser appear here."
+        self.progress.props["data-done"] = "yes"
 
     async def _ask_browser(self, code: str) -> Any:
         return await self.client.run_javascript(f"return {code}", timeout=PATIENCE)

@@ -142,7 +142,9 @@ class ReviewPanel:
         with ui.element("div").classes("lesson").props(f"data-move={move.number}"):
             played = f"{who} played <b>{html.escape(move.words)}</b>{_worth(move.after, shares)}."
             ui.html(f"{chip(move.mark, move.text)} {played}", sanitize=False)
-            if move.cost:
+            if move.cost and move.after is None:
+                words(f"{_cost_of(move)}.")
+            elif move.cost:
                 best = html.escape(self.place.sitting.variant.describe_action(move.best))
                 ui.html(f"Better was <b>{best}</b>{_worth(move.before, shares)}.", sanitize=False)
             else:
@@ -156,8 +158,12 @@ class ReviewPanel:
 
     def line(self, move: Judged) -> str:
         """Return the mark and the cost of a move as HTML, for the history."""
-        cost = move.text.removeprefix(f"move {move.number}: {move.words}").lstrip("; ").strip()
-        return f'<span class="notes">{chip(move.mark, move.text)} {html.escape(cost)}</span>'
+        return f'<span class="notes">{chip(move.mark, move.text)} {html.escape(_cost_of(move))}</span>'
+
+
+def _cost_of(move: Judged) -> str:
+    """Return the text of a move's cost, without the move."""
+    return move.text.removeprefix(f"move {move.number}: {move.words}").lstrip("; ")
 
 
 def _worth(value: float | None, shares: bool) -> str:

@@ -78,7 +78,7 @@ _REVIEW = """
 .graph path.luck, .graph path.play { fill: none; stroke-linecap: round; }
 .graph path.luck { stroke: var(--accent); stroke-width: 2; }
 .graph path.play { stroke: var(--own); stroke-width: 3.5; }
-.graph circle.luck, .graph circle.game { fill: var(--accent); }
+.graph circle.luck, .graph circle.dot { fill: var(--accent); }
 .graph circle.play { fill: var(--paper); stroke: var(--own); stroke-width: 2; }
 .graph circle.slip { fill: var(--slip); stroke: var(--slip); }
 .graph circle.blunder { fill: var(--bad); stroke: var(--bad); }

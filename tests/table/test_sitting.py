@@ -228,6 +228,8 @@ def test_what_is_not_the_movers_to_do_is_refused_and_changes_nothing():
         sitting.step()
     with pytest.raises(ValueError, match="nothing to undo"):
         sitting.undo()
+    with pytest.raises(ValueError, match="moves must be a whole number from 0 to 0, not 1"):
+        sitting.cut(1)
     with pytest.raises(ValueError, match="seat must be that of a person, 0, not 1"):
         sitting.undo(1)
     with pytest.raises(ValueError, match="moves must be a whole number from 0 to 0, not 1"):

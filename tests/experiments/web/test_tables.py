@@ -183,6 +183,35 @@ def test_agents_play_by_themselves_and_moves_are_taken_back():
     asyncio.run(follow())
 
 
+def test_a_game_that_is_over_is_continued_from_an_earlier_position():
+    async def scenario():
+        tables = Tables(pause=0.0)
+        table = tables.add(liars(PERSON, "random", PERSON))
+        seats = places(tables, table)
+        with pytest.raises(ValueError, match="cannot be continued"):
+            seats["seat", 0].play_on(0)
+        play_to_the_end(table.sitting)
+        table.review = object()
+        assert seats["seat", 0].may_play_on(0)
+        assert seats["together", None].may_play_on(0)
+        for place, moves in (
+            (seats["seat", 2], 0),
+            (seats["maker", None], 0),
+            (seats["seat", 0], 1),
+            (seats["seat", 0], 10**6),
+        ):
+            assert not place.may_play_on(moves)  # moved there: another person, nobody here, an agent, nobody
+            with pytest.raises(ValueError, match="cannot be continued"):
+                place.play_on(moves)
+        now = table.now
+        seats["seat", 0].play_on(0)
+        assert (len(table.sitting), table.games, table.review) == (0, 2, None)
+        assert table.now != now
+        assert seats["seat", 0].to_move
+
+    asyncio.run(scenario())
+
+
 def test_an_agent_that_fails_stops_its_table_alone():
     class Broken:
         def act(self, turn):
