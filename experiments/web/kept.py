@@ -13,8 +13,6 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dice_envs.core.options import options_text, shown
 from dice_envs.experiments.web.gate import make_agent
 from dice_envs.table.review import Review, review
@@ -124,7 +122,7 @@ class Findings:
             options_text(sitting.variant.changed_options()),
             ", ".join(who for other, who in enumerate(sitting.seats) if other != seat),
             seat,
-            _outcome(sitting.returns, seat),
+            _outcome(sitting, seat),
             review(sitting, done=done),
         )
         with self._lock:
@@ -134,9 +132,10 @@ class Findings:
         return finding
 
 
-def _outcome(returns: np.ndarray, seat: int) -> str:
+def _outcome(sitting: Sitting, seat: int) -> str:
+    returns = sitting.returns
     best = returns == returns.max()
-    if len(returns) == 1:
+    if len(returns) == 1 or (best.all() and not sitting.variant.facts.zero_sum):
         return f"{returns[seat]:+.3g}"
     return "tied" if best.all() else "won" if best[seat] else "lost"
 

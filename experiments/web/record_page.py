@@ -65,7 +65,7 @@ class RecordPage:
         ui.timer(0.0, reporting(self._fill), once=True)
 
     def _files(self) -> None:
-        with ui.element("section").classes("card column"):
+        with ui.element("section").classes("card"):
             heading("Where this is kept")
             words(
                 f"In this browser alone, the latest {MOST_GAMES} games. The server receives them to review them, and shows "
@@ -189,7 +189,7 @@ class _Row:
         finding, split = self.finding, self.split
         against = f"against {finding.others}" if finding.others else ""
         about = " · ".join(filter(None, (against, finding.options, _day(self.text))))
-        figures = "<span class='words'>luck and play are unknown here</span>"
+        figures = "<span class='words unknown'>no exact values tell luck from play here</span>"
         if split is not None:
             luck, play = change(split.luck, split.scale.is_share), change(split.play, split.scale.is_share)
             figures = f"<span class='figure luck'>luck {luck}</span><span class='figure play'>play {play}</span>"
@@ -252,7 +252,7 @@ def _sum(rows: Sequence[_Row], found: Record) -> None:
         (change(found.luck, shares).removesuffix(" points"), f"{unit} of luck a game"),
     ]
     if found.trend is not None:
-        tiles.append((_plus_minus(found.trend, found.trend_error, shares, sign="+"), "trend: given away, from game to game"))
+        tiles.append((_plus_minus(found.trend, found.trend_error, shares, sign="+"), "trend from game to game"))
     with ui.element("div").classes("figures"):
         shown = "".join(f"<div><b>{value}</b> <span>{html.escape(text)}</span></div>" for value, text in tiles)
         ui.html(shown, sanitize=False).classes("tiles")

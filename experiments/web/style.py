@@ -109,6 +109,8 @@ _REVIEW = """
 .cells { display: grid; grid-template-columns: minmax(0, 1fr) 3.5em 9em 9.5em; gap: 4px 10px; flex: 1; align-items: center; }
 .cells .marks { grid-column: 1 / -1; margin: 0; }
 .cells .what { overflow-wrap: anywhere; }
+.cells .unknown { grid-column: 3 / -1; }
+.record .card > .line { margin-top: 10px; }
 .outcome.won { color: var(--good); font-weight: 600; }
 .outcome.lost { color: var(--bad); font-weight: 600; }
 .figure { font-variant-numeric: tabular-nums; white-space: nowrap; }
