@@ -181,9 +181,9 @@ def _mark(knot: tuple[float, float], point: Point, judged: Judged | None, count:
     dot = f'<circle class="{point.by} {mark}" cx="{x:.1f}" cy="{y:.1f}" r="{3.5 if mark else 2}"/>'
     if not wrong:
         return dot
-    below = y < BOTTOM - 20
-    sign = f'<text class="sign {mark}" x="{x:.1f}" y="{y + 17 if below else y - 8:.1f}">{SIGNS[mark]}</text>'
-    return dot + sign
+    below = y < BOTTOM - 20  # else to the upper right: the line comes from the left, and from above
+    left, top = (x, y + 17) if below else (x + 11, y - 6)
+    return dot + f'<text class="sign {mark}" x="{left:.1f}" y="{top:.1f}">{SIGNS[mark]}</text>'
 
 
 def _rounds(last: int) -> list[int]:

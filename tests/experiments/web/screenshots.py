@@ -26,7 +26,7 @@ GAMES = {
 }
 ENABLED = ".moves button[data-name^=action]:enabled"
 SETTLED = 700  # milliseconds until nothing moves any more
-COLOURS = 64
+COLOURS = 128
 KEPT = 24  # games in the picture of the record
 
 
