@@ -4,6 +4,9 @@ A game's result is what was expected before it, less what the player's own choic
 so result − c · luck has the mean of the results for every c. The best c is the slope of the regression of results on luck.
 For the estimate to stay unbiased, each game's c is computed from other games (cross-fitting).
 
+Where both players' probabilities are known, luck can be told in two ways: by the values of either one against the other. Both
+are then subtracted, each with its own coefficient (Zinkevich et al. choose among such estimates; Owen 8.9 combines them).
+
 Sources: M. Zinkevich, M. Bowling, N. Bard, M. Kan, D. Billings, "Optimal unbiased estimators for evaluating agent performance"
 (AAAI 2006), for the value that is subtracted at every event of chance; N. Burch, M. Schmid, M. Moravčík, D. Morrill,
 M. Bowling, "AIVAT: A new variance reduction technique for agent evaluation in imperfect information games" (AAAI 2018), for
@@ -22,7 +25,8 @@ from dice_envs.exact.intervals import Z95
 __all__ = ["Adjusted", "adjust", "half_width", "t95"]
 
 FOLDS = 10  # each one's coefficient comes from the others
-LEAST_FITTED = 5 * FOLDS  # with fewer matches the coefficient is 1, which no chance result of a few games can distort
+LEAST_FITTED = 5 * FOLDS  # with fewer matches coefficients add up to 1, which no chance result of a few games can distort
+_ALIKE = 0.01  # two kinds of luck whose difference spreads less than this share of them are one
 
 
 class Adjusted(NamedTuple):
@@ -33,7 +37,7 @@ class Adjusted(NamedTuple):
         plain, plain_error: as games are won.
         variance_ratio: of a plain result to one without luck; None where all luck is taken out.
         variance_interval: its 95 % interval; None without a ratio.
-        coefficient: the share of the luck that is taken out, mean over the folds.
+        coefficient: the share of the luck that is taken out, mean over the folds; with several kinds of luck their sum.
     """
 
     value: float
@@ -50,13 +54,15 @@ def adjust(results: np.ndarray, expected: np.ndarray, lost: np.ndarray) -> Adjus
 
     Args:
         results: (matches, games) float64. Matches are independent of each other.
-        expected: as many: what a best response wins, by the seat alone.
-        lost: as many: what the player's choices gave away.
+        expected: as many: what a best response wins, by the seat alone; or (kinds, matches, games) for several kinds of luck.
+        lost: like `expected`: what the player's choices gave away.
     """
-    plain, luck = results.mean(axis=1), (results - expected + lost).mean(axis=1)
+    expected, lost = (each.reshape(-1, *results.shape) for each in (expected, lost))
+    plain, luck = results.mean(axis=1), (results - expected + lost).mean(axis=2)
     coefficients = _coefficients(plain, luck)
     # Seats rotate, which is no luck: what one is worth more than the other is taken out as well.
-    adjusted = plain - (expected.mean(axis=1) - expected.mean()) - coefficients * luck
+    by_seat = expected.mean(axis=(0, 2))
+    adjusted = plain - (by_seat - by_seat.mean()) - (coefficients * luck).sum(axis=0)
     ratio, interval = _variance_ratio(plain, adjusted)
     return Adjusted(
         value=float(adjusted.mean()),
@@ -65,7 +71,7 @@ def adjust(results: np.ndarray, expected: np.ndarray, lost: np.ndarray) -> Adjus
         plain_error=half_width(plain),
         variance_ratio=ratio,
         variance_interval=interval,
-        coefficient=float(coefficients.mean()),
+        coefficient=float(coefficients.sum(axis=0).mean()),
     )
 
 
@@ -82,18 +88,18 @@ def t95(degrees: int) -> float:
 
 
 def _coefficients(results: np.ndarray, luck: np.ndarray) -> np.ndarray:
-    """Return the coefficient of each match, (matches,) float64, from matches of the other folds."""
+    """Return coefficients of each kind of luck in each match, (kinds, matches) float64, from matches of the other folds."""
+    even = 1 / len(luck)
     if len(results) < LEAST_FITTED:
-        return np.ones(len(results))
+        return np.full(luck.shape, even)
     fold = np.arange(len(results)) // 2 % FOLDS  # both seats in each
-    found = np.ones(FOLDS)
+    found = np.full((len(luck), FOLDS), even)
     for each in range(FOLDS):
         others = fold != each
-        own_luck = luck[others] - luck[others].mean()
-        spread = float(own_luck @ own_luck)
-        if spread > 0:
-            found[each] = float(own_luck @ results[others]) / spread
-    return found[fold]
+        own_luck = luck[:, others] - luck[:, others].mean(axis=1, keepdims=True)
+        if own_luck.any():
+            found[:, each] = np.linalg.lstsq(own_luck.T, results[others], rcond=_ALIKE)[0]
+    return found[:, fold]
 
 
 def _variance_ratio(plain: np.ndarray, adjusted: np.ndarray) -> tuple[float | None, tuple[float, float] | None]:

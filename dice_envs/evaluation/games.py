@@ -13,7 +13,7 @@ from dice_envs.core.game import Variant
 from dice_envs.exact import GameSituations, ResponseValues, offered
 from dice_envs.pictures.render import in_words
 
-__all__ = ["Group", "play_part", "worst_of"]
+__all__ = ["Group", "play_part", "play_valued", "worst_of"]
 
 MOST_KEPT = 10  # of the costliest decisions
 NO_COST = 1e-6  # a smaller one is rounding: large tables of values are float32
@@ -45,9 +45,7 @@ class _Decisions:
         if not len(rows):
             return
         states, actions, values, place = states[rows], actions[rows], values[rows], games[rows] - self._first
-        best = np.nanmax(values, axis=1)
-        cost = best - values[np.arange(len(rows)), actions]
-        cost[cost < NO_COST] = 0.0
+        cost = _costs(values, actions)
         np.add.at(self.lost.reshape(-1), place, cost)
         self._made[place] += 1
         self._sort(self._labels(states, actions, place), place, cost)
@@ -99,6 +97,13 @@ class _Decisions:
         return {"lost": self.lost.tolist(), "groups": groups, "worst": self._worst}
 
 
+def _costs(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Return what each action gives away, (n,) float64, from the values (n, num_actions) of all."""
+    costs = np.nanmax(values, axis=1) - values[np.arange(len(actions)), actions]
+    costs[costs < NO_COST] = 0.0
+    return np.asarray(costs)
+
+
 def worst_of(decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the costliest decisions, the same one at the same position once."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -124,3 +129,34 @@ def play_part(
     decisions = _Decisions(variant, values, match, pieces)
     returns = play_pieces(variant, agents, match, pieces, done, Watch(before_move=decisions.before_move))
     return {"earned": returns[:, :, 0].tolist(), **decisions.as_dict()}
+
+
+def play_valued(
+    variant: Variant,
+    agents: Sequence[Agent],
+    values: Sequence[ResponseValues | None],
+    match: int,
+    pieces: Sequence[Piece],
+    done: Callable[[int], Any],
+) -> np.ndarray:
+    """Play matches of two agents and value the decisions of both, as far as that is known.
+
+    Args:
+        variant: a game of two seats.
+        agents: both.
+        values: of each one's choices against the other; None where they are not known.
+        match, pieces, done: as for `play_part`.
+
+    Returns:
+        (matches, games, 4) float64: the return of each agent, and what the decisions of each gave away, 0 where not known.
+    """
+    first = pieces[0].first * match
+    lost = np.zeros((2, match * sum(piece.number for piece in pieces)))
+
+    def before_move(agent: int, states: np.ndarray, games: np.ndarray, actions: np.ndarray) -> None:
+        own = values[agent]
+        if own is not None:
+            np.add.at(lost[agent], games - first, _costs(own.action_values(states), actions))
+
+    returns = play_pieces(variant, agents, match, pieces, done, Watch(before_move=before_move))
+    return np.concatenate([returns, lost.T.reshape(-1, match, 2)], axis=2)

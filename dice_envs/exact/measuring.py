@@ -199,8 +199,8 @@ def response_values(
         options: the game's options.
 
     Raises:
-        ValueError: no best response to this opponent, or in this variant, is known; or an opponent is named where there is
-            none.
+        ValueError: no best response to this opponent, or in this variant, is known; an opponent is named where there is none;
+            or its probabilities are not fixed, because it remembers past games or its answers are random.
     """
     variant = single_seat(game, **options)
     alone = variant.facts.num_seats == 1 or variant.facts.cooperative
@@ -210,4 +210,12 @@ def response_values(
     found: GameResponseValues | None = offered(variant.game, "response_values")
     if found is None:
         raise ValueError(f"no best response is known in {variant.game.name}")
-    return found(variant, None if alone else asked(OPTIMAL if opponent is None else opponent, variant), done=done)
+    if alone:
+        return found(variant, None, done=done)
+    player = asked(OPTIMAL if opponent is None else opponent, variant)
+    if fresh_memory(player.agent, 1) is not None:
+        raise ValueError(f"{player.name} remembers past games, so its probabilities are not fixed")
+    values = found(variant, player, done=done)
+    if player.is_random:
+        raise ValueError(f"{player.name} answers at random, so its probabilities are not known")
+    return values

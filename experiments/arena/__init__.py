@@ -1,9 +1,10 @@
 """Agents against each other: every pair, or one table of N; win rates with intervals, and Elo.
 
-`matches` plays games at one table, `tournaments` has agents meet, `results` holds what they won and earned.
-`dice_envs.experiments.ui.tournaments` shows it.
+`matches` plays games at one table, `tournaments` has agents meet, `luck` takes luck out of their results, `results` holds
+what they won and earned. `dice_envs.experiments.ui.tournaments` shows it.
 """
 
+from dice_envs.experiments.arena.luck import known_values
 from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, parts_of, play_table
 from dice_envs.experiments.arena.results import Copies, Meeting, Part, Result, Team
 from dice_envs.experiments.arena.tournaments import (
@@ -30,6 +31,7 @@ __all__ = [
     "elo",
     "exact_tournament",
     "expanded",
+    "known_values",
     "log_writer",
     "num_meetings",
     "parts_of",

@@ -43,6 +43,9 @@ class Meeting:
         draws: share of ties.
         mean_return, mean_return_ci95: of the agent, and the half-width of its interval.
         parts: of the matches, where they are long enough.
+        plain_win_rate, plain_ci95: as games were won, where luck is taken out of the other figures; else None.
+        variance_ratio: how many times as many games the plain interval takes to be as small; None where no luck is taken out,
+            or all of it.
     """
 
     row: int
@@ -53,6 +56,24 @@ class Meeting:
     mean_return: float
     mean_return_ci95: float
     parts: list[Part] = dataclasses.field(default_factory=list)
+    plain_win_rate: float | None = None
+    plain_ci95: float | None = None
+    variance_ratio: float | None = None
+
+    def mirrored(self, plain: Meeting) -> Meeting:
+        """Return the other agent's meeting without luck, from its plain one."""
+        parts = [dataclasses.replace(part, win_rate=1 - part.win_rate) for part in self.parts]
+        return dataclasses.replace(
+            plain,
+            win_rate=1 - self.win_rate,
+            ci95=self.ci95,
+            mean_return=-self.mean_return,
+            mean_return_ci95=self.mean_return_ci95,
+            parts=parts,
+            plain_win_rate=plain.win_rate,
+            plain_ci95=plain.ci95,
+            variance_ratio=self.variance_ratio,
+        )
 
     @classmethod
     def of(
@@ -150,6 +171,8 @@ class Result:
         teams: of a cooperative game, or each agent that plays alone.
         copies: of agents that sit at the one table more than once, and of the others there; else empty.
         optimal: what optimal play reaches, by measure: first of the return, then of P(win), each by itself.
+        without_luck: luck was taken out of the meetings' shares and returns where that is possible; `draws` are as played.
+        notes: why it was not possible against some agents.
     """
 
     game: str
@@ -166,6 +189,8 @@ class Result:
     teams: list[Team] = dataclasses.field(default_factory=list)
     copies: list[Copies] = dataclasses.field(default_factory=list)
     optimal: dict[str, float] | None = None
+    without_luck: bool = False
+    notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def one_table(self) -> bool:
@@ -201,7 +226,7 @@ class Result:
         """Half-widths of the mean returns' intervals."""
         return self._matrix([each.mean_return_ci95 for each in self.meetings])
 
-    def _matrix(self, values: Sequence[float]) -> Matrix:
+    def _matrix(self, values: Sequence[float | None]) -> Matrix:
         """Arrange values, one for each meeting, in rows and columns."""
         found: Matrix = [[None] * len(self.agents) for _ in range(1 if self.one_table else len(self.agents))]
         for each, value in zip(self.meetings, values, strict=True):
@@ -235,6 +260,11 @@ class Result:
             "teams": [dataclasses.asdict(team) for team in self.teams],
             "copies": [dataclasses.asdict(each) for each in self.copies],
             "optimal": self.optimal,
+            "without_luck": self.without_luck,
+            "plain_win_rate": self._matrix([each.plain_win_rate for each in self.meetings]) if self.without_luck else None,
+            "plain_ci95": self._matrix([each.plain_ci95 for each in self.meetings]) if self.without_luck else None,
+            "variance_ratio": self._matrix([each.variance_ratio for each in self.meetings]) if self.without_luck else None,
+            "notes": list(self.notes),
         }
 
 

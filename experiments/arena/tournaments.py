@@ -14,8 +14,9 @@ import dice_envs.experiments.logs
 from dice_envs.agent import Agent, check_plays, resolve
 from dice_envs.core.game import MAX_SEATS, Variant
 from dice_envs.core.options import check_range, shown
-from dice_envs.exact import optima
+from dice_envs.exact import ResponseValues, optima
 from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.experiments.arena.luck import Ways, play_pair, without_luck
 from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, play_table
 from dice_envs.experiments.arena.results import Copies, Matrix, Meeting, Result, Team, shares_of
 from dice_envs.experiments.discovery import modules
@@ -45,6 +46,7 @@ def tournament(
     log: Any = None,
     match: int = 1,
     workers: Workers = HERE,
+    values: Sequence[ResponseValues | None] | None = None,
 ) -> Result:
     """Play every pair of agents (two seats), one table with an agent for each seat (more), or each agent alone (one seat).
 
@@ -61,6 +63,8 @@ def tournament(
         match: number of games played one after another at the same table, see `play_table`. They are not independent, so
             intervals are then computed over whole matches.
         workers: play the games.
+        values: of choices against each agent (see `known_values`), to take luck out of the results of pairs; None where they
+            are not known. The same games are played.
 
     Raises:
         ValueError: too few agents, or not one for each seat; one that does not play the variant; too few or too many games,
@@ -76,8 +80,15 @@ def tournament(
     result.cooperative = variant.facts.cooperative and seats > 1
     seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
     after_move = None if log is None else log.after_move
+    result.without_luck = values is not None
+    valued: dict[Sequence[int], tuple[Ways, np.ndarray]] = {}
 
     def play(members: Sequence[int], own_seed: np.random.SeedSequence) -> np.ndarray:
+        ways = [None if values is None else values[member] for member in members[::-1]]  # against the other of two
+        if any(each is not None for each in ways):
+            played = play_pair(variant, [players[m] for m in members], ways, games, own_seed, done, match, workers)
+            valued[members] = ways, played
+            return played[:, :, :2].reshape(games, 2)
         return play_table(variant, [players[m] for m in members], games, own_seed, done, after_move, match, workers)
 
     def tables() -> Iterator[tuple[Sequence[int], np.ndarray]]:
@@ -101,6 +112,10 @@ def tournament(
             own, earned = (each[:, place].reshape(-1, match) for each in (shares, returns))
             cell = (0, member) if result.one_table else (member, members[1 - place])
             result.meetings.append(Meeting.of(variant, cell, own, is_tie, earned))
+        if members in valued:
+            plain = result.meetings[-2:]
+            first = without_luck(variant, plain[0], *valued.pop(members))
+            result.meetings[-2:] = [first, first.mirrored(plain[1])]
     if not result.one_table:
         result.elo = elo(result.win_rate, games)
     return result
@@ -183,8 +198,8 @@ def elo(win_rate: Matrix, games: int) -> list[float]:
     n = len(win_rate)
     wins = np.zeros((n, n))
     for i, j in itertools.permutations(range(n), 2):
-        share = win_rate[i][j]
-        wins[i, j] = 0.5 + (0.0 if share is None else share) * games
+        share = win_rate[i][j] or 0.0
+        wins[i, j] = 0.5 + min(max(share, 0.0), 1.0) * games  # without luck a share may lie just outside
     strength = np.ones(n)
     met = wins + wins.T
     for _ in range(10_000):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,8 @@ import typer
 
 from dice_envs.agent.casting import cast
 from dice_envs.core.files import write_text
+from dice_envs.core.game import Variant
+from dice_envs.evaluation import check_games
 from dice_envs.experiments.arena import (
     Result,
     add_optimal,
@@ -16,6 +19,7 @@ from dice_envs.experiments.arena import (
     check_table,
     exact_tournament,
     expanded,
+    known_values,
     log_writer,
     num_meetings,
     tournament,
@@ -59,6 +63,9 @@ def main(
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute the win rates instead of playing: two-player Liar's Dice.")
     ] = False,
+    without_luck: Annotated[
+        bool, typer.Option("--without-luck", help="Take luck out of the results of pairs, as `evaluate` does, where possible.")
+    ] = False,
     ray: RayOption = None,
     resume: ResumeOption = False,
 ) -> None:
@@ -69,6 +76,9 @@ def main(
 
     Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
     computed, no games are played, and --games and --seed have no effect.
+
+    With --without-luck the same games give smaller intervals: what dice and choices of known probabilities did to the chance
+    to win is taken out. At least one agent of a pair must have fixed probabilities to which a best response is known.
 
     With --match N, games are played in matches of N at the same table. An agent with a memory, such as adaptive, then knows
     its opponent from earlier games. Intervals are over matches, and each part of the match has its own win rates.
@@ -85,6 +95,8 @@ def main(
     variant, players, policy = cast(game, game_options(option), agents)
     check_table(variant, len(agents), games)
     check_match(games, match)
+    if without_luck:
+        _check_without_luck(variant, games, match, {"exact": exact, "log": log is not None})
     if exact and match > 1:
         raise ValueError(f"--exact plays no matches, so --match must be 1 with it, not {match}")
     for name, given in (("log", log is not None), ("ray", ray is not None), ("resume", resume)):
@@ -113,9 +125,27 @@ def main(
             result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
         hand_over(result)
         return
-    what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match}
+    values = None
+    reasons: list[str] = []
+    if without_luck:
+        with progress("values of choices, %", 100) as done:
+            values, reasons = known_values(
+                variant, agents, players, lambda amount, total: done(100 * amount / total / len(set(agents)))
+            )
+    what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
     with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-            result = tournament(variant, agents, games, seed, done, players, writer, match, workers)
+            result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
+        result.notes = reasons
         hand_over(result)
+
+
+def _check_without_luck(variant: Variant, games: int, match: int, others: Mapping[str, bool]) -> None:
+    """Raise ValueError where luck cannot be taken out; `others` are options that exclude it, and whether they are given."""
+    for name, given in others.items():
+        if given:
+            raise ValueError(f"--without-luck plays games and values each decision: leave out --{name} or --without-luck")
+    if variant.facts.num_seats != 2 or variant.facts.cooperative:
+        raise ValueError(f"--without-luck is for pairs that play against each other, which {variant} is not: leave it out")
+    check_games(games, match)

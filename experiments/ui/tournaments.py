@@ -33,6 +33,7 @@ def tournament_grids(result: Result) -> list[Grid]:
     has_parts = any(each.parts for each in result.meetings)
     return [
         _win_grid(result),
+        *([_luck_grid(result)] if any(each.plain_win_rate is not None for each in result.meetings) else []),
         *([_copies_grid(result)] if result.copies else []),
         *([_parts_grid(result)] if has_parts else []),
     ]
@@ -40,6 +41,7 @@ def tournament_grids(result: Result) -> list[Grid]:
 
 def _title(result: Result, what: str) -> str:
     game = f"{result.game} ({options_text(result.options)})" if result.options else result.game
+    what += ", without luck," if result.without_luck else ""
     if result.exact:
         return f"{game}: {what}, exactly"
     matches = f" in matches of {result.match:,}" if result.match > 1 else ""
@@ -92,7 +94,24 @@ def _win_grid(result: Result) -> Grid:
         rows.append(cells)
     if result.seats == 1 and (best := _optimal_cells(result)):
         rows.append(["optimal play", *[""] * n, *best[: 1 + wins]])
-    return Grid(_title(result, won), headings, rows, notes=[*_ties(result), *_legend(result)], rules=[n - 1])
+    return Grid(_title(result, won), headings, rows, notes=[*_ties(result), *result.notes, *_legend(result)], rules=[n - 1])
+
+
+def _luck_grid(result: Result) -> Grid:
+    """Each pair's share of wins without luck and as played, and how many times as many games the same interval takes."""
+    names, rows = [short(name) for name in result.agents], []
+    for each in result.meetings:
+        if each.row > each.column:
+            continue
+        pair = f"{names[each.row]} v {names[each.column]}"
+        if each.plain_win_rate is None:
+            rows.append((pair, "not known", _share(each.win_rate, each.ci95), ""))
+        else:
+            times = "all luck" if each.variance_ratio is None else f"{each.variance_ratio:.3g}"
+            plain = _share(each.plain_win_rate, each.plain_ci95)
+            rows.append((pair, _share(each.win_rate, each.ci95), plain, times))
+    headings = ("agents", "without luck", "as played", "times as many games for the same interval")
+    return Grid("% won without luck and as played ± 95 % interval", headings, rows)
 
 
 def _ties(result: Result) -> list[str]:
