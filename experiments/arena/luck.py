@@ -77,8 +77,8 @@ def play_pair(
     return np.concatenate(found)
 
 
-def without_luck(variant: Variant, meeting: Meeting, ways: Ways, played: np.ndarray) -> Meeting:
-    """Return the first agent's meeting with luck taken out, from what `play_pair` returned."""
+def without_luck(variant: Variant, plain: Sequence[Meeting], ways: Ways, played: np.ndarray) -> list[Meeting]:
+    """Return both agents' meetings with luck taken out, from the plain ones and from what `play_pair` returned."""
     earned, expected, lost = played[:, :, 0], [], []
     scale = next(scale_of(variant, values) for values in ways if values is not None)
     seats = (np.arange(len(earned))[:, None] + np.arange(earned.shape[1])) % 2  # of the first agent
@@ -93,14 +93,15 @@ def without_luck(variant: Variant, meeting: Meeting, ways: Ways, played: np.ndar
         here = slice(first - 1, last)
         part = adjust(results[:, here], starts[:, :, here], given[:, :, here])
         parts.append(Part(first, last, part.value, part.error))
-    return dataclasses.replace(
-        meeting,
+    first_own = dataclasses.replace(
+        plain[0],
         win_rate=whole.value,
         ci95=whole.error,
         mean_return=(whole.value - scale.shift) / scale.factor,
         mean_return_ci95=whole.error / scale.factor,
         parts=parts,
-        plain_win_rate=meeting.win_rate,
-        plain_ci95=meeting.ci95,
+        plain_win_rate=plain[0].win_rate,
+        plain_ci95=plain[0].ci95,
         variance_ratio=whole.variance_ratio,
     )
+    return [first_own, first_own.mirrored(plain[1])]

@@ -77,19 +77,18 @@ def tournament(
         check_plays(player, variant)
     n, seats = len(players), variant.facts.num_seats
     result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, seats=seats, match=match)
-    result.cooperative = variant.facts.cooperative and seats > 1
+    result.cooperative, result.without_luck = variant.facts.cooperative and seats > 1, values is not None
     seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
     after_move = None if log is None else log.after_move
-    result.without_luck = values is not None
     valued: dict[Sequence[int], tuple[Ways, np.ndarray]] = {}
 
     def play(members: Sequence[int], own_seed: np.random.SeedSequence) -> np.ndarray:
+        own = [players[member] for member in members]
         ways = [None if values is None else values[member] for member in members[::-1]]  # against the other of two
         if any(each is not None for each in ways):
-            played = play_pair(variant, [players[m] for m in members], ways, games, own_seed, done, match, workers)
-            valued[members] = ways, played
-            return played[:, :, :2].reshape(games, 2)
-        return play_table(variant, [players[m] for m in members], games, own_seed, done, after_move, match, workers)
+            valued[members] = ways, play_pair(variant, own, ways, games, own_seed, done, match, workers)
+            return valued[members][1][:, :, :2].reshape(games, 2)
+        return play_table(variant, own, games, own_seed, done, after_move, match, workers)
 
     def tables() -> Iterator[tuple[Sequence[int], np.ndarray]]:
         """Numbers of the agents that are compared, and their returns, (games, agents) float64."""
@@ -113,9 +112,7 @@ def tournament(
             cell = (0, member) if result.one_table else (member, members[1 - place])
             result.meetings.append(Meeting.of(variant, cell, own, is_tie, earned))
         if members in valued:
-            plain = result.meetings[-2:]
-            first = without_luck(variant, plain[0], *valued.pop(members))
-            result.meetings[-2:] = [first, first.mirrored(plain[1])]
+            result.meetings[-2:] = without_luck(variant, result.meetings[-2:], *valued.pop(members))
     if not result.one_table:
         result.elo = elo(result.win_rate, games)
     return result

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
 from dice_envs.core.files import write_text
 from dice_envs.core.game import Variant
 from dice_envs.evaluation import check_games
+from dice_envs.exact import ResponseValues
 from dice_envs.experiments.arena import (
     Result,
     add_optimal,
@@ -96,14 +98,9 @@ def main(
     check_table(variant, len(agents), games)
     check_match(games, match)
     if without_luck:
-        _check_without_luck(variant, games, match, {"exact": exact, "log": log is not None})
-    if exact and match > 1:
-        raise ValueError(f"--exact plays no matches, so --match must be 1 with it, not {match}")
-    for name, given in (("log", log is not None), ("ray", ray is not None), ("resume", resume)):
-        if exact and given:
-            raise ValueError(f"--exact plays no games: leave out --{name} or --exact")
-        if log is not None and given and name != "log":
-            raise ValueError(f"--log records games that are played here, in one go: leave out --{name} or --log")
+        _check_without_luck(variant, games, match)
+    given = {"log": log is not None, "ray": ray is not None, "resume": resume, "without-luck": without_luck}
+    _check_together(exact, match, [name for name, is_given in given.items() if is_given])
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
     check_writable(json)
     check_writable(log)
@@ -125,13 +122,7 @@ def main(
             result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
         hand_over(result)
         return
-    values = None
-    reasons: list[str] = []
-    if without_luck:
-        with progress("values of choices, %", 100) as done:
-            values, reasons = known_values(
-                variant, agents, players, lambda amount, total: done(100 * amount / total / len(set(agents)))
-            )
+    values, reasons = _values(variant, agents, players) if without_luck else (None, [])
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
     with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
@@ -141,11 +132,25 @@ def main(
         hand_over(result)
 
 
-def _check_without_luck(variant: Variant, games: int, match: int, others: Mapping[str, bool]) -> None:
-    """Raise ValueError where luck cannot be taken out; `others` are options that exclude it, and whether they are given."""
-    for name, given in others.items():
-        if given:
-            raise ValueError(f"--without-luck plays games and values each decision: leave out --{name} or --without-luck")
+def _values(variant: Variant, specs: Sequence[str], agents: Sequence[Agent]) -> tuple[list[ResponseValues | None], list[str]]:
+    """Do what `known_values` does, with progress."""
+    with progress("values of choices, %", 100) as done:
+        return known_values(variant, specs, agents, lambda amount, total: done(100 * amount / total / len(set(specs))))
+
+
+def _check_together(exact: bool, match: int, given: Sequence[str]) -> None:
+    """Raise ValueError for options that exclude each other; `given` are the names of those beside --exact."""
+    if exact and match > 1:
+        raise ValueError(f"--exact plays no matches, so --match must be 1 with it, not {match}")
+    for name in given:
+        if exact:
+            raise ValueError(f"--exact plays no games: leave out --{name} or --exact")
+        if "log" in given and name != "log":
+            raise ValueError(f"--log records games that are played here, in one go: leave out --{name} or --log")
+
+
+def _check_without_luck(variant: Variant, games: int, match: int) -> None:
+    """Raise ValueError where luck cannot be taken out."""
     if variant.facts.num_seats != 2 or variant.facts.cooperative:
         raise ValueError(f"--without-luck is for pairs that play against each other, which {variant} is not: leave it out")
     check_games(games, match)

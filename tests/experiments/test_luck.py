@@ -104,8 +104,8 @@ def test_the_option_says_what_was_done(only_nash, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--exact",), "leave out --exact or --without-luck"),
-        (("--log", "games.log"), "leave out --log or --without-luck"),
+        (("--exact",), "leave out --without-luck or --exact"),
+        (("--log", "games.log"), "leave out --without-luck or --log"),
         (("--games", 10, "--match", 10), "games must be"),
         (("-o", "num_players=3", "random"), "--without-luck is for pairs"),
     ],
