@@ -12,6 +12,7 @@ from typing import Any
 
 from nicegui import ui
 
+from dice_envs.evaluation import Scale
 from dice_envs.experiments.web.gate import make_agent
 from dice_envs.experiments.web.graph import change, cost_graph
 from dice_envs.experiments.web.kept import KEEPING, MOST_GAMES, Finding
@@ -52,7 +53,7 @@ class RecordPage:
     def __init__(self, tables: Tables, open_games: bool, query: str = "") -> None:
         self.tables, self.open_games = tables, open_games
         self.client = ui.context.client
-        self.rows: list[_Row] = []
+        self.rows: list[_Row] = []  # the latest game first
         begin("Your record", "games finished in this browser", f"/{query}" if open_games else "")
         ui.add_body_html(f"<script>{KEEPING}</script>")
         with ui.element("main").classes("narrow record"):
@@ -93,34 +94,34 @@ class RecordPage:
                 break
             texts += [str(text) for text in part[:AT_ONCE]]
         self.list.clear()
-        self.rows = [_Row(self, text) for text in texts]
-        for row in reversed(self.rows):
+        self.rows = rows = [_Row(self, text) for text in reversed(texts)]
+        for row in rows:
             with self.list:
                 row.build()
         self._sum_up()
-        for number, row in enumerate(reversed(self.rows), 1):
+        for number, row in enumerate(rows, 1):
             if row.finding is None:
-                self.progress.content = f"Working out luck and play: {number} of {len(self.rows)}"
+                self.progress.content = f"Working out luck and play: {number} of {len(rows)}"
                 await row.work_out()
+                if not row.wanted:
+                    return
                 self._sum_up()
-            if self.client.is_deleted:
-                return
-        self.progress.content = "" if self.rows else "No game yet. Games that you finish in this browser appear here."
+        self.progress.content = "" if rows else "No game yet. Games that you finish in this browser appear here."
         self.progress.props["data-done"] = "yes"
 
     async def _ask_browser(self, code: str) -> Any:
         return await self.client.run_javascript(f"return {code}", timeout=PATIENCE)
 
     def _sum_up(self) -> None:
-        groups: dict[tuple[str, str], list[_Row]] = collections.defaultdict(list)
-        for row in self.rows:
+        groups: dict[tuple[str, str, Scale], list[_Row]] = collections.defaultdict(list)
+        for row in reversed(self.rows):
             if row.finding is not None and row.split is not None:
-                groups[row.finding.title, row.finding.options].append(row)
+                groups[row.finding.title, row.finding.options, row.split.scale].append(row)
         self.sums.clear()
         with self.sums:
-            for kind, rows in groups.items():
+            for (title, options, _), rows in groups.items():
                 with ui.element("section").classes("card sum"):
-                    heading(" · ".join(filter(None, kind)))
+                    heading(" · ".join(filter(None, (title, options))))
                     _sum(rows, record_of((row.finding.review, row.finding.seat) for row in rows if row.finding))
 
     # --- the buttons --------------------------------------------------------------------------------------------------
@@ -160,6 +161,11 @@ class _Row:
         self.page, self.text = page, text
         self.finding: Finding | None = page.tables.findings.find(text)
         self.problem = ""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the page still shows this row."""
+        return not self.page.client.is_deleted and self in self.page.rows
 
     @property
     def split(self) -> Split | None:
@@ -202,18 +208,15 @@ class _Row:
     async def work_out(self) -> None:
         """Review the game in a thread. An error is shown in the row."""
 
-        def wanted() -> bool:
-            return not self.page.client.is_deleted
-
         def done(moves: int, of: int) -> None:
-            if not wanted():
+            if not self.wanted:
                 raise Unwanted
 
         findings, reviews = self.page.tables.findings, self.page.tables.work.reviews
         try:
             while self.finding is None:
                 try:
-                    job = reviews.begin(lambda: findings.work_out(self.text, done), wanted)
+                    job = reviews.begin(lambda: findings.work_out(self.text, done), lambda: self.wanted)
                 except Busy:
                     await asyncio.sleep(RETRY)
                     continue
