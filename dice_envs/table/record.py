@@ -23,7 +23,7 @@ class Record:
     Attributes:
         games: number of games.
         given_away, error: mean of what the player's choices cost in a game, and half of its 95 % interval; None after one game.
-        luck: mean luck of a game.
+        luck, luck_error: mean luck of a game, and half of its 95 % interval; None after one game.
         result: mean result of a game.
         trend, trend_error: change of what is given away from game to game, by least squares, and half of its 95 % interval;
             None after fewer than three games.
@@ -35,6 +35,7 @@ class Record:
     given_away: float
     error: float | None
     luck: float
+    luck_error: float | None
     result: float
     trend: float | None
     trend_error: float | None
@@ -58,12 +59,14 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
     if len({split.scale for split in splits}) != 1:
         raise ValueError("a record needs games of one kind" if splits else "a record needs a game")
     given = np.array([-split.play for split in splits])
+    luck = np.array([split.luck for split in splits])
     trend = _trend(given)
     return Record(
         games=len(splits),
         given_away=float(given.mean()),
         error=half_width(given) if len(given) > 1 else None,
-        luck=float(np.mean([split.luck for split in splits])),
+        luck=float(luck.mean()),
+        luck_error=half_width(luck) if len(luck) > 1 else None,
         result=float(np.mean([split.result for split in splits])),
         trend=trend[0],
         trend_error=trend[1],

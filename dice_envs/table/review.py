@@ -137,10 +137,10 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
         for entry in sitting.history()
         if entry.seat in seats and _has_choice(variant, sitting.position(entry.number - 1).state)
     ]
-    if not entries:
-        return _reviewed([], seats, None, "")
+    if not seats:
+        return Review((), {}, {}, "")
     try:
-        values = _quick_values(variant, sitting.position(entries[0].number - 1).state)
+        values = _quick_values(variant, sitting.position(0).state)
     except ValueError as problem:
         return _by_single_values(sitting, seats, entries, str(problem), done)
     found = _by_response_values(sitting, seats, entries, values)
@@ -171,13 +171,16 @@ def _by_single_values(
         each.append(values_of(sitting.variant, sitting.position(entry.number - 1).state, entry.number, most_moves))
     spread = _spread(sitting.variant, each)
     moves = [_judged(sitting.variant, entry, found, spread) for entry, found in zip(entries, each, strict=True)]
-    note = each[0].note if why in each[0].note else f"{each[0].note}; luck and play are not told apart: {why}"
-    return _reviewed(moves, seats, each[0], note)
+    found = each[0] if each else None
+    note = f"luck and play are not told apart: {why}"
+    if found is not None:
+        note = found.note if why in found.note else f"{found.note}; {note}"
+    return _reviewed(moves, seats, found, note)
 
 
 def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
     """Return what marks are shares of: the range of results, or of all values if these are no results, such as points."""
-    if each[0].are_shares:
+    if not each or each[0].are_shares:
         return 1.0
     if each[0].unit == "return":
         return variant.facts.max_return - variant.facts.min_return
@@ -191,7 +194,8 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
     unit = f"% of {scale.unit}" if scale.is_share else scale.unit
     moves = []
     found: ActionValues | None = None
-    still = values.action_values(np.array([position.state for position in positions]))
+    states = np.array([position.state for position in positions], sitting.variant.game.state)
+    still = values.action_values(states) if positions else ()
     for entry, position, own in zip(entries, positions, still, strict=True):
         earned = position.returns[position.mover]
         found = ActionValues(scale.of(earned + own), unit, values.note)

@@ -1,0 +1,234 @@
+"""Reviews of saved games as tables, plots and data: each game's play and luck, and the record of each player."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.core.options import check_range
+from dice_envs.evaluation import Scale
+from dice_envs.evaluation.estimate import half_width
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.plots import counted, saved_plot
+from dice_envs.table.record import Record, record_of
+from dice_envs.table.review import Mark, Review, Split, amount
+from dice_envs.table.sitting import PERSON, Sitting
+
+__all__ = ["Group", "Played", "as_dict", "grouped", "open_finished", "save_plots", "seats_of", "show"]
+
+
+class Played(NamedTuple):
+    """One seat of a reviewed game, and the game's file."""
+
+    path: Path
+    sitting: Sitting
+    seat: int
+    review: Review
+
+    @property
+    def split(self) -> Split | None:
+        """Its result as play and luck; None if that is unknown."""
+        return self.review.splits.get(self.seat)
+
+    @property
+    def marks(self) -> collections.Counter[Mark]:
+        """The marks of its moves."""
+        return collections.Counter(move.mark for move in self.review.moves if move.seat == self.seat)
+
+
+class Group(NamedTuple):
+    """Games of one kind with the same player.
+
+    Attributes:
+        title: the game with its options, and the player.
+        player: PERSON or an agent's spec; with its seat where several people played.
+        played: in order.
+        record: over all these games; None if results cannot be divided into play and luck.
+    """
+
+    title: str
+    player: str
+    played: list[Played]
+    record: Record | None
+
+
+def open_finished(path: Path) -> Sitting:
+    """Return a saved game that is over.
+
+    Raises:
+        ValueError: the file is damaged, no saved game, or not over; the message names it.
+        OSError: it cannot be read.
+    """
+    sitting = Sitting.load_from(path)
+    if not sitting.over:
+        raise ValueError(f"{path}: the game is not over; `play --load {path}` goes on with it")
+    return sitting
+
+
+def seats_of(sitting: Sitting, path: Path, seat: int | None, agents: bool) -> list[int]:
+    """Return the seats to review: the given one, all with `agents`, else those of people. ValueError if there are none."""
+    if seat is not None:
+        check_range(f"--seat, with {path},", seat, 0, len(sitting.seats) - 1)
+        return [seat]
+    if not agents and not sitting.people:
+        raise ValueError(f"{path}: no person played; add --agents, or name a seat with --seat")
+    return list(range(len(sitting.seats))) if agents else list(sitting.people)
+
+
+def grouped(played: Sequence[Played]) -> list[Group]:
+    """Group games by rules and player, in the order of their first games."""
+    groups: dict[tuple[Any, ...], list[Played]] = {}
+    for each in played:
+        variant = each.sitting.variant.plain
+        groups.setdefault((variant.game.name, variant.options, _player(each)), []).append(each)
+    found = []
+    for (_, _, player), members in groups.items():
+        divided = [(each.review, each.seat) for each in members if each.split is not None]
+        record = record_of(divided) if divided else None
+        found.append(Group(f"{members[0].sitting.variant.plain}, {player}", player, members, record))
+    return found
+
+
+def _player(played: Played) -> str:
+    sitting, seat = played.sitting, played.seat
+    who = sitting.seats[seat]
+    return f"{who} at seat {seat}" if who == PERSON and len(sitting.people) > 1 else who
+
+
+# --- on the terminal --------------------------------------------------------------------------------------------------
+
+
+def show(groups: Sequence[Group]) -> None:
+    """Print the games and the record of each group."""
+    for each in groups:
+        _games_grid(each).show()
+        for line in _record_lines(each):
+            console.whole_line(line)
+
+
+def _games_grid(found: Group) -> Grid:
+    rows = []
+    for each in found.played:
+        worst = each.review.worst(each.seat)
+        said = f"{worst.number}, {worst.words} [{worst.mark}]" if worst else ""
+        split = each.split
+        if split is None:
+            rows.append((str(each.path), f"{each.sitting.returns[each.seat]:+g}", each.review.texts[each.seat], "", said))
+        else:
+            figures = (amount(change, split.scale) for change in (split.play, split.luck))
+            rows.append((str(each.path), _result(split), *figures, said))
+    return Grid(found.title, ("game", "result", "play", "luck", "worst move"), rows, words=(0, 4))
+
+
+def _result(split: Split) -> str:
+    if not split.scale.is_share:
+        return f"{split.result:g} {split.scale.unit}"
+    return {0.0: "lost", 1.0: "won"}.get(split.result, "tied")
+
+
+def _record_lines(found: Group) -> list[str]:
+    """Return the record in words, and what its values assume."""
+    record, notes = found.record, [f"({found.played[0].review.note})"]
+    if record is None:
+        return notes
+    scale = record.scale
+    given = _figure(record.given_away, record.error, scale)
+    marks = ", ".join(f"{record.marks[mark]} {mark}" for mark in ("best", "fine", "slip", "blunder") if record.marks.get(mark))
+    lines = [
+        f"given away a game: {given}{_over(record)}",
+        f"luck a game: {_figure(record.luck, record.luck_error, scale, sign=True)}",
+        f"moves: {marks or 'none with a choice'}",
+    ]
+    if record.trend is not None:
+        lines.append(
+            f"trend from game to game: {_figure(record.trend, record.trend_error, scale, sign=True)}, {_tells(record)}"
+        )
+    return lines + notes
+
+
+def _over(record: Record) -> str:
+    if record.error is None:
+        return " in one game, which has no interval"
+    return f" (95 % interval by Student's t over {record.games} games)"
+
+
+def _tells(record: Record) -> str:
+    """Return what the interval of the trend allows to say."""
+    trend, error = record.trend or 0.0, record.trend_error or 0.0
+    if abs(trend) <= error:
+        return "which may be none"
+    return "less and less" if trend < 0 else "more and more"
+
+
+def _figure(value: float, error: float | None, scale: Scale, sign: bool = False) -> str:
+    """Write a value and its interval: in points if it is a share."""
+    factor, unit = (100, "points") if scale.is_share else (1, scale.unit)
+    text = f"{factor * value:{'+' if sign else ''}.2f}"
+    return f"{text} {unit}" if error is None else f"{text} ± {factor * error:.2f} {unit}"
+
+
+# --- data and plots ---------------------------------------------------------------------------------------------------
+
+
+def as_dict(groups: Sequence[Group]) -> dict[str, Any]:
+    """Return everything as what JSON can hold. Shares of games won are numbers from 0 to 1."""
+    return {"records": [_group_dict(each) for each in groups]}
+
+
+def _group_dict(found: Group) -> dict[str, Any]:
+    variant = found.played[0].sitting.variant.plain
+    record = None
+    if found.record is not None:
+        record = {**dataclasses.asdict(found.record), "unit": found.record.scale.unit}
+        del record["scale"]
+    return {
+        "game": variant.game.name,
+        "options": variant.changed_options(),
+        "player": found.player,
+        "record": record,
+        "note": found.played[0].review.note,
+        "games": [_game_dict(each) for each in found.played],
+    }
+
+
+def _game_dict(played: Played) -> dict[str, Any]:
+    split = played.split
+    moves = [dataclasses.asdict(move) for move in played.review.moves if move.seat == played.seat]
+    divided = None if split is None else {name: getattr(split, name) for name in ("start", "result", "play", "luck", "text")}
+    returns = float(played.sitting.returns[played.seat])
+    return {"file": str(played.path), "seat": played.seat, "return": returns, "split": divided, "moves": moves}
+
+
+def save_plots(report: Path, groups: Sequence[Group]) -> None:
+    """Save a plot of each record: what each game gave away, and the mean so far with its interval."""
+    for number, each in enumerate((each for each in groups if each.record is not None), 1):
+        assert each.record is not None
+        name = f"review_{number}_{each.played[0].sitting.variant.game.name}"
+        with saved_plot(report, name, f"What each game's moves gave away: {each.title}.") as (_, axes):
+            _plot(axes, each, each.record.scale)
+
+
+def _plot(axes: Any, found: Group, scale: Scale) -> None:
+    factor, unit = (100, "points") if scale.is_share else (1, scale.unit)
+    given = -factor * np.array([each.split.play for each in found.played if each.split is not None])
+    places = np.arange(1, len(given) + 1)
+    means = np.cumsum(given) / places
+    axes.plot(places, given, "o", color="#2a6f97", label="a game")
+    axes.plot(places, means, color="#e76f51", label="mean so far")
+    if len(given) > 1:
+        halves = np.array([half_width(given[:count]) for count in places[1:]])
+        low, high = np.maximum(means[1:] - halves, 0.0), means[1:] + halves
+        axes.fill_between(places[1:], low, high, color="#e76f51", alpha=0.2, linewidth=0, label="its 95 % interval")
+        # The interval of two games may be wide; the plot shows what the games fill.
+        axes.set_ylim(0, 1.1 * max(given.max(), high[-1], 1e-9))
+    counted(axes, "x")
+    axes.set_xlabel("game")
+    axes.set_ylabel(f"given away, {unit}")
+    axes.set_title(found.title)
+    axes.legend()
