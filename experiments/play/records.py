@@ -113,16 +113,16 @@ def show(groups: Sequence[Group]) -> None:
 
 
 def _games_grid(found: Group) -> Grid:
-    rows = []
+    rows: list[Sequence[str]] = []
     for each in found.played:
-        worst = each.review.worst(each.seat)
+        worst, split = each.review.worst(each.seat), each.split
         said = f"{worst.number}, {worst.words} [{worst.mark}]" if worst else ""
-        split = each.split
         if split is None:
-            rows.append((str(each.path), f"{each.sitting.returns[each.seat]:+g}", each.review.texts[each.seat], "", said))
+            play = f"{0.0 - each.review.totals[each.seat]:.3f}".replace("-", "−")
+            rows.append((str(each.path), f"{each.sitting.returns[each.seat]:+g}", play, "", said))
         else:
-            figures = (amount(change, split.scale) for change in (split.play, split.luck))
-            rows.append((str(each.path), _result(split), *figures, said))
+            play, luck = amount(split.play, split.scale), amount(split.luck, split.scale)
+            rows.append((str(each.path), _result(split), play, luck, said))
     return Grid(found.title, ("game", "result", "play", "luck", "worst move"), rows, words=(0, 4))
 
 
@@ -136,9 +136,9 @@ def _record_lines(found: Group) -> list[str]:
     """Return the record in words, and what its values assume."""
     record, notes = found.record, [f"({found.played[0].review.note})"]
     if record is None:
-        return notes
+        return [f"given away in all: {', '.join(_totals(found))}", *notes]
     scale = record.scale
-    given = _figure(record.given_away, record.error, scale)
+    given = _figure(record.given_away, record.error or None, scale)
     marks = ", ".join(f"{record.marks[mark]} {mark}" for mark in ("best", "fine", "slip", "blunder") if record.marks.get(mark))
     lines = [
         f"given away a game: {given}{_over(record)}",
@@ -152,9 +152,16 @@ def _record_lines(found: Group) -> list[str]:
     return lines + notes
 
 
+def _totals(found: Group) -> list[str]:
+    """Return what each game's moves cost in words, where results cannot be divided."""
+    return [each.review.texts[each.seat].removesuffix(" in all") for each in found.played]
+
+
 def _over(record: Record) -> str:
     if record.error is None:
         return " in one game, which has no interval"
+    if record.error == 0:
+        return f" in all {record.games} games, too alike for an interval"
     return f" (95 % interval by Student's t over {record.games} games)"
 
 

@@ -166,3 +166,32 @@ def test_results_in_points_have_marks_but_no_split():
     assert found.splits == {}
     assert "luck and play are not told apart: " in found.note
     assert {"best", "fine", "slip"} & {move.mark for move in found.moves}
+
+
+@pytest.mark.parametrize(
+    ("game", "options"),
+    [
+        ("liars_dice", {"num_dice": 1, "num_faces": 3}),
+        pytest.param("liars_dice", {"num_dice": 2}, marks=pytest.mark.thorough),
+        pytest.param("fatestones", {}, marks=pytest.mark.thorough),
+        pytest.param("score_dice", {"pool_a": (6, 6, 4), "pool_b": (6, 6, 4)}, marks=pytest.mark.thorough),
+        pytest.param("shakes", {"mode": "physician"}, marks=pytest.mark.thorough),
+    ],
+)
+def test_play_and_luck_add_up_in_every_game(game, options):
+    variant = configure(game, **options)
+    seats = variant.facts.num_seats
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        sitting = Sitting(variant, seed, [PERSON] * seats)
+        while not sitting.over:
+            sitting.play(int(rng.choice(sitting.legal())))
+        found = review(sitting)
+        if not found.splits:
+            assert "luck and play are not told apart" in found.note
+        for seat, split in found.splits.items():
+            assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-9)
+            assert split.play == pytest.approx(-found.totals[seat], abs=1e-4)
+            assert [point.number for point in split.points] == sorted(point.number for point in split.points)
+            assert split.text.startswith(f"player {seat} ") or seats == 1
+    assert found.splits or game == "shakes"

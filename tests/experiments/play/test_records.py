@@ -1,0 +1,133 @@
+"""The command `review`: saved games, each player's record, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import configure
+from dice_envs.experiments.__main__ import app
+from dice_envs.table.record import record_of
+from dice_envs.table.review import review
+from dice_envs.table.sitting import PERSON, Sitting
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, ["review", *map(str, arguments)])
+
+
+def save(folder, name, seats=(PERSON,), seed=1, over=True, **options):
+    """Save a game in which people choose at random."""
+    path = folder / f"{name}.json"
+    sitting = Sitting(configure(options.pop("game", "thirties"), **options), seed, list(seats))
+    rng = np.random.default_rng(seed)
+    while over and not sitting.over:
+        if sitting.mover in sitting.people:
+            sitting.play(int(rng.choice(sitting.legal())))
+        else:
+            sitting.step()
+    sitting.save_to(path)
+    return path
+
+
+@pytest.fixture
+def turns(tmp_path):
+    return [save(tmp_path, f"turn{seed}", seed=seed, num_players=1) for seed in range(5)]
+
+
+def test_several_games_make_a_record(turns, tmp_path):
+    found, plots = tmp_path / "found.json", tmp_path / "plots"
+    result = run(*turns, "--json", found, "--report", plots)
+    assert result.exit_code == 0, result.output
+    (record,) = json.loads(found.read_text())["records"]
+    reviews = [review(Sitting.load_from(path)) for path in turns]
+    expected = record_of((each, 0) for each in reviews)
+    assert (record["game"], record["options"], record["player"]) == ("thirties", {"num_players": 1}, "person")
+    for name in ("games", "given_away", "error", "luck", "luck_error", "trend", "trend_error", "marks"):
+        assert record["record"][name] == getattr(expected, name)
+    assert record["record"]["unit"] == "pips"
+    assert [game["file"] for game in record["games"]] == [str(path) for path in turns]
+    for game, each in zip(record["games"], reviews, strict=True):
+        split = game["split"]
+        assert split["start"] + split["play"] + split["luck"] == pytest.approx(split["result"], abs=1e-12)
+        assert [move["mark"] for move in game["moves"]] == [move.mark for move in each.moves]
+        assert each.worst(0).words in result.output
+    assert f"given away a game: {expected.given_away:.2f} ± {expected.error:.2f} pips" in result.output
+    assert f"luck a game: {expected.luck:+.2f} ± {expected.luck_error:.2f} pips" in result.output
+    assert "which may be none" in result.output
+    assert "Student's t over 5 games" in result.output
+    (plot,) = plots.iterdir()
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_one_game_has_no_interval(turns):
+    result = run(turns[0])
+    assert result.exit_code == 0, result.output
+    assert "pips in one game, which has no interval" in result.output
+    assert "trend" not in result.output
+
+
+def test_each_kind_of_game_and_each_player_has_a_record(turns, tmp_path):
+    mixed = [
+        *turns[:2],
+        save(tmp_path, "other", num_players=1, goal="thirty_or_over"),
+        save(tmp_path, "two", seats=(PERSON, PERSON), rounds=1),
+    ]
+    found = tmp_path / "found.json"
+    result = run(*mixed, "--json", found)
+    assert result.exit_code == 0, result.output
+    records = json.loads(found.read_text())["records"]
+    assert [each["player"] for each in records] == ["person", "person", "person at seat 0", "person at seat 1"]
+    assert [len(each["games"]) for each in records] == [2, 1, 1, 1]
+    assert [each["record"] is None for each in records] == [False, False, True, True]
+    assert "luck and play are not told apart: " in result.output
+
+
+def test_seats_are_chosen(tmp_path):
+    path = save(tmp_path, "game", game="liars_dice", seats=(PERSON, "random"), num_dice=1, num_faces=3)
+    seats = {}
+    for options in ((), ("--agents",), ("--seat", 1)):
+        found = tmp_path / "found.json"
+        result = run(path, "--json", found, *options)
+        assert result.exit_code == 0, result.output
+        records = json.loads(found.read_text())["records"]
+        seats[options] = [(each["player"], game["seat"]) for each in records for game in each["games"]]
+        for game in (game for each in records for game in each["games"]):
+            split = game["split"]
+            assert split["start"] + split["play"] + split["luck"] == pytest.approx(split["result"], abs=1e-9)
+            assert split["result"] in (0.0, 1.0)
+    assert seats == {
+        (): [("person", 0)],
+        ("--agents",): [("person", 0), ("random", 1)],
+        ("--seat", 1): [("random", 1)],
+    }
+    assert "points" in result.output
+
+
+@pytest.mark.parametrize(
+    ("which", "words"),
+    [
+        (["FINISHED", "unfinished.json"], "unfinished.json: the game is not over; `play --load "),
+        (["FINISHED", "none.json"], "none.json: No such file"),
+        (["damaged.json", "FINISHED"], "damaged.json is no saved game"),
+        (["changed.json"], "changed.json: "),
+        (["agents.json"], "agents.json: no person played; add --agents, or name a seat with --seat"),
+        (["FINISHED", "--seat", "1"], "finished.json, must be a whole number from 0 to 0, not 1"),
+        (["FINISHED", "--seat", "0", "--agents"], "leave out one"),
+    ],
+)
+def test_what_cannot_be_reviewed_is_named(which, words, tmp_path):
+    finished = save(tmp_path, "finished", num_players=1)
+    save(tmp_path, "unfinished", num_players=1, over=False)
+    save(tmp_path, "agents", seats=("random",), num_players=1)
+    (tmp_path / "damaged.json").write_bytes(finished.read_bytes()[:40])
+    changed = json.loads(finished.read_text()) | {"seed": 99}
+    (tmp_path / "changed.json").write_text(json.dumps(changed))
+    names = {"FINISHED": finished}
+    result = run(*(names.get(each, tmp_path / each if each.endswith(".json") else each) for each in which))
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
