@@ -70,7 +70,7 @@ def test_all_of_a_graph_lies_inside(points, scale):
 
 def test_a_graph_of_costs():
     for costs, error, trend in (([0.0], None, None), ([0.1, 0.0], 0.9, None), ([0.02, 0.0, 0.3] * 30, 0.01, -0.001)):
-        record = Record(len(costs), sum(costs) / len(costs), error, 0.0, 0.5, trend, None, {}, WINS)
+        record = Record(len(costs), sum(costs) / len(costs), error, 0.0, None, 0.5, trend, None, {}, WINS)
         root = ElementTree.fromstring(cost_graph(costs, ["<a game>"] * len(costs), record))
         assert len(list(root.iter("circle"))) == len(costs)
         assert len([each for each in root.iter("rect") if each.get("class") == "band"]) == (error is not None)
