@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents import make
 from dice_envs.core.options import option_texts
-from dice_envs.exact import BEST_RESPONSE_WINS
+from dice_envs.exact import BEST_RESPONSE_WINS, ResponseValues
 from dice_envs.exact.limits import TooLong, up_to
-from dice_envs.experiments.arena import Result, add_optimal, num_meetings, tournament
+from dice_envs.experiments.arena import Result, add_optimal, known_values, num_meetings, tournament
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.measures import measures_grid, measuring
@@ -68,18 +68,39 @@ def add_measures(variant: Variant, spec: str, has_floor: bool, seed: int, result
 def add_table(variant: Variant, spec: str, opponents: Sequence[str], games: int, seed: int, result: dict[str, Any]) -> Result:
     """Add and return the final cross table, for games of two or more seats.
 
-    With two seats it is of pairs; with more, of one table with the policy and its opponents in turn, the last ones first.
+    With two seats it is of pairs, without luck where the values of choices against an opponent are known and found as fast as
+    its best response. With more it is of one table with the policy and its opponents in turn, the last ones first.
     """
     seats = variant.facts.num_seats
     others = itertools.islice(itertools.cycle(reversed(opponents)), seats - 1)
     specs = [spec, spec + ",greedy=true", *opponents] if seats == 2 else [spec, *others]
+    values, notes = _values_against(variant, opponents) if seats == 2 and games > 1 else (None, [])
     with progress("cross table", num_meetings(variant, len(specs)) * games) as done:
-        table = tournament(variant, specs, games, seed, done)
+        table = tournament(variant, specs, games, seed, done, values=values)
+    table.notes = notes
     table.agents[: 2 if seats == 2 else 1] = ["ppo", "ppo greedy"][: 2 if seats == 2 else 1]
     add_optimal(table, variant)
     show(table)
     result["table"] = table.as_dict()
     return table
+
+
+def _values_against(variant: Variant, opponents: Sequence[str]) -> tuple[list[ResponseValues | None] | None, list[str]]:
+    """Return the values of choices against each agent of the table, and why some are not known; None where none is."""
+    found: list[ResponseValues | None] = [None, None]  # the policy's own two rows
+    notes: list[str] = []
+    for opponent in opponents:
+        agent = make(opponent)
+        with measuring(f"values against {opponent}") as done:
+            values, reasons = known_values(variant, [opponent], [agent], _limited(agent, done))
+        found += values
+        notes += reasons
+    return (found, notes) if any(each is not None for each in found) else (None, [])
+
+
+def _limited(agent: Agent, done: Callable[[float, float], Any]) -> Callable[[float, float], Any]:
+    """Limit what is done after training: agents with `memoryless` need far fewer evaluations than positions are counted."""
+    return done if getattr(agent, "memoryless", False) else up_to(MOST_POSITIONS, done)
 
 
 def add_pool(
@@ -107,8 +128,7 @@ def add_edges(variant: Variant, table: Result, seed: int, result: dict[str, Any]
         agent = make(opponent)
         try:
             with measuring(f"best response to {opponent}") as done:
-                quick = getattr(agent, "memoryless", False)  # far fewer evaluations than positions are counted here
-                found = measure(variant, agent, seed=seed, done=done if quick else up_to(MOST_POSITIONS, done))
+                found = measure(variant, agent, seed=seed, done=_limited(agent, done))
         except (TooLong, ValueError):
             continue
         best = next((each.value for each in found.measures if each.name == BEST_RESPONSE_WINS), None)

@@ -16,10 +16,10 @@ class TooLong(Exception):
     """A measurement needs more positions, or more time, than allowed. The message is its number of positions."""
 
 
-def up_to(most: int, done: Callable[[int, int], Any] = lambda amount, total: None) -> Callable[[int, int], Any]:
+def up_to(most: int, done: Callable[[float, float], Any] = lambda amount, total: None) -> Callable[[float, float], Any]:
     """Return a progress callback that raises TooLong if there are more than `most` positions, and else calls `done`."""
 
-    def checked(amount: int, total: int) -> None:
+    def checked(amount: float, total: float) -> None:
         if total > most:
             raise TooLong(f"{total:,.0f} positions")
         done(amount, total)

@@ -55,7 +55,9 @@ def known_values(
             if scale_of(variant, values).unit != GAMES_WON:
                 raise ValueError(f"{variant} is not won or lost alone")
             found[spec] = values
-        except (ValueError, TooLong) as problem:
+        except TooLong as problem:
+            reasons.append(f"no values against {spec}: there are {problem} to evaluate")
+        except ValueError as problem:
             reasons.append(f"no values against {spec}: {problem}")
     return [found[spec] for spec in specs], reasons
 

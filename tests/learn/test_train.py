@@ -89,6 +89,11 @@ def test_train_saves_and_measures(tmp_path):
     data = json.loads((tmp_path / "result.json").read_text())
     assert data["table"]["agents"] == ["ppo", "ppo greedy", "random", "numbers"]
     assert data["table"]["games"] == 50
+    assert data["table"]["without_luck"]
+    assert "% won, without luck," in result.output
+    for row in (0, 1):
+        assert data["table"]["plain_win_rate"][row][1 - row] is None, "no values against the policy: this pair is as played"
+        assert data["table"]["ci95"][row][3] < data["table"]["plain_ci95"][row][3]
     edges = {(edge["agent"], edge["opponent"]): edge for edge in data["edges"]}
     assert set(edges) == {(ours, theirs) for ours in ("ppo", "ppo greedy") for theirs in ("random", "numbers")}
     for (ours, theirs), edge in edges.items():
