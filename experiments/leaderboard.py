@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import TASKS, Task, Variant, agents, measure, names
+from dice_envs import TASKS, Task, Variant, agents, evaluate, measure, names, response_values
 from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
+from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
 from dice_envs.exact.intervals import wilson_half_width
 from dice_envs.exact.limits import TooLong, within
@@ -56,6 +57,8 @@ SPECS: dict[str, tuple[str, ...]] = {
 }
 SAMPLES = (None, 2000, 200)  # sampled deals or games, fewer where more take too long; None: the game's own number
 FIELD_GAMES = (100_000, 5000, 500)  # the same against a field
+AGAINST = "nash"  # whom agents play that cannot be measured
+PLAYED = (1000, 100)  # games of theirs, fewer where more take too long
 TIMED = 256  # games in the batch in which moves are timed
 TIMING = 0.5  # seconds of moves that are timed, at least one move
 MOST_MINUTES = 10_000
@@ -75,7 +78,8 @@ class Standing:
         batch_ms, alone_ms: milliseconds a move with TIMED games at once, and with one.
         steps, minutes: of training, where the policy file holds them.
         note: for the reader, such as the size of the sample.
-        missing: why the agent was not measured; else empty.
+        missing: why the agent was not measured, with its share of wins without luck where that is known; else empty.
+        wins, wins_error: that share, against optimal play, and half of its 95 % interval; None if it was measured.
     """
 
     task: str
@@ -95,6 +99,8 @@ class Standing:
     minutes: float | None = None
     note: str = ""
     missing: str = ""
+    wins: float | None = None
+    wins_error: float | None = None
 
 
 @dataclasses.dataclass
@@ -279,6 +285,32 @@ def _measured(
         found.score, found.score_error = measured.score, measured.score_error
         return
     found.missing = why
+    _played(found, variant, player, seed, minutes)
+
+
+def _played(found: Standing, variant: Variant, player: Agent, seed: int, minutes: float) -> None:
+    """Fill in the share of wins against optimal play, without luck, where its values are known."""
+    if variant.facts.num_seats != 2:
+        return
+    try:
+        values = response_values(variant, AGAINST, done=within(minutes))
+    except (TooLong, ValueError):
+        return
+    for games in PLAYED:
+        told = within(minutes)
+
+        def done(amount: float, games: int = games, told: Any = told) -> None:
+            told(amount, games)
+
+        try:
+            worth = evaluate(variant, player, AGAINST, games, seed=seed, values=values, done=done)
+        except TooLong:
+            continue
+        if worth.unit == GAMES_WON:
+            found.wins, found.wins_error = worth.value, worth.error
+            share = f"{100 * worth.value:.2f} ± {100 * worth.error:.2f} %"
+            found.missing = f"wins {share} against {AGAINST} ({games:,} games, without luck), but {found.missing}"
+        return
 
 
 def _against_field(

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dice_envs import TASKS, Task, Uniform, agents
+from dice_envs import TASKS, Task, Uniform, agents, configure
+from dice_envs.exact.liars_dice import winning_probability
+from dice_envs.exact.limits import TooLong
 from dice_envs.exact.thirties import Rules, solve
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.__main__ import app
@@ -105,6 +107,24 @@ def test_random_play_has_0_and_exact_play_1(name):
     assert best.alone_ms > 0
     assert best.batch_ms > 0
     assert best.optimum == worst.optimum
+
+
+def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
+    def too_long(*given, **named):
+        raise TooLong("5 positions")
+
+    monkeypatch.setattr(leaderboard, "measure", too_long)
+    options = {"num_dice": 1, "num_faces": 3, "rounds": "single"}
+    found = board([Task("small", "liars_dice", options, "exploitability", "x")], [], seed=1)
+    (random,) = found.tasks[0].standings
+    exact = winning_probability(configure("liars_dice", **options), "random", "nash")
+    assert abs(random.wins - exact) < 2 * random.wins_error
+    assert 0 < random.wins_error < 0.02, "as played it is about 0.025"
+    assert random.missing.startswith(
+        f"wins {100 * random.wins:.2f} ± {100 * random.wins_error:.2f} % against nash (1,000 games"
+    )
+    assert random.missing.endswith("but it would take more than 3 minutes: there are 5 positions to evaluate")
+    assert random.missing in markdown(found, "command")
 
 
 def test_the_optimum_is_the_solvers():
