@@ -52,7 +52,8 @@ def main(
 
     A task is a game with options and one headline quantity (`dice_envs.TASKS`). A score is 0 for uniformly random play and 1
     for optimal play. A game's name stands for all its tasks, so the agent of thirties is named with a strategy, say
-    thirties:heuristic. Where an agent cannot play a task, or not within --minutes, the board gives the reason.
+    thirties:heuristic. Where an agent cannot play a task, or not within --minutes, the board gives the reason. If it is too
+    slow to be measured, but best responses to nash are known, it plays nash, and the board has its wins without luck.
 
     --agent adds your own agent: MODULE is found in the current folder, FACTORY is called without arguments, or with the
     game's variant if it needs one, and returns anything that `dice_envs.measure` takes.
