@@ -11,7 +11,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import ActionValues, ResponseValues
+from dice_envs.exact import ActionValues
 from dice_envs.exact.agents import is_uniform, original
 from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.response import check_response, response_to_highest
@@ -190,7 +190,7 @@ def _value_at_random(options: Options) -> float:
 
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> ResponseValues:
+) -> ValuesAgainstRandom | ValuesAgainstHighest:
     """Return the values of choices against play at random (`nash`, `random`, `shuffled`) or `highest`.
 
     See `dice_envs.exact.GameResponseValues`.
