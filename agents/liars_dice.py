@@ -426,7 +426,7 @@ class Nash(OfOneGame):
         super().check_variant(variant)
         check_two_players(variant.options)
 
-    def solution(self, variant: Variant) -> Solution:
+    def played_solution(self, variant: Variant) -> Solution:
         """Return the solution of the variant.
 
         Raises:
@@ -441,7 +441,7 @@ class Nash(OfOneGame):
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Return each action's probability, (n, num_actions) float64."""
-        return self.solution(turn.variant).probabilities(turn.states)
+        return self.played_solution(turn.variant).probabilities(turn.states)
 
 
 # --- rollouts -------------------------------------------------------------------------------------------------------

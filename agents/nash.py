@@ -11,7 +11,6 @@ from dice_envs.agent import Turn
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import check_in_passing
-from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
 from . import fatestones, liars_dice, score_dice
@@ -56,10 +55,6 @@ class Nash:
         if variant.game.name == "score_dice":
             return score_dice.Shuffled()
         return fatestones.Nash() if variant.game.name == "fatestones" else liars_dice.Nash(self.precision)
-
-    def played_solution(self, variant: Variant) -> Solution:
-        """Return the solution of a variant of Liar's Dice, whose probabilities the agent plays."""
-        return liars_dice.Nash(self.precision).solution(variant)
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game, (n,) int64."""

@@ -32,7 +32,7 @@ from dice_envs.exact.liars_dice.stages import (
 from dice_envs.exact.liars_dice.table import NONE, Layout, RoundValues, Table, table_of, value_all
 from dice_envs.games.liars_dice import MAX_DICE, NO_BID
 
-__all__ = ["MOST_BYTES", "Values", "response_values", "situations"]
+__all__ = ["MOST_BYTES", "Values", "forget_values", "response_values", "situations"]
 
 MOST_BYTES = 2 << 30  # of one opponent's values
 MOST_KEPT = 1 << 30  # bytes of the values of all opponents that are kept in memory
@@ -184,6 +184,11 @@ def _find_values(question: _Question) -> Values:
 
 
 _kept_values = kept(MOST_KEPT, lambda values: values.bytes)(_find_values)
+
+
+def forget_values() -> None:
+    """Drop the values that are kept in memory."""
+    _kept_values.cache_clear()
 
 
 # --- headings -----------------------------------------------------------------------------------------------------
