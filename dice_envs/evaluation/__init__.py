@@ -190,7 +190,7 @@ def evaluate(
     earned = np.concatenate([np.array(part["earned"]) for part in found])
     lost = np.concatenate([np.array(part["lost"]) for part in found])
     scale, expected = scale_of(variant, values), _starts(values, *earned.shape)
-    adjusted = adjust(scale.of(earned), scale.of(expected), scale.factor * lost)
+    adjusted = adjust(scale.of(earned), scale.of(expected), scale.factor * lost, scale.spread)
     worst = worst_of([decision for part in found for decision in part["worst"]])
     return Evaluation(
         game=variant.game.name,

@@ -49,13 +49,14 @@ class Adjusted(NamedTuple):
     coefficient: float
 
 
-def adjust(results: np.ndarray, expected: np.ndarray, lost: np.ndarray) -> Adjusted:
+def adjust(results: np.ndarray, expected: np.ndarray, lost: np.ndarray, spread: float = 1.0) -> Adjusted:
     """Take the luck out of results.
 
     Args:
         results: (matches, games) float64. Matches are independent of each other.
         expected: as many: what a best response wins, by the seat alone; or (kinds, matches, games) for several kinds of luck.
         lost: like `expected`: what the player's choices gave away.
+        spread: the best possible result less the worst.
     """
     expected, lost = (each.reshape(-1, *results.shape) for each in (expected, lost))
     plain, luck = results.mean(axis=1), (results - expected + lost).mean(axis=2)
@@ -64,14 +65,17 @@ def adjust(results: np.ndarray, expected: np.ndarray, lost: np.ndarray) -> Adjus
     by_seat = expected.mean(axis=(0, 2))
     adjusted = plain - (by_seat - by_seat.mean()) - (coefficients * luck).sum(axis=0)
     ratio, interval = _variance_ratio(plain, adjusted)
+    coefficient = float(coefficients.sum(axis=0).mean())
+    # Games that all end alike do not prove that others do. For the luck that is left, Wilson's interval of no win is the least.
+    least = spread * Z95**2 / (2 * (results.size + Z95**2))
     return Adjusted(
         value=float(adjusted.mean()),
-        error=half_width(adjusted),
+        error=max(half_width(adjusted), least * abs(1 - coefficient)),
         plain=float(plain.mean()),
-        plain_error=half_width(plain),
+        plain_error=max(half_width(plain), least),
         variance_ratio=ratio,
         variance_interval=interval,
-        coefficient=float(coefficients.sum(axis=0).mean()),
+        coefficient=coefficient,
     )
 
 
@@ -105,11 +109,11 @@ def _coefficients(results: np.ndarray, luck: np.ndarray) -> np.ndarray:
 def _variance_ratio(plain: np.ndarray, adjusted: np.ndarray) -> tuple[float | None, tuple[float, float] | None]:
     """Return the ratio of two variances with its 95 % interval, by the delta method on its logarithm."""
     before, after = float(plain.var()), float(adjusted.var())
-    if after <= 1e-18 * max(before, 1.0):  # rounding
+    if before == 0:  # all games ended alike, so no coefficient takes anything out
+        return 1.0, (1.0, 1.0)
+    if after <= 1e-18 * before:  # rounding
         return None, None
     ratio = before / after
-    if before == 0:
-        return ratio, (0.0, 0.0)
     influence = (plain - plain.mean()) ** 2 / before - (adjusted - adjusted.mean()) ** 2 / after
     factor = math.exp(Z95 * float(influence.std(ddof=1)) / math.sqrt(len(plain)))
     return ratio, (ratio / factor, ratio * factor)

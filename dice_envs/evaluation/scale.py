@@ -37,6 +37,6 @@ def scale_of(variant: Variant, values: ResponseValues) -> Scale:
     """Return the share of games won, where a tie counts half, if two players win or lose a game; else the returns."""
     facts = variant.facts
     returns = (facts.min_return, facts.max_return)
-    if facts.num_seats == 2 and facts.zero_sum and returns == (-1, 1):
+    if facts.num_seats == 2 and facts.zero_sum and returns == (-1.0, 1.0):
         return Scale(0.5, 0.5, GAMES_WON, True, 1.0)
-    return Scale(0.0, 1.0, values.unit, returns == (0, 1), facts.max_return - facts.min_return)
+    return Scale(0.0, 1.0, values.unit, returns == (0.0, 1.0), facts.max_return - facts.min_return)

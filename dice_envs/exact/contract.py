@@ -206,9 +206,14 @@ class ResponseValues(Protocol):
             and the opponent has the other.
     """
 
-    unit: str
-    note: str
-    whole_team: bool
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def note(self) -> str: ...
+
+    @property
+    def whole_team(self) -> bool: ...
 
     def start(self, seat: int) -> float:
         """Return the expected return of a best response in the seat, before anything is dealt."""

@@ -53,6 +53,15 @@ def test_a_player_who_loses_nothing_has_no_luck_left():
     assert found.plain_error > 0.06
 
 
+def test_games_that_all_end_alike_prove_little():
+    flat = np.zeros((10_000, 1))
+    lost = np.random.default_rng(6).uniform(0, 1, flat.shape)
+    found = adjust(flat, flat + 0.5, lost)
+    assert (found.value, found.plain, found.variance_ratio) == (0.0, 0.0, 1.0)
+    assert found.error == found.plain_error == pytest.approx(1.92 / 10_004, rel=1e-3)  # Wilson's, of no win in 10,000
+    assert adjust(flat, flat + 0.5, lost, spread=2.0).error == 2 * found.error
+
+
 def test_the_interval_of_the_ratio_holds_it():
     rng, held = np.random.default_rng(5), 0
     for _ in range(300):

@@ -1,0 +1,131 @@
+"""Adjusted means are those of the exact results, for any player: over many pairs z is that of a normal sample."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, norm
+
+from dice_envs import configure, evaluate, make_agent, measure
+from dice_envs.agent import Uniform, ask_probabilities, draw_actions
+from dice_envs.exact.intervals import Z95
+from dice_envs.exact.liars_dice import winning_probability
+
+pytestmark = pytest.mark.slow
+GAMES = 10_000
+ONE, TWO, THREE, FIVE = (configure("liars_dice", num_dice=dice) for dice in (1, 2, 3, 5))
+OPENSPIEL = configure("liars_dice", num_dice=1, rules="openspiel")
+ROUND = configure("liars_dice", num_dice=2, rounds="single")
+
+
+class Errs:
+    """Plays as another agent does, but one time in five at random."""
+
+    def __init__(self, spec):
+        self.agent = make_agent(spec)
+
+    def probabilities(self, turn):
+        return 0.8 * ask_probabilities(self.agent, turn) + 0.2 * Uniform().probabilities(turn)
+
+    def act(self, turn):
+        return draw_actions(turn.streams, ask_probabilities(self, turn))
+
+
+class Alternates:
+    """Remembers how many rounds it has begun, and plays every other one at random."""
+
+    remembers = np.dtype([("begun", np.int64)])
+
+    def __init__(self, spec):
+        self.agent = make_agent(spec)
+
+    def act(self, turn):
+        first = turn.states["num_bids"] < 2  # its first decision of the round
+        turn.memory["begun"] += first
+        at_random = turn.memory["begun"] % 2 == 0
+        return np.where(at_random, Uniform().act(turn), self.agent.act(turn))
+
+
+def wins(variant, player, opponent):
+    return winning_probability(variant, player, opponent)
+
+
+def half_at_random(variant, player, opponent):
+    return (winning_probability(variant, player.agent, opponent) + winning_probability(variant, "random", opponent)) / 2
+
+
+def headline(variant, player, opponent):
+    return measure(variant, player).measures[0].value
+
+
+def share(variant, player, opponent):
+    return (headline(variant, player, opponent) + 1) / 2
+
+
+class Pair(NamedTuple):
+    variant: Any
+    player: Any
+    opponent: Any
+    exact: Any = wins
+    match: int = 1
+
+
+PAIRS = {
+    "random, 2 dice": Pair(TWO, "random", "nash"),
+    "numbers, 2 dice": Pair(TWO, "numbers", "nash"),
+    "errs at random, 2 dice": Pair(TWO, Errs("nash"), "nash"),
+    "errs at random against numbers, 2 dice": Pair(TWO, Errs("numbers:bluff=0"), "numbers:bluff=0.5"),
+    "with a memory, one round": Pair(ROUND, Alternates("numbers"), "nash", half_at_random, match=2),
+    "nash, 3 dice": Pair(THREE, "nash", "nash"),
+    "a network, one die": Pair(OPENSPIEL, "ppo", "nash"),
+    "numbers:bluff=0, 3 dice": Pair(THREE, "numbers:bluff=0", "nash"),
+    "numbers:bluff=1 against bluff=0, 3 dice": Pair(THREE, "numbers:bluff=1", "numbers:bluff=0"),
+    "numbers against a network, one die": Pair(OPENSPIEL, "numbers", "ppo"),
+    "numbers:bluff=1 against bluff=0, 5 dice": Pair(FIVE, "numbers:bluff=1", "numbers:bluff=0"),
+    "random against numbers, 5 dice": Pair(FIVE, "random", "numbers"),
+    "Thirties, beginner": Pair(configure("thirties", num_players=1), "thirties:strategy=beginner", None, headline),
+    "Thirties, random": Pair(configure("thirties", num_players=1, goal="thirty_or_over"), "random", None, headline),
+    "The Shakes, greedy": Pair(configure("shakes", mode="physician"), "greedy", None, headline),
+    "The Shakes, random": Pair(configure("shakes", mode="physician"), "random", None, headline),
+    "score dice, random": Pair(configure("score_dice"), "random", "highest", share),
+}
+
+
+@pytest.fixture(scope="module")
+def z_values():
+    found = {}
+    for name, (variant, player, opponent, exact, match) in PAIRS.items():
+        played = evaluate(variant, player, opponent, GAMES, seed=7, match=match)
+        truth = exact(variant, player, opponent)
+        z = (played.value - truth) / (played.error / Z95)
+        print(f"{name}: {played.value:.6f} ± {played.error:.6f}, exactly {truth:.6f}, z {z:+.2f}, {played.variance_ratio}")
+        found[name] = z
+    return found
+
+
+def test_no_mean_is_far_from_the_exact_one(z_values):
+    most = norm.isf(1e-4 / 2 / len(z_values))
+    assert {name: z for name, z in z_values.items() if abs(z) > most} == {}
+
+
+def test_intervals_are_neither_too_narrow_nor_too_wide(z_values):
+    squares = sum(z * z for z in z_values.values())
+    assert chi2.ppf(1e-4, len(z_values)) < squares < chi2.isf(1e-4, len(z_values))
+
+
+def test_means_err_to_both_sides(z_values):
+    assert abs(sum(z_values.values())) < 4 * math.sqrt(len(z_values))
+
+
+@pytest.mark.parametrize(("player", "least"), [("nash", 100), ("ppo", 100), ("reader", 10), ("numbers:bluff=0", 1)])
+def test_good_players_need_fewer_games(player, least):
+    found = evaluate(THREE, player, "nash", GAMES, seed=7)
+    assert found.variance_interval[1] >= least
+
+
+@pytest.mark.parametrize("player", ["numbers:bluff=1", "random", "mcts:20"])
+def test_nobody_needs_more_games(player):
+    assert evaluate(THREE, player, "nash", 2000, seed=7).variance_interval[1] >= 1
