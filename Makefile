@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 
 .PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
-.PHONY: environments mutants docs docs-links results lint format types golden stubs clean
+.PHONY: environments mutants docs docs-links results luck lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -122,6 +122,10 @@ result-%: $(STAMP)
 	mkdir -p build/results
 	$(BIN)/python -m experiments reproduce $(REPRODUCE_$*) --json build/results/$*.json
 	$(BIN)/python docs/generate.py "reproduce $(REPRODUCE_$*)" build/results/$*.json
+
+# Write docs/luck.json: players of all games, evaluated with and without luck. Takes about ten minutes.
+luck: $(STAMP)
+	$(BIN)/python docs/generate.py luck
 
 # Write docs/libraries.md from what a run of CI has recorded.
 libraries: $(STAMP)

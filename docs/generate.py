@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import TASKS, Batch, Game, Variant, agents, configure, load, names
+from dice_envs import TASKS, Batch, Game, Variant, agents, configure, evaluate, load, names
 from dice_envs.core.game import OVER, single_seat
+from dice_envs.core.options import options_text
+from dice_envs.evaluation import GAMES_WON
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import presets_of
 from dice_envs.pictures.render import svg
@@ -37,6 +39,7 @@ def write_pages(docs: Path) -> None:
     _write(docs / "generated" / "agents.md", agents_page())
     _write(docs / "generated" / "speed.md", speed_page(docs / "bench"))
     _write(docs / "generated" / "presets.md", presets_page())
+    _write(docs / "generated" / "luck.txt", luck_table(docs / "luck.json"))
 
 
 def _write(path: Path, text: str) -> None:
@@ -261,5 +264,61 @@ def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
 
 
+# --- evaluation without luck ------------------------------------------------------------------------------------------
+
+# game, options, player, opponent
+EVALUATED: tuple[tuple[str, dict[str, Any], str, str | None], ...] = (
+    *(("liars_dice", {"num_dice": 3}, player, "nash") for player in ("nash", "ppo", "reader", "adaptive", "mcts:100")),
+    *(("liars_dice", {"num_dice": 3}, player, "nash") for player in ("numbers:bluff=0", "numbers:bluff=1", "random")),
+    ("liars_dice", {"num_dice": 3}, "ppo", "numbers:bluff=0.25"),
+    ("liars_dice", {"num_dice": 3}, "numbers:bluff=1", "numbers:bluff=0"),
+    ("liars_dice", {}, "champion", "nash"),
+    ("liars_dice", {}, "numbers", "nash"),
+    ("liars_dice", {}, "random", "nash"),
+    ("fatestones", {}, "random", "nash"),
+    ("fatestones", {}, "mcts:100", "nash"),
+    ("thirties", {}, "thirties:strategy=heuristic", None),
+    ("thirties", {}, "random", None),
+    ("shakes", {}, "thompson", None),
+    ("shakes", {}, "random", None),
+    ("score_dice", {}, "ppo", "highest"),
+    ("score_dice", {}, "random", "highest"),
+)
+GAMES_EVALUATED = 10_000
+
+
+def evaluate_all(path: Path) -> None:
+    """Evaluate all pairs of EVALUATED, and write what the documentation shows of them."""
+    rows = []
+    for game, options, player, opponent in EVALUATED:
+        found = evaluate(game, player, opponent, GAMES_EVALUATED, seed=SEED, **options)
+        print(found.agent, found.against, found.value, found.variance_ratio, flush=True)
+        rows.append({name: value for name, value in found.as_dict().items() if name not in ("losses", "worst")})
+    path.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n")
+
+
+def luck_table(path: Path) -> str:
+    """Evaluations of many players, with and without luck."""
+    headings = ("game", "player", "opponent", "plain", "without luck", "unit", "fewer games", "95 %", "coefficient")
+    rows = []
+    for row in json.loads(path.read_text()):
+        share = row["unit"] == GAMES_WON
+        results = [_with_error(row[name], row[error], share) for name, error in (("plain", "plain_error"), ("value", "error"))]
+        game = f"{row['game']} {options_text(row['options'])}"
+        ratio, interval = row["variance_ratio"], row["variance_interval"]
+        times = ("all luck", "") if ratio is None else (_figure(ratio), f"{_figure(interval[0])} to {_figure(interval[1])}")
+        unit = "% of games won" if share else row["unit"]
+        rows.append((game, row["agent"], row["against"], *results, unit, *times, f"{row['coefficient']:.3f}"))
+    return table(headings, rows, headings[3:5] + headings[6:]) + "\n"
+
+
+def _with_error(value: float, error: float, share: bool) -> str:
+    factor = 100 if share else 1
+    return f"{factor * value:.3f} ± {factor * error:.3f}"
+
+
 if __name__ == "__main__":
-    keep(sys.argv[1], Path(sys.argv[2]), Path(__file__).parent / "results" / Path(sys.argv[2]).name)
+    if sys.argv[1] == "luck":
+        evaluate_all(Path(__file__).parent / "luck.json")
+    else:
+        keep(sys.argv[1], Path(sys.argv[2]), Path(__file__).parent / "results" / Path(sys.argv[2]).name)
