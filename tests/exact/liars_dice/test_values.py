@@ -238,7 +238,7 @@ def test_the_solution_says_the_same():
         ({"num_dice": 6}, "numbers", "250,000,000 at most are allowed for a table of values"),
         ({"num_dice": 2}, "reader", "past rounds matter to reader: a table of values is known for agents that look at one"),
         ({"num_dice": 1}, Noisy(), "are random: a table of values is known for agents whose probabilities are fixed"),
-        ({"num_dice": 1}, "adaptive", "adaptive remembers past games: a table of values is known for"),
+        ({"num_dice": 1}, "adaptive", "adaptive remembers past games"),
     ],
     ids=str,
 )
