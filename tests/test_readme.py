@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from dice_envs import measure
+from dice_envs import configure, measure
+from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "README.md").read_text()
@@ -19,6 +20,8 @@ LESS = {  # by command: words to replace, and arguments to add
     "train": ({"num_dice=3": "num_dice=1"}, ["--steps", "2048", "--evaluation-games", "100", "--out", "run"]),
     "recipes": ({}, ["--steps", "2048", "--seeds", "1"]),
     "measure": ({}, []),
+    "evaluate": ({}, ["--games", "100"]),
+    "review": ({}, []),
     "leaderboard": ({"thirties": "thirties_maximize"}, ["random"]),
     "reproduce": ({}, ["--dice", "2", "--games", "1000"]),
     "solve": ({"num_dice=3": "num_dice=2"}, []),
@@ -34,6 +37,14 @@ def test_there_are_commands():
     assert {command.split()[0] for command in COMMANDS} <= set(LESS)
 
 
+def save_a_game(path):
+    """Save a game that a person has played to its end."""
+    sitting = Sitting(configure("thirties", num_players=1), 1, [PERSON])
+    while not sitting.over:
+        sitting.play(sitting.legal()[0])
+    sitting.save_to(path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_runs(command, tmp_path):
@@ -44,6 +55,8 @@ def test_a_command_runs(command, tmp_path):
         arguments += ["-o", "num_dice=2"]
     if words[0] == "train" and "-o" not in words:
         arguments += ["-o", "num_dice=1"]
+    if words[0] == "review":
+        save_a_game(tmp_path / words[1])
     done = subprocess.run(
         [sys.executable, "-m", "experiments", *arguments],
         cwd=tmp_path,
