@@ -11,7 +11,7 @@ import numpy as np
 
 from dice_envs.evaluation import Scale
 from dice_envs.evaluation.estimate import half_width, t95
-from dice_envs.table.review import Judged, Review, Split
+from dice_envs.table.review import Review, Split
 
 __all__ = ["Record", "record_of"]
 
@@ -50,12 +50,12 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
         ValueError: there is no game, or one whose result cannot be divided into play and luck; or results read differently.
     """
     splits: list[Split] = []
-    moves: list[Judged] = []
+    marks: Counter[str] = Counter()
     for found, seat in games:
         if seat not in found.splits:
             raise ValueError("the result of a game cannot be divided into play and luck: optimal play of it is not known")
         splits.append(found.splits[seat])
-        moves += [move for move in found.moves if move.seat == seat]
+        marks += found.marks(seat)
     if len({split.scale for split in splits}) != 1:
         raise ValueError("a record needs games of one kind" if splits else "a record needs a game")
     given = np.array([-split.play for split in splits])
@@ -70,7 +70,7 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
         result=float(np.mean([split.result for split in splits])),
         trend=trend[0],
         trend_error=trend[1],
-        marks=dict(Counter(str(move.mark) for move in moves)),
+        marks=dict(marks),
         scale=splits[0].scale,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -39,6 +40,8 @@ class Judged:
         text: all this in one line.
         before, after: the result that the seat could expect before and after the move; None where it is not known.
         mark: how much it cost; see FINE and SLIP.
+        counted: False where optimal play of the others could not have led here: the cost then takes their dice for random, and
+            is left out of all sums.
     """
 
     number: int
@@ -51,6 +54,7 @@ class Judged:
     before: float | None = None
     after: float | None = None
     mark: Mark = "best"
+    counted: bool = True
 
 
 class Point(NamedTuple):
@@ -109,9 +113,13 @@ class Review:
     splits: dict[int, Split] = dataclasses.field(default_factory=dict)
 
     def worst(self, seat: int) -> Judged | None:
-        """Return a seat's costliest move, the first of several; None if it gave nothing away."""
-        costly = [move for move in self.moves if move.seat == seat and move.cost > 0]
+        """Return a seat's costliest move of those that count, the first of several; None if it gave nothing away."""
+        costly = [move for move in self.moves if move.seat == seat and move.cost > 0 and move.counted]
         return max(costly, key=lambda move: move.cost, default=None)
+
+    def marks(self, seat: int) -> Counter[str]:
+        """Return mark → number of a seat's moves that count."""
+        return Counter(str(move.mark) for move in self.moves if move.seat == seat and move.counted)
 
 
 def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
@@ -187,6 +195,9 @@ def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
     return float(max(np.nanmax(found.values) for found in each) - min(np.nanmin(found.values) for found in each))
 
 
+_NOT_COUNTED = "not counted: optimal play would not have led here"
+
+
 def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], values: ResponseValues) -> Review:
     """Review by the values against optimal play, with results divided into play and luck."""
     positions = [sitting.position(entry.number - 1) for entry in entries]
@@ -197,11 +208,15 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
     states = np.array([position.state for position in positions], sitting.variant.game.state)
     still = values.action_values(states) if positions else ()
     for entry, position, own in zip(entries, positions, still, strict=True):
-        earned = position.returns[position.mover]
-        found = ActionValues(scale.of(earned + own), unit, values.note)
+        found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])
-        moves.append(dataclasses.replace(move, before=best, after=after))
+        single = action_values(sitting.variant, position.state, in_passing=True)
+        if single.reached:
+            moves.append(dataclasses.replace(move, before=best, after=after))
+        else:
+            move = _judged(sitting.variant, entry, single, scale.spread)
+            moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
     others = ", and what the others did" if len(sitting.seats) > 1 else ""
     note = f"{values.note}; luck is all that was not the player's own choice: the dice{others}"
     splits = {seat: _split(sitting, seat, moves, values, scale) for seat in seats}
@@ -251,7 +266,7 @@ def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) 
 
 
 def _reviewed(moves: Sequence[Judged], seats: Sequence[int], found: ActionValues | None, note: str) -> Review:
-    totals = {seat: sum(move.cost for move in moves if move.seat == seat) for seat in seats}
+    totals = {seat: sum(move.cost for move in moves if move.seat == seat and move.counted) for seat in seats}
     texts = {seat: f"{_sum(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
     return Review(tuple(moves), totals, texts, note)
 

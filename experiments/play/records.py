@@ -17,7 +17,7 @@ from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.plots import counted, saved_plot
 from dice_envs.table.record import Record, record_of
-from dice_envs.table.review import Mark, Review, Split, amount
+from dice_envs.table.review import Review, Split, amount
 from dice_envs.table.sitting import PERSON, Sitting
 
 __all__ = ["Group", "Played", "as_dict", "grouped", "open_finished", "save_plots", "seats_of", "show"]
@@ -37,9 +37,9 @@ class Played(NamedTuple):
         return self.review.splits.get(self.seat)
 
     @property
-    def marks(self) -> collections.Counter[Mark]:
+    def marks(self) -> collections.Counter[str]:
         """The marks of its moves."""
-        return collections.Counter(move.mark for move in self.review.moves if move.seat == self.seat)
+        return self.review.marks(self.seat)
 
 
 class Group(NamedTuple):

@@ -175,8 +175,7 @@ class _Row:
     @property
     def marks(self) -> collections.Counter[str]:
         """How many of the person's moves have each mark."""
-        moves = () if self.finding is None else self.finding.review.moves
-        return collections.Counter(move.mark for move in moves if self.finding and move.seat == self.finding.seat)
+        return self.finding.review.marks(self.finding.seat) if self.finding is not None else collections.Counter()
 
     def build(self) -> None:
         """Add the row to the list."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import html
 from collections.abc import Callable, Mapping
 
@@ -105,7 +104,7 @@ class ReviewPanel:
             words(split.text[:1].upper() + split.text[1:], "split total", "p")
         own = [move for move in review.moves if move.seat == seat]
         with ui.element("div").classes("line marks"):
-            ui.html(chips(collections.Counter(move.mark for move in own)), sanitize=False)
+            ui.html(chips(review.marks(seat)), sanitize=False)
         if split is not None:
             said = {entry.number: f"{self.name(entry.seat)}: {entry.words}" for entry in self.place.history()}
             owner = "your" if seat == self.place.seat else f"{self.name(seat)}'s"

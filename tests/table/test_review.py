@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dice_envs import configure, response_values
+from dice_envs import action_values, configure, response_values
 from dice_envs.evaluation import Scale
 from dice_envs.table.record import record_of
 from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
@@ -195,3 +195,25 @@ def test_play_and_luck_add_up_in_every_game(game, options):
             assert [point.number for point in split.points] == sorted(point.number for point in split.points)
             assert split.text.startswith(f"player {seat} ") or seats == 1
     assert found.splits or game == "shakes"
+
+
+def test_moves_after_what_optimal_play_never_does_are_not_counted():
+    variant = configure("liars_dice", num_dice=2, num_faces=3, rounds="single")
+    for seed in range(20):
+        sitting = Sitting(variant, seed, [PERSON, "random"])
+        while not sitting.over:
+            if sitting.mover == 0:
+                sitting.play(sitting.legal()[-1])
+            else:
+                sitting.step()
+        found = review(sitting)
+        reached = {move.number: action_values(variant, sitting.position(move.number - 1).state).reached for move in found.moves}
+        assert {move.number: move.counted for move in found.moves} == reached
+        assert found.totals[0] == pytest.approx(sum(move.cost for move in found.moves if move.counted))
+        assert found.splits[0].play == pytest.approx(-found.totals[0])
+        assert found.marks(0).total() == sum(reached.values())
+        uncounted = [move for move in found.moves if not move.counted]
+        assert all("not counted" in move.text and move.after is None for move in uncounted)
+        if uncounted:
+            return
+    pytest.fail("no game of random play had such a move")
