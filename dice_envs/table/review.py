@@ -151,9 +151,7 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
         values = _quick_values(variant, sitting.position(0).state)
     except ValueError as problem:
         return _by_single_values(sitting, seats, entries, str(problem), done)
-    found = _by_response_values(sitting, seats, entries, values)
-    done(len(sitting), len(sitting))
-    return found
+    return _by_response_values(sitting, seats, entries, values, done)
 
 
 def _has_choice(variant: Variant, state: Any) -> bool:
@@ -198,7 +196,13 @@ def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
 _NOT_COUNTED = "not counted: optimal play would not have led here"
 
 
-def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], values: ResponseValues) -> Review:
+def _by_response_values(
+    sitting: Sitting,
+    seats: Sequence[int],
+    entries: Sequence[Entry],
+    values: ResponseValues,
+    done: Callable[[int, int], Any],
+) -> Review:
     """Review by the values against optimal play, with results divided into play and luck."""
     positions = [sitting.position(entry.number - 1) for entry in entries]
     scale = scale_of(sitting.variant, values)
@@ -208,6 +212,7 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
     states = np.array([position.state for position in positions], sitting.variant.game.state)
     still = values.action_values(states) if positions else ()
     for entry, position, own in zip(entries, positions, still, strict=True):
+        done(entry.number, len(sitting))
         found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])
