@@ -171,7 +171,7 @@ def evaluate(
         name: of the agent in the result; its spec or class if left out.
         values: those of `dice_envs.response_values(game, opponent)`, if they are at hand.
         done: progress callback, called with the number of games that have ended since the last call.
-        run: does the work in parts, as `(function, shared arguments, parts, sizes, done)`; None: in this process.
+        run: does the work in parts, as `(function, shared arguments, parts, sizes, done)`; left out: in this process.
         options: the game's options.
 
     Raises:
