@@ -49,9 +49,18 @@ class Shuffled(OfOneGame, Uniform):
 
     Every pairing of dice is equally likely, whatever the opponent plays. No opponent can gain or lose by its choices, so this
     is an equilibrium strategy with any pools.
+
+    Attributes:
+        uniform: True: all dice in hand are equally likely.
     """
 
     plays = "score_dice"
+    uniform = True
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """Return equal probabilities of all dice in hand, (n, num_actions) float64."""
+        self.check(turn)
+        return super().probabilities(turn)
 
 
 @functools.lru_cache(maxsize=16)

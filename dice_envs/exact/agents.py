@@ -182,5 +182,6 @@ def original(agent: Any) -> Any:
 
 
 def is_uniform(agent: Any) -> bool:
-    """Return whether the agent plays uniformly at random; a subclass of `Uniform` may state other probabilities."""
-    return getattr(type(original(agent)), "probabilities", None) is Uniform.probabilities
+    """Return whether the agent plays uniformly at random, or declares it (`uniform`)."""
+    player = original(agent)  # a subclass of `Uniform` may state other probabilities
+    return bool(getattr(player, "uniform", False)) or getattr(type(player), "probabilities", None) is Uniform.probabilities
