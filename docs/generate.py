@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 import itertools
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -300,6 +301,7 @@ def evaluate_all(path: Path) -> None:
 def luck_table(path: Path) -> str:
     """Evaluations of many players, with and without luck."""
     headings = ("game", "player", "opponent", "plain", "without luck", "unit", "fewer games", "95 %", "coefficient")
+    headings += ("games for ± 0.1 %",)
     rows = []
     for row in json.loads(path.read_text()):
         share = row["unit"] == GAMES_WON
@@ -308,7 +310,12 @@ def luck_table(path: Path) -> str:
         ratio, interval = row["variance_ratio"], row["variance_interval"]
         times = ("all luck", "") if ratio is None else (_figure(ratio), f"{_figure(interval[0])} to {_figure(interval[1])}")
         unit = "% of games won" if share else row["unit"]
-        rows.append((game, row["agent"], row["against"], *results, unit, *times, f"{row['coefficient']:.3f}"))
+        needed = (
+            [f"{math.ceil(row['games'] * (row[name] / 0.001) ** 2):,}" for name in ("error", "plain_error")] if share else []
+        )
+        rows.append(
+            (game, row["agent"], row["against"], *results, unit, *times, f"{row['coefficient']:.3f}", " and ".join(needed))
+        )
     return table(headings, rows, headings[3:5] + headings[6:]) + "\n"
 
 

@@ -23,8 +23,8 @@ __all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount
 MOST_REVIEWED = 20 * MOST_MOVES  # limit on the moves of all random games of a review together
 NO_COST = 1e-6  # a smaller difference is rounding: large tables of values are float32
 
-# A move is "fine" below FINE, a "slip" below SLIP, else a "blunder": shares of what lies between the best and the worst result,
-# so points of a hundred where a game is won or lost. Optimal play of Liar's Dice with five dice gives away 0.1 points a game.
+# A move is "fine" below FINE, a "slip" below SLIP, else a "blunder". Both are shares of the distance between the best and the
+# worst result: where a game is won or lost, 1 and 5 points of a hundred.
 FINE, SLIP = 0.01, 0.05
 Mark = Literal["best", "fine", "slip", "blunder"]
 
