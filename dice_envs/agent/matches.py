@@ -12,11 +12,22 @@ from dice_envs.agent import Agent, ask, fresh_memory
 from dice_envs.agent.compiled import play_games, team_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
+from dice_envs.core.options import check_range
 
-__all__ = ["GAMES_ASKED", "GAMES_AT_ONCE", "Piece", "Watch", "pieces_of", "play_pieces"]
+__all__ = ["GAMES_ASKED", "GAMES_AT_ONCE", "MOST_GAMES", "Piece", "Watch", "check_match", "pieces_of", "play_pieces"]
 
 GAMES_AT_ONCE = 2048  # in a chunk, which has a seed of its own; their states fit the processor's cache
 GAMES_ASKED = 256  # games at once where agents are asked: fewer are slow, more leave few parts of slow games to share out
+MOST_GAMES = 10**7  # of one meeting: all returns are kept, 8 bytes a seat
+MOST_IN_MATCH = 10**5
+
+
+def check_match(games: int, match: int, least: int = 1, most: int = MOST_GAMES) -> None:
+    """Raise ValueError unless `games`, from `least` to `most`, can be played in whole matches of `match` games."""
+    check_range("match", match, 1, MOST_IN_MATCH)
+    check_range("games", games, least, most)
+    if games % match:
+        raise ValueError(f"games must be a multiple of match={match}, so that all matches are whole, not {games}")
 
 
 class Watch(NamedTuple):

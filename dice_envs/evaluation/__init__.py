@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from dice_envs.agent import Agent, check_plays, name_of, resolve
-from dice_envs.agent.matches import GAMES_ASKED, pieces_of
+from dice_envs.agent.matches import GAMES_ASKED, check_match, pieces_of
 from dice_envs.core.game import Game, Variant, single_seat
-from dice_envs.core.options import check_range, check_seed
+from dice_envs.core.options import check_seed
 from dice_envs.evaluation.estimate import adjust
-from dice_envs.evaluation.games import Group, play_part, worst_of
+from dice_envs.evaluation.games import Group, expected_returns, play_part, worst_of
 from dice_envs.evaluation.scale import GAMES_WON, Scale, scale_of
 from dice_envs.exact import OPTIMAL, ResponseValues, asked, response_values
 from dice_envs.exact.intervals import Z95
@@ -27,7 +27,6 @@ from dice_envs.exact.intervals import Z95
 __all__ = ["GAMES_WON", "MOST_GAMES", "Evaluation", "Loss", "Mistake", "Scale", "check_games", "evaluate", "scale_of"]
 
 MOST_GAMES = 10**6
-MOST_IN_MATCH = 10**5
 
 # Does parts of the work: `(function, shared arguments, parts, sizes, done) → results`; see `evaluate`.
 Run = Callable[[Callable[..., Any], Sequence[Any], Sequence[Sequence[Any]], Sequence[float], Callable[[Any], Any]], list[Any]]
@@ -189,7 +188,7 @@ def evaluate(
     found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
     earned = np.concatenate([np.array(part["earned"]) for part in found])
     lost = np.concatenate([np.array(part["lost"]) for part in found])
-    scale, expected = scale_of(variant, values), _starts(values, *earned.shape)
+    scale, expected = scale_of(variant, values), expected_returns(values, *earned.shape)
     adjusted = adjust(scale.of(earned), scale.of(expected), scale.factor * lost, scale.spread)
     worst = worst_of([decision for part in found for decision in part["worst"]])
     return Evaluation(
@@ -211,10 +210,7 @@ def evaluate(
 
 def check_games(games: int, match: int = 1) -> None:
     """Raise ValueError unless `games` make whole matches of `match` games, two or more."""
-    check_range("match", match, 1, MOST_IN_MATCH)
-    check_range("games", games, 2 * match, MOST_GAMES)
-    if games % match:
-        raise ValueError(f"games must be a multiple of match={match}, so that all matches are whole, not {games}")
+    check_match(games, match, 2 * match, MOST_GAMES)
 
 
 def _player(agent: Any, variant: Variant) -> tuple[Agent, str]:
@@ -229,14 +225,6 @@ def _player(agent: Any, variant: Variant) -> tuple[Agent, str]:
 
 def _name(agent: str | Agent) -> str:
     return agent if isinstance(agent, str) else name_of(agent)
-
-
-def _starts(values: ResponseValues, matches: int, match: int) -> np.ndarray:
-    """Return the expected return of a best response in the player's seat of each game, (matches, match) float64."""
-    if values.whole_team:
-        return np.full((matches, match), values.start(0))
-    seats = (np.arange(matches)[:, None] + np.arange(match)) % 2
-    return np.array([values.start(0), values.start(1)])[seats]
 
 
 def _losses(parts: Sequence[dict[str, dict[str, Group]]], factor: float, games: int, match: int) -> tuple[Loss, ...]:

@@ -13,7 +13,7 @@ from dice_envs.core.game import Variant
 from dice_envs.exact import GameSituations, ResponseValues, offered
 from dice_envs.pictures.render import in_words
 
-__all__ = ["Group", "play_part", "play_valued", "worst_of"]
+__all__ = ["Group", "expected_returns", "play_part", "play_valued", "worst_of"]
 
 MOST_KEPT = 10  # of the costliest decisions
 NO_COST = 1e-6  # a smaller one is rounding: large tables of values are float32
@@ -102,6 +102,14 @@ def _costs(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
     costs = np.nanmax(values, axis=1) - values[np.arange(len(actions)), actions]
     costs[costs < NO_COST] = 0.0
     return np.asarray(costs)
+
+
+def expected_returns(values: ResponseValues, matches: int, match: int, agent: int = 0) -> np.ndarray:
+    """Return what a best response expects in an agent's seat of each game, (matches, match) float64; see `play_pieces`."""
+    if values.whole_team:
+        return np.full((matches, match), values.start(0))
+    seats = (np.arange(matches)[:, None] + np.arange(match) + agent) % 2
+    return np.array([values.start(0), values.start(1)])[seats]
 
 
 def worst_of(decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:

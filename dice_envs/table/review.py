@@ -93,6 +93,11 @@ class Split:
     text: str
     scale: Scale
 
+    @property
+    def outcome(self) -> str:
+        """The result in words: "won", "lost" or "tied", else what the seat got."""
+        return _outcome(self.result, self.scale)
+
 
 @dataclasses.dataclass(frozen=True)
 class Review:
@@ -238,14 +243,16 @@ def _split(sitting: Sitting, seat: int, moves: Sequence[Judged], values: Respons
     play = sum(after.value - before.value for before, after in itertools.pairwise(points) if after.by == "play")
     luck = result - start - play
     who = sitting.variant.seat_name(seat, seat if sitting.people == (seat,) else None)
-    text = f"{who} {_outcome(result, scale)}: luck {amount(luck, scale)}, play {amount(play, scale)}"
+    got = "" if scale.unit == GAMES_WON and scale.is_share else "got "
+    text = f"{who} {got}{_outcome(result, scale)}: luck {amount(luck, scale)}, play {amount(play, scale)}"
     return Split(start, result, play, luck, tuple(points), text, scale)
 
 
 def _outcome(result: float, scale: Scale) -> str:
+    """Return a result in words: "won", "lost" or "tied" of a game with a winner, else its figure."""
     if scale.unit == GAMES_WON and scale.is_share:
         return {0.0: "lost", 1.0: "won"}.get(result, "tied")
-    return f"got {result:g} {scale.unit}"
+    return f"{result:g} {scale.unit}"
 
 
 def amount(change: float, scale: Scale) -> str:

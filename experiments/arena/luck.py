@@ -18,7 +18,7 @@ from dice_envs.agent.matches import GAMES_ASKED, pieces_of
 from dice_envs.core.game import Variant
 from dice_envs.evaluation import GAMES_WON, scale_of
 from dice_envs.evaluation.estimate import adjust
-from dice_envs.evaluation.games import play_valued
+from dice_envs.evaluation.games import expected_returns, play_valued
 from dice_envs.exact import ResponseValues, response_values
 from dice_envs.exact.limits import TooLong
 from dice_envs.experiments.arena.matches import parts_of
@@ -83,10 +83,9 @@ def without_luck(variant: Variant, plain: Sequence[Meeting], ways: Ways, played:
     """Return both agents' meetings with luck taken out, from the plain ones and from what `play_pair` returned."""
     earned, expected, lost = played[:, :, 0], [], []
     scale = next(scale_of(variant, values) for values in ways if values is not None)
-    seats = (np.arange(len(earned))[:, None] + np.arange(earned.shape[1])) % 2  # of the first agent
     for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):
         if values is not None:  # in returns of the first agent: the second one's are their negatives
-            expected.append(sign * np.array([values.start(0), values.start(1)])[(seats + agent) % 2])
+            expected.append(sign * expected_returns(values, *earned.shape, agent))
             lost.append(sign * played[:, :, 2 + agent])
     results, starts, given = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
     whole = adjust(results, starts, given)

@@ -9,16 +9,22 @@ import numpy as np
 
 from dice_envs.agent import Agent
 from dice_envs.agent.compiled import team_of
-from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE, Piece, Watch, pieces_of, play_pieces
+from dice_envs.agent.matches import (
+    GAMES_ASKED,
+    GAMES_AT_ONCE,
+    MOST_GAMES,
+    Piece,
+    Watch,
+    check_match,
+    pieces_of,
+    play_pieces,
+)
 from dice_envs.core.game import Variant
-from dice_envs.core.options import check_range
 from dice_envs.experiments.jobs.workers import HERE, Workers
 
 __all__ = ["MOST_GAMES", "check_match", "parts_of", "play_table"]
 
 PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
-MOST_GAMES = 10**7  # of one meeting: all returns are kept, 8 bytes a seat
-MOST_IN_MATCH = 10**5
 PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
 
 
@@ -76,14 +82,6 @@ def _play(
 ) -> np.ndarray:
     """Play a part of the games; see `play_pieces`."""
     return play_pieces(variant, agents, match, pieces, done)
-
-
-def check_match(games: int, match: int) -> None:
-    """Raise ValueError unless `games` can be played in whole matches of `match` games."""
-    check_range("games", games, 1, MOST_GAMES)
-    check_range("match", match, 1, MOST_IN_MATCH)
-    if games % match:
-        raise ValueError(f"games must be a multiple of match={match}, so that all matches are whole, not {games}")
 
 
 def parts_of(match: int) -> list[tuple[int, int]]:

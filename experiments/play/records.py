@@ -122,14 +122,8 @@ def _games_grid(found: Group) -> Grid:
             rows.append((str(each.path), f"{each.sitting.returns[each.seat]:+g}", play, "", said))
         else:
             play, luck = amount(split.play, split.scale), amount(split.luck, split.scale)
-            rows.append((str(each.path), _result(split), play, luck, said))
+            rows.append((str(each.path), split.outcome, play, luck, said))
     return Grid(found.title, ("game", "result", "play", "luck", "worst move"), rows, words=(0, 4))
-
-
-def _result(split: Split) -> str:
-    if not split.scale.is_share:
-        return f"{split.result:g} {split.scale.unit}"
-    return {0.0: "lost", 1.0: "won"}.get(split.result, "tied")
 
 
 def _record_lines(found: Group) -> list[str]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON, Evaluation, Loss
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.grids import Grid, show_all
 from dice_envs.experiments.ui.plots import saved_plot
 
 __all__ = ["evaluation_grids", "save_plots", "show"]
@@ -19,11 +18,7 @@ MOST_SHOWN = 5  # of the costliest decisions
 
 def show(found: Evaluation) -> None:
     """Print what the player is worth, where it gives wins away, and its costliest decisions."""
-    grids = evaluation_grids(found)
-    for grid in grids:
-        grid.show()
-    for note in grids[0].notes:
-        console.whole_line(note)
+    show_all(evaluation_grids(found))
 
 
 def evaluation_grids(found: Evaluation) -> list[Grid]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dice_envs.experiments.ui.console import console
 
-__all__ = ["Cell", "Grid"]
+__all__ = ["Cell", "Grid", "show_all"]
 
 Cell = str | Text  # a Text has a colour on the terminal
 
@@ -70,6 +70,14 @@ class Grid:
         """Return the table as lines of Markdown, without title and notes."""
         marks = [":--" if number in self.words else "--:" for number in range(len(self.headings))]
         return [_line(row) for row in (self.headings, marks, *self.rows)]
+
+
+def show_all(grids: Sequence[Grid]) -> None:
+    """Print tables, then the notes of the first one."""
+    for grid in grids:
+        grid.show()
+    for note in grids[0].notes:
+        console.whole_line(note)
 
 
 def _line(row: Iterable[Cell]) -> str:

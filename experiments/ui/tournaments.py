@@ -9,8 +9,7 @@ import numpy as np
 
 from dice_envs.core.options import options_text
 from dice_envs.experiments.arena.results import Result
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.grids import Grid, show_all
 from dice_envs.experiments.ui.names import joined, legend, letters, short
 from dice_envs.experiments.ui.plots import saved_plot
 
@@ -19,11 +18,7 @@ __all__ = ["save_plot", "show", "tournament_grids"]
 
 def show(result: Result) -> None:
     """Print the tables of a tournament, then ties and the full names of agents whose names are cut there."""
-    grids = tournament_grids(result)
-    for grid in grids:
-        grid.show()
-    for note in grids[0].notes:
-        console.whole_line(note)
+    show_all(tournament_grids(result))
 
 
 def tournament_grids(result: Result) -> list[Grid]:
