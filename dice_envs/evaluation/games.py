@@ -104,7 +104,7 @@ def _costs(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
     return np.asarray(costs)
 
 
-def expected_returns(values: ResponseValues, matches: int, match: int, agent: int = 0) -> np.ndarray:
+def expected_returns(values: ResponseValues, matches: int, match: int, *, agent: int = 0) -> np.ndarray:
     """Return what a best response expects in an agent's seat of each game, (matches, match) float64; see `play_pieces`."""
     if values.whole_team:
         return np.full((matches, match), values.start(0))

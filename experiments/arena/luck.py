@@ -85,7 +85,7 @@ def without_luck(variant: Variant, plain: Sequence[Meeting], ways: Ways, played:
     scale = next(scale_of(variant, values) for values in ways if values is not None)
     for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):
         if values is not None:  # in returns of the first agent: the second one's are their negatives
-            expected.append(sign * expected_returns(values, *earned.shape, agent))
+            expected.append(sign * expected_returns(values, *earned.shape, agent=agent))
             lost.append(sign * played[:, :, 2 + agent])
     results, starts, given = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
     whole = adjust(results, starts, given)
