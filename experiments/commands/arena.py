@@ -122,10 +122,10 @@ def main(
             result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
         hand_over(result)
         return
-    values, reasons = _values(variant, agents, players) if without_luck else (None, [])
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
     with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
+        values, reasons = _values(variant, agents, players) if without_luck else (None, [])
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:
             result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
         result.notes = reasons

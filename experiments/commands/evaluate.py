@@ -65,11 +65,11 @@ def main(
     check_writable(json)
     check_report(report)
     print_mode(variant, policy)
-    with progress("values of choices, %", 100) as done:
-        values = response_values(variant, against, done=lambda amount, total: done(100 * amount / total))
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
     with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
+        with progress("values of choices, %", 100) as valued:
+            values = response_values(variant, against, done=lambda amount, total: valued(100 * amount / total))
         with progress(f"{games:,} games", games) as done:
             found = evaluate(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run

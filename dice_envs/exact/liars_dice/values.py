@@ -36,7 +36,7 @@ __all__ = ["MOST_BYTES", "Values", "forget_values", "response_values", "situatio
 
 MOST_BYTES = 2 << 30  # of one opponent's values
 MOST_KEPT = 1 << 30  # bytes of the values of all opponents that are kept in memory
-_WHAT = "a table of values"
+_WHAT = "the value of a choice"
 
 
 class Values:
@@ -119,8 +119,8 @@ class _Seat:
         if size * np.dtype(dtype).itemsize > MOST_BYTES:
             most = MOST_BYTES // np.dtype(dtype).itemsize
             raise ValueError(
-                f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} makes {_WHAT} with {size:,} "
-                f"numbers; {most:,} at most are allowed"
+                f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} needs {size:,} numbers "
+                f"for {_WHAT}; {most:,} at most are allowed"
             )
         self.values = np.zeros(size, dtype)
         ends = np.cumsum([each.size for each in self.layouts.values()])

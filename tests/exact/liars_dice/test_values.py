@@ -233,11 +233,11 @@ def test_the_solution_says_the_same():
 @pytest.mark.parametrize(
     ("options", "opponent", "words"),
     [
-        ({"num_players": 3}, "numbers", "num_players must be 2 for a table of values, not 3"),
-        ({"num_dice": 2, "reward": "dice"}, "numbers", "reward must be 'win' for a table of values, not 'dice'"),
-        ({"num_dice": 6}, "numbers", "250,000,000 at most are allowed for a table of values"),
-        ({"num_dice": 2}, "reader", "past rounds matter to reader: a table of values is known for agents that look at one"),
-        ({"num_dice": 1}, Noisy(), "are random: a table of values is known for agents whose probabilities are fixed"),
+        ({"num_players": 3}, "numbers", "num_players must be 2 for the value of a choice, not 3"),
+        ({"num_dice": 2, "reward": "dice"}, "numbers", "reward must be 'win' for the value of a choice, not 'dice'"),
+        ({"num_dice": 6}, "numbers", "250,000,000 at most are allowed for the value of a choice"),
+        ({"num_dice": 2}, "reader", "past rounds matter to reader: the value of a choice is known for agents that look at one"),
+        ({"num_dice": 1}, Noisy(), "are random: the value of a choice is known for agents whose probabilities are fixed"),
         ({"num_dice": 1}, "adaptive", "adaptive remembers past games"),
     ],
     ids=["players", "reward", "size", "past rounds", "random answers", "memory"],
@@ -251,7 +251,7 @@ def test_what_has_no_table_is_refused(options, opponent, words):
 def test_too_large_a_table_is_refused_before_it_is_filled(monkeypatch):
     monkeypatch.setattr(module, "MOST_BYTES", 1000)
     with pytest.raises(
-        ValueError, match=r"num_dice=2 with num_faces=5 makes a table of values with [\d,]+ numbers; 125 at most"
+        ValueError, match=r"num_dice=2 with num_faces=5 needs [\d,]+ numbers for the value of a choice; 125 at most"
     ):
         response_values("liars_dice", "numbers", num_dice=2, num_faces=5)
 
