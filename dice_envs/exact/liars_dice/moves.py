@@ -1,6 +1,6 @@
 """Batches of public nodes in a round of Liar's Dice, and an asked player's moves at them.
 
-A public node is a sequence of bids. Nobody sees the other's dice, so a node holds an asked player's *reach*: for each
+A public node is a sequence of bids. Nobody sees another's dice, so a node holds an asked player's *reach*: for each
 of its hands the probability that it is dealt and makes its bids of the sequence. Hands without reach are left out, and so
 is a node that an asked player never reaches.
 """
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
     slots: np.ndarray  # (nodes,) int64
     paths: np.ndarray  # (nodes, depth) int16: the bids made
-    rows: np.ndarray  # (nodes, 2) int64: of each player's reach; −1 for a player who is not asked
+    rows: np.ndarray  # (nodes, players) int64: of each player's reach; −1 for a player who is not asked
 
     def part(self, begin: int, end: int) -> Batch:
         """Return some of the nodes."""
@@ -69,9 +69,10 @@ class Held(NamedTuple):
 
 def deal(round_: Round, players: tuple[int, ...], copies: int) -> tuple[Batch, list[Reach]]:
     """Return the empty history, and each player's reach, which is empty for a player who is not asked."""
-    rows = np.array([[0 if player in players else -1 for player in range(2)]])
+    everybody = range(len(round_.dice))
+    rows = np.array([[0 if player in players else -1 for player in everybody]])
     reaches = []
-    for player in range(2):
+    for player in everybody:
         count = len(round_.hands[player]) if player in players else 0
         weight = np.repeat(round_.chances[player][:count, None], copies, axis=1)
         reaches.append(Reach(np.array([0, count]), np.arange(count, dtype=np.int16), weight))

@@ -1,6 +1,6 @@
-"""One round of Liar's Dice between two players: what may be bid, the hands, and the hand classes of a best response.
+"""One round of Liar's Dice: what may be bid, the hands, and between two players the hand classes of a best response.
 
-Player 0 is the round's starter. A *slot* is a bid plus 1, or 0 before the first bid.
+Player 0 is the round's starter; the others follow in the order of play. A *slot* is a bid plus 1, or 0 before the first bid.
 """
 
 from __future__ import annotations
@@ -68,16 +68,24 @@ class Round:
 
     Attributes:
         variant: the game.
-        dice: of the starter and of the other player.
+        dice: each player's, the starter's first.
+        places: of each player, counted in seats from the starter.
         rules: the bids.
         hands: each player's, (hands, MAX_FACES) int8: how many dice show each face.
         chances: each player's, (hands,) float64.
         matches: each player's, (hands, faces) int64: dice that count for a bid on the face.
-        decisions: (2, slots) float64: nodes with a choice in the subtree of a slot, those of its mover and the others.
+        decisions: (players, slots) float64: nodes with a choice in the subtree of a slot, by how many players after the slot's
+            mover theirs is.
+
+    Args:
+        variant: the game.
+        seated: dice of each seat, the starter's first; 0 for players who are out.
     """
 
-    def __init__(self, variant: Variant, dice: tuple[int, int]) -> None:
-        self.variant, self.dice = variant, dice
+    def __init__(self, variant: Variant, seated: tuple[int, ...]) -> None:
+        self.variant = variant
+        self.places = tuple(place for place, number in enumerate(seated) if number > 0)
+        self.dice = dice = tuple(seated[place] for place in self.places)
         slots = 1 + sum(dice) * variant.params.num_faces
         raises = [1 + raises_of(variant, dice, slot - 1) for slot in range(slots)]
         bids = np.arange(slots - 1)
@@ -87,15 +95,15 @@ class Round:
             need=np.concatenate([[0], [quantity_of(variant.params, bid) + 1 for bid in bids]]).astype(np.int64),
             face=np.concatenate([[0], [face_of(variant.params, bid) for bid in bids]]).astype(np.int64),
         )
-        self.decisions = np.zeros((2, slots))
+        self.decisions = np.zeros((len(dice), slots))
         for slot in range(slots - 1, -1, -1):
             if len(raises[slot]):
-                own, other = self.decisions[:, raises[slot]].sum(axis=1)
-                self.decisions[:, slot] = 1 + other, own
+                self.decisions[:, slot] = np.roll(self.decisions[:, raises[slot]].sum(axis=1), 1)
+                self.decisions[0, slot] += 1
         dealt = [hands_of(variant, number) for number in dice]
-        self.hands = (dealt[0][0], dealt[1][0])
-        self.chances = (dealt[0][1], dealt[1][1])
-        self.matches = (matches_of(variant, self.hands[0]), matches_of(variant, self.hands[1]))
+        self.hands = tuple(hands for hands, _ in dealt)
+        self.chances = tuple(chances for _, chances in dealt)
+        self.matches = tuple(matches_of(variant, hands) for hands in self.hands)
 
     def information_sets(self, player: int) -> float:
         """Return the number of pairs of a node and a hand at which the player has a choice."""
@@ -103,7 +111,7 @@ class Round:
 
     @functools.cached_property
     def classes(self) -> tuple[Classes, Classes]:
-        """Hand classes of each player when best-responding."""
+        """Hand classes of each of two players when best-responding."""
         return self._classes(0), self._classes(1)
 
     def _classes(self, player: int) -> Classes:
@@ -130,8 +138,9 @@ class Round:
         """Return one state in which the game's first round has just been dealt with these dice; the seat begins."""
         state = np.zeros(1, self.variant.game.state)
         self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
-        for player in range(2):
-            state["dice"][0, starter ^ player] = self.dice[player]
+        state["dice"] = 0
+        for place, number in zip(self.places, self.dice, strict=True):
+            state["dice"][0, (starter + place) % self.variant.params.num_players] = number
         state["in_round"][0] = state["dice"][0] > 0
         state["in_play"] = sum(self.dice)
         state["seat"] = state["starter"] = starter

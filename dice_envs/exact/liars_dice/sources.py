@@ -1,4 +1,4 @@
-"""Where the probabilities of a player come from when a round of Liar's Dice is walked.
+"""Where the probabilities of a player come from when a round of Liar's Dice is walked, between two or more.
 
 A source is asked at a batch of nodes for each hand with which its player reaches them, and writes how likely it takes
 each action. It knows nothing of how likely the player comes there.
@@ -6,6 +6,7 @@ each action. It knows nothing of how likely the player comes there.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -86,7 +87,7 @@ def _positions(params, dealt, paths, hands, nodes, which, states):
         states[i] = dealt[0]
         for k in range(paths.shape[1]):
             play(params, state, np.int64(paths[nodes[i], k]))
-        for seat in range(2):  # the other's hand is drawn again for every observer
+        for seat in range(params.num_players):  # the others' hands are drawn again for every observer
             for face in range(MAX_FACES):
                 state["counts"][seat, face] = 0
         for face in range(MAX_FACES):
@@ -109,7 +110,7 @@ def _scatter(rules, call, asking, node_of, begin, chances, copy):
 
 
 class Seats:
-    """Compares an agent's play in one seat with its play at the same positions in the other seat.
+    """Compares an agent's play in one seat with its play at the same positions in other seats.
 
     Attributes:
         alike: whether no difference has been seen so far.
@@ -119,7 +120,7 @@ class Seats:
         self.alike = True
 
     def compare(self, agent: Any, turn: Turn, chances: np.ndarray, other: Turn) -> None:
-        """Compare the agent's answers `chances` at a turn with those at the same positions in the other seat."""
+        """Compare the agent's answers `chances` at a turn with those at the same positions in another seat."""
         if getattr(agent, "observes_only", False):
             self.alike = np.array_equal(turn.observations, other.observations)
         else:
@@ -131,11 +132,12 @@ class Asked:
 
     Args:
         round_: the round.
-        player: which of the two the agent is.
+        player: which of them the agent is.
         agent: see `dice_envs.agent.ask_probabilities`.
         seat: the agent's.
         streams: (copies, ROWS_AT_ONCE) of the agent's own random streams; used up.
-        seats: compares the agent's two seats, as long as they are alike. None: the agent is asked in its own seat only.
+        seats: compares the agent's seats, as long as they are alike, with another one at each call. None: the agent is asked
+            in its own seat only.
     """
 
     def __init__(
@@ -143,8 +145,11 @@ class Asked:
     ) -> None:
         self._round, self._player, self._agent, self._streams = round_, player, agent, streams
         self._seats = seats
-        starter = seat if player == 0 else 1 - seat
-        self._dealt, self._dealt_other_way = round_.dealt(starter), round_.dealt(1 - starter)
+        count = round_.variant.params.num_players
+        starter = seat - round_.places[player]
+        self._dealt = round_.dealt(starter % count)
+        elsewhere = [round_.dealt((starter + more) % count) for more in range(1, count)]
+        self._dealt_elsewhere = itertools.cycle(elsewhere)
 
     def write(self, asking: Asking) -> None:
         entries = len(asking.calls)
@@ -163,7 +168,9 @@ class Asked:
         turn = self._turn(self._dealt, paths, nodes, which, streams[: len(nodes)])
         chances = ask_probabilities(self._agent, turn)
         if self._seats is not None and self._seats.alike:
-            self._seats.compare(self._agent, turn, chances, self._turn(self._dealt_other_way, paths, nodes, which, before))
+            self._seats.compare(
+                self._agent, turn, chances, self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
+            )
         return chances
 
     def _turn(self, dealt: np.ndarray, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> Turn:
@@ -205,6 +212,21 @@ def _look_up(rules, tables, asking):
                 asking.calls[entry + k, c] = tables.calls[slot, asking.hand[begin + k]]
 
 
+def _shortest_paths(rules: Rules, player: int, players: int) -> dict[int, list[int]]:
+    """Return slots on the way to each slot at which it may be the player's turn, itself included."""
+    found: dict[int, list[int]] = {0: []} if player == 0 else {}
+    ends: dict[int, list[int]] = {0: []}
+    for depth in range(1, player + players + 1):
+        longer: dict[int, list[int]] = {}
+        for last, path in ends.items():
+            for slot in rules.raises(last).tolist():
+                longer.setdefault(slot, [*path, slot])
+        ends = longer
+        if depth % players == player:
+            found = ends | found
+    return found
+
+
 class Tabled:
     """An agent whose play depends on its own dice and the last bid only: asked once for each pair of them."""
 
@@ -212,14 +234,11 @@ class Tabled:
         self._rules = rules = round_.rules
         hands, slots = len(round_.hands[player]), len(rules.need)
         raises, calls = np.zeros((len(rules.child), hands)), np.zeros((slots, hands))
-        before = {int(slot): parent for parent in range(1, slots) for slot in rules.raises(parent)}
+        paths = _shortest_paths(rules, player, len(round_.dice))
         streams = new_streams(0, hands)  # nothing is drawn
         for slot in range(slots):
-            to = rules.raises(slot)
-            path = [slot] if slot > 0 else []
-            if slot > 0 and player == 0 and slot in before:
-                path.insert(0, before[slot])
-            if not len(to) or len(path) % 2 != player:  # forced, or never this player's turn
+            to, path = rules.raises(slot), paths.get(slot)
+            if not len(to) or path is None:  # forced, or never this player's turn
                 continue
             nodes = np.zeros(hands, np.int64)
             chances = asked.ask(np.array([path], np.int16).reshape(1, -1) - 1, nodes, np.arange(hands), streams)
@@ -321,13 +340,14 @@ class Places(NamedTuple):
     next.
     """
 
-    size: np.ndarray  # (2, slots) int64: numbers of the whole subtree
-    shift: np.ndarray  # (2, edges) int64: from where a node's numbers begin to where its child's do
+    size: np.ndarray  # (players, slots) int64: numbers of the whole subtree
+    shift: np.ndarray  # (players, edges) int64: from where a node's numbers begin to where its child's do
 
     @classmethod
     def of(cls, rules: Rules, own: np.ndarray) -> Places:
         """Return the places of lists with own[mover, slot] numbers for each node."""
-        places = cls(np.zeros((2, len(rules.need)), np.int64), np.zeros((2, len(rules.child)), np.int64))
+        players = len(own)
+        places = cls(np.zeros((players, len(rules.need)), np.int64), np.zeros((players, len(rules.child)), np.int64))
         _place_all(rules, own.astype(np.int64), places)
         return places
 
@@ -336,11 +356,12 @@ class Places(NamedTuple):
 def _place_all(rules, own, places):
     """Write `Places`. In place; every raise leads to a higher slot."""
     for slot in range(len(rules.first) - 2, -1, -1):
-        for mover in range(2):
+        for mover in range(len(own)):
+            after = (mover + 1) % len(own)
             at = own[mover, slot]
             for edge in range(rules.first[slot], rules.first[slot + 1]):
                 places.shift[mover, edge] = at
-                at += places.size[1 - mover, rules.child[edge]]
+                at += places.size[after, rules.child[edge]]
             places.size[mover, slot] = at
 
 
@@ -360,7 +381,7 @@ def find_part(path, rules, shift):
                 high = middle
         if low == rules.first[slot + 1] or rules.child[low] != path[k] + 1:
             return -1
-        at += shift[k % 2, low]
+        at += shift[k % len(shift), low]
         slot = rules.child[low]
     return at
 
@@ -405,7 +426,7 @@ class Listed:
         self._rules, self._player = round_.rules, player
         self._hands = len(round_.hands[player])
         raises = np.diff(self._rules.first)
-        own = np.zeros((2, len(raises)), np.int64)
+        own = np.zeros((len(round_.dice), len(raises)), np.int64)
         own[player] = np.where(raises > 0, (1 + raises) * self._hands, 0)
         self._places = Places.of(self._rules, own)
         size = int(self._places.size[0, 0])
@@ -421,7 +442,7 @@ class Listed:
         """
         at = find_part(np.array(bids, np.int64), self._rules, self._places.shift)
         raises = len(self._rules.raises(bids[-1] + 1 if bids else 0))
-        if at < 0 or not raises or len(bids) % 2 != self._player:
+        if at < 0 or not raises or len(bids) % len(self._places.size) != self._player:
             raise ValueError(f"the player has no choice after the bids {bids}")
         return self.policy[at : at + (1 + raises) * self._hands].reshape(1 + raises, self._hands)
 

@@ -72,7 +72,7 @@ def _write_raises(params, state, out):
     return count
 
 
-def raises_of(variant: Variant, dice: tuple[int, int], bid: int) -> np.ndarray:
+def raises_of(variant: Variant, dice: tuple[int, ...], bid: int) -> np.ndarray:
     """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in rising order, int64."""
     state = np.zeros(1, variant.game.state)[0]
     state["in_play"], state["bid"] = sum(dice), bid
