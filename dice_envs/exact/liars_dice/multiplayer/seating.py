@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from dice_envs.core.game import Variant
 
-__all__ = ["Dice", "Start", "Turned", "after", "first_rounds", "players_of", "rounds_of"]
+__all__ = ["Dice", "Table", "after", "first_tables", "players_of", "rounds_of", "tables_of"]
 
 Dice = tuple[int, ...]  # of each seat, counted from the round's starter; 0 for players who are out
 
 
-class Start(NamedTuple):
-    """One way in which a game may begin."""
+class Table(NamedTuple):
+    """A table at the beginning of a round."""
 
     dice: Dice
-    starter: int  # the seat that begins
-
-
-class Turned(NamedTuple):
-    """A table after a round."""
-
-    dice: Dice  # of each seat, counted from the next starter; the winner's alone when the game is over
-    shift: int  # how many seats the next starter sits after the former one
+    starter: int  # the seat that begins; 0 where it makes no difference
 
     @property
     def is_over(self) -> bool:
         """Whether one player alone has dice."""
         return len(players_of(self.dice)) == 1
 
-    def place(self, place: int) -> int:
-        """Return where a seat is now that was `place` seats after the former starter."""
-        return (place - self.shift) % len(self.dice)
+    def place(self, seat: int) -> int:
+        """Return how many seats after the starter a seat is."""
+        return (seat - self.starter) % len(self.dice)
+
+    def seat(self, place: int) -> int:
+        """Return the seat that is so many seats after the starter."""
+        return (self.starter + place) % len(self.dice)
 
 
 def players_of(dice: Dice) -> tuple[int, ...]:
@@ -40,35 +36,38 @@ def players_of(dice: Dice) -> tuple[int, ...]:
     return tuple(place for place, number in enumerate(dice) if number > 0)
 
 
-def after(dice: Dice, loser: int) -> Turned:
+def after(table: Table, loser: int) -> Table:
     """Return the table after the player at a place has lost a die.
 
-    The loser starts the next round; if it is out, the next player who has dice does.
+    The loser starts the next round; if it is out, the next player who has dice does. When the game is over, the winner is the
+    starter, all alone.
     """
-    left = [number - (place == loser) for place, number in enumerate(dice)]
-    shift = next(place % len(dice) for place in range(loser, loser + len(dice)) if left[place % len(dice)] > 0)
-    return Turned(tuple(left[shift:] + left[:shift]), shift)
+    count = len(table.dice)
+    left = [number - (place == loser) for place, number in enumerate(table.dice)]
+    shift = next(place % count for place in range(loser, loser + count) if left[place % count] > 0)
+    return Table(tuple(left[shift:] + left[:shift]), table.seat(shift))
 
 
-def first_rounds(options: Any) -> list[Start]:
+def first_tables(options: Any) -> list[Table]:
     """Return the ways in which a game may begin, which are equally likely."""
     dice = options.dice_per_seat
     starters = range(len(dice)) if options.starter == "random" else [0]
-    return [Start(dice[starter:] + dice[:starter], starter) for starter in starters]
+    return [Table(dice[starter:] + dice[:starter], starter) for starter in starters]
+
+
+def tables_of(variant: Variant) -> list[Table]:
+    """Return the tables at which a round of a game can begin, those of few dice first."""
+    waiting = set(first_tables(variant.options))
+    found: set[Table] = set()
+    while waiting:
+        table = waiting.pop()
+        found.add(table)
+        if variant.options.rounds == "elimination":
+            following = {after(table, loser) for loser in players_of(table.dice)}
+            waiting |= {each for each in following if not each.is_over} - found
+    return sorted(found, key=lambda table: (sum(table.dice), table))
 
 
 def rounds_of(variant: Variant) -> list[Dice]:
-    """Return the rounds that a game can reach, those of few dice first."""
-    waiting = {start.dice for start in first_rounds(variant.options)}
-    found: set[Dice] = set()
-    while waiting:
-        dice = waiting.pop()
-        found.add(dice)
-        if variant.options.rounds == "elimination":
-            waiting |= set(_following(dice)) - found
-    return sorted(found, key=lambda dice: (sum(dice), dice))
-
-
-def _following(dice: Dice) -> Iterable[Dice]:
-    turned = (after(dice, loser) for loser in players_of(dice))
-    return (each.dice for each in turned if not each.is_over)
+    """Return the dice with which a round of a game can begin, whoever sits where; few dice first."""
+    return list(dict.fromkeys(table.dice for table in tables_of(variant)))
