@@ -7,6 +7,9 @@ STAMP := $(VENV)/.installed
 # The pinned torch is the small CPU build; `pip` takes it from constraints.txt. Python compiles what is imported when it is
 # imported: most of what is installed never is, and compiling all of it takes longer than the rest of the installation.
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
+# What is imported is kept compiled, even where the surroundings (container images do) say otherwise: the tests start hundreds of
+# processes, and each would compile PyTorch and the rest again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
 .PHONY: environments mutants docs docs-links results luck lint format types golden stubs clean
