@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.agent import Turn
+from dice_envs.agent.network import Network
 from dice_envs.core.game import Variant, configure
 
 from .base import OfOneGame
@@ -63,6 +64,10 @@ class Champion(OfOneGame):
         """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         return self.policy.probabilities(turn)
+
+    def played_network(self, variant: Variant) -> Network | None:
+        """See `dice_envs.agent.Agent`."""
+        return self.policy.played_network(variant)
 
 
 AGENTS = {"champion": Champion}

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dice_envs.agent import Turn
+from dice_envs.agent.network import Network, bound
 from dice_envs.agent.softmax import sample_softmax
 from dice_envs.core.dice import uniform
 from dice_envs.core.game import Facts, Variant, configure
@@ -47,7 +48,6 @@ MOST_LAYERS = 64
 MOST_NUMBERS = 2**24  # weights and biases of a policy
 MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of an unpacked file: the numbers, and room for the header
 MOST_HEADER = 256  # characters of an array's own header; NumPy writes about 120
-HUGE = 1e30  # replaces infinite logits
 MOST_HALF = 65504.0  # the largest number of float16
 POLICIES = Path(__file__).resolve().parent / "policies"
 
@@ -114,9 +114,13 @@ class NetworkPolicy:
                 hidden = hidden @ weights.T + biases
                 if i + 1 < len(self.layers):
                     np.tanh(hidden, out=hidden)
-        if not np.isfinite(hidden).all():  # sums of finite weights may overflow
-            np.nan_to_num(hidden, copy=False, nan=-HUGE, posinf=HUGE, neginf=-HUGE)
+        bound(hidden)
         return hidden
+
+    def played_network(self, variant: Variant) -> Network | None:
+        """Return the network as numbers; None for a subclass, which may state other probabilities."""
+        self.check_variant(variant)
+        return Network(tuple(self.layers), self.floor) if type(self) is NetworkPolicy else None
 
     def act(self, turn: Turn, greedy: bool = False) -> np.ndarray:
         """Return sampled actions, or the likeliest ones, (n,) int64."""
@@ -450,6 +454,10 @@ class Ppo:
         if not self.greedy:
             return self._playing(turn.variant).probabilities(turn)
         return Likeliest(self._playing(turn.variant)).probabilities(turn)
+
+    def played_network(self, variant: Variant) -> Network | None:
+        """See `dice_envs.agent.Agent`; None if it does not draw its actions."""
+        return None if self.greedy else self._playing(variant).played_network(variant)
 
 
 AGENTS = {"ppo": Ppo}

@@ -145,6 +145,8 @@ class Agent(Protocol):
             the own dice), not on how it came about. Exact measures then ask less often.
         observes_only: True: the probabilities depend on the observations and the legal actions alone. Exact measures then
             ask once where two seats observe the same.
+        played_network: `played_network(variant) -> dice_envs.agent.network.Network | None`, the network whose softmax
+            `probabilities` is, as numbers. Exact measures then compute many answers at once. Needs `observes_only`.
         looks_back: False: what past rounds of a game have shown makes no difference. Without this, exact measures look for a
             difference and report it.
         check_in_passing: `check_in_passing(variant, asked)`, which raises ValueError where the agent needs too much for a

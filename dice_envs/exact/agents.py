@@ -65,6 +65,8 @@ class Asked:
         looks_back: False if the agent declares that its choice does not depend on past rounds; None without a declaration.
         played_solution: of an agent that plays a stored solution: variant → the solution, which may be read instead of
             asking the agent; else None.
+        played_network: of an agent that plays a network: variant → the network, or None; else None. See
+            `dice_envs.agent.Agent`.
     """
 
     def __init__(self, agent: Any, name: str = "") -> None:
@@ -76,6 +78,7 @@ class Asked:
         self.observes_only = bool(getattr(agent, "observes_only", False))
         self.looks_back = getattr(agent, "looks_back", None)
         self.played_solution = getattr(agent, "played_solution", None)
+        self.played_network = getattr(agent, "played_network", None)
         self._compared = 0  # positions with a choice
         self._largest = 0  # rows of a batch that was compared
 

@@ -14,6 +14,7 @@ import numpy as np
 from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.networks import Networked
 from dice_envs.exact.liars_dice.nodes import mix_at
 from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.exact.liars_dice.solution import OUTSIDE, Strategies, find_node
@@ -122,9 +123,13 @@ class Seats:
     def compare(self, agent: Any, turn: Turn, chances: np.ndarray, other: Turn) -> None:
         """Compare the agent's answers `chances` at a turn with those at the same positions in another seat."""
         if getattr(agent, "observes_only", False):
-            self.alike = np.array_equal(turn.observations, other.observations)
+            self.compare_seen(turn, other)
         else:
             self.alike = bool(np.abs(ask_probabilities(agent, other) - chances).max(initial=0.0) <= SAME)
+
+    def compare_seen(self, turn: Turn, other: Turn) -> None:
+        """Compare what an agent that reads nothing else observes at a turn and at the same positions in another seat."""
+        self.alike = np.array_equal(turn.observations, other.observations)
 
 
 class Asked:
@@ -172,6 +177,14 @@ class Asked:
                 self._agent, turn, chances, self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
             )
         return chances
+
+    def observe(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """Return what the agent observes at nodes with hands, (n, observation_size) float32, without asking it."""
+        streams = np.zeros(len(nodes), self._streams.dtype)  # nothing is drawn
+        turn = self._turn(self._dealt, paths, nodes, which, streams)
+        if self._seats is not None and self._seats.alike:
+            self._seats.compare_seen(turn, self._turn(next(self._dealt_elsewhere), paths, nodes, which, streams))
+        return turn.observations
 
     def _turn(self, dealt: np.ndarray, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> Turn:
         variant = self._round.variant
@@ -319,15 +332,21 @@ class Solved:
 
 
 def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None) -> Source:
-    """Return an agent's probabilities: read from its solution if it plays one, `Tabled` if it declares itself memoryless.
+    """Return an agent's probabilities.
 
-    Any other agent is `Asked`.
+    They are read from its solution if it plays one, asked once for each hand and bid if it declares itself memoryless,
+    computed for many hands at once if it plays a network, and asked everywhere otherwise.
     """
     played = getattr(agent, "played_solution", None)
     if played is not None and (solved := played(round_.variant).rounds.get(round_.dice)) is not None:
         return Solved(round_, player, solved)
     by_asking = Asked(round_, player, agent, seat, streams, seats)
-    return Tabled(by_asking, round_, player) if getattr(agent, "memoryless", False) else by_asking
+    if getattr(agent, "memoryless", False):
+        return Tabled(by_asking, round_, player)
+    network = getattr(agent, "played_network", None)
+    if network is not None and (numbers := network(round_.variant)) is not None:
+        return Networked(round_, player, numbers, by_asking)
+    return by_asking
 
 
 # --- a policy in a list -------------------------------------------------------------------------------------------

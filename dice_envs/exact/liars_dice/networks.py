@@ -1,0 +1,181 @@
+"""A policy network as a player of a round of Liar's Dice, asked at all hands of many nodes at once.
+
+The answers are those of `sources.Asked` up to float32 rounding, several times as fast, because of what the positions have
+in common:
+
+- An entry of the observation depends on the node, or on the last bid and the hand. The first layer's sums are therefore
+  found once for each node, and once for each hand after each bid, and added.
+- Nodes with the same last bid have the same legal actions. The last layer is computed for these alone.
+- A batch's rows stay in the processor's cache from one layer to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dice_envs.agent.network import Network, bound
+from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.round import Round
+
+if TYPE_CHECKING:
+    from dice_envs.exact.liars_dice.sources import Asked, Asking
+
+__all__ = ["Networked"]
+
+NODES_AT_ONCE = 16_384  # whose observations are made in one call
+NUMBERS_AT_ONCE = 2**17  # of one layer: half a MB
+LEAST_ROWS = 64  # below which a matrix product is slow
+
+# tanh x = x P(x²) / Q(x²) up to 4e-7 for |x| < _END, where it is 1 in float32. Coefficients are those of Eigen's float tanh.
+_END, _START = np.float32(7.905311), np.float32(-7.905311)
+_P0, _P1, _P2, _P3, _P4, _P5, _P6 = np.array(
+    [4.89352456e-3, 6.37261929e-4, 1.48572236e-5, 5.12229709e-8, -8.60467152e-11, 2.00018790e-13, -2.76076848e-16], np.float32
+)
+_Q0, _Q1, _Q2, _Q3 = np.array([4.89352519e-3, 2.26843463e-3, 1.18534706e-4, 1.19825840e-6], np.float32)
+
+
+@kernel(allocates=False, inline=True)
+def _tanh(x):
+    x = x if x < _END else _END
+    x = x if x > _START else _START
+    y = x * x
+    upper = (((((_P6 * y + _P5) * y + _P4) * y + _P3) * y + _P2) * y + _P1) * y + _P0
+    return x * upper / (((_Q3 * y + _Q2) * y + _Q1) * y + _Q0)
+
+
+@kernel(allocates=False)
+def _add_first(asking, nodes, of_node, of_hand, out):
+    """Write the first layer's sums for each hand of the nodes. In place; `out` has a row for each of them."""
+    row = 0
+    for i in range(len(nodes)):
+        at = asking.rows[nodes[i]]
+        for k in range(asking.start[at], asking.start[at + 1]):
+            hand = asking.hand[k]
+            for j in range(out.shape[1]):
+                out[row, j] = of_node[i, j] + of_hand[hand, j]
+            row += 1
+
+
+@kernel(allocates=False)
+def _activate(sums, biases):
+    """Add the biases and take the tanh. In place."""
+    for i in range(len(sums)):
+        for j in range(len(biases)):
+            sums[i, j] = _tanh(sums[i, j] + biases[j])
+
+
+@kernel(allocates=False)
+def _write_chances(asking, nodes, logits, raises, floor):
+    """Write the softmax of the logits for each hand of the nodes. In place; the first `raises` logits are of raises."""
+    row = 0
+    for i in range(len(nodes)):
+        node = nodes[i]
+        entry, base = asking.entry_at[node], asking.raise_at[node]
+        hands = asking.entry_at[node + 1] - entry
+        for k in range(hands):
+            greatest = logits[row, 0]
+            for action in range(1, logits.shape[1]):
+                greatest = max(greatest, logits[row, action])
+            total = 0.0
+            for action in range(logits.shape[1]):
+                total += _weight(logits[row, action], greatest, floor)
+            for c in range(asking.calls.shape[1]):
+                asking.calls[entry + k, c] = 0.0
+                for action in range(raises):
+                    asking.raises[base + action * hands + k, c] = _weight(logits[row, action], greatest, floor) / total
+                if logits.shape[1] > raises:
+                    asking.calls[entry + k, c] = _weight(logits[row, raises], greatest, floor) / total
+            row += 1
+
+
+@kernel(allocates=False, inline=True)
+def _weight(logit, greatest, floor):
+    weight = np.exp(np.float64(logit) - np.float64(greatest))
+    return weight if weight >= floor else 0.0
+
+
+class _AfterBid(NamedTuple):
+    """Numbers that all nodes with the same last bid share."""
+
+    of_hand: np.ndarray  # (hands, outputs of the first layer) float32: by how much the first layer's sums differ by the hand
+    actions: np.ndarray  # (actions,) int64: raises in rising order, then the call
+    weights: np.ndarray  # (inputs of the last layer, actions) float32
+    biases: np.ndarray  # (actions,) float32
+    raises: int
+
+
+class Networked:
+    """A policy network's probabilities.
+
+    Args:
+        round_: the round.
+        player: which of the two it is.
+        network: of the agent.
+        asked: the agent, which is told where it observes something.
+    """
+
+    def __init__(self, round_: Round, player: int, network: Network, asked: Asked) -> None:
+        self._round, self._asked = round_, asked
+        self._layers, self._floor = network.layers, network.floor
+        self._hands = len(round_.hands[player])
+        widest = max(len(biases) for _, biases in self._layers)
+        self._rows = max(LEAST_ROWS, NUMBERS_AT_ONCE // widest)
+        room = max(self._rows, self._hands)  # a node's hands stay together
+        self._rooms = [np.empty((room, len(biases)), np.float32) for _, biases in self._layers[:-1] or self._layers]
+        self._after: dict[int, _AfterBid] = {}
+
+    def write(self, asking: Asking) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of finite weights may overflow
+            self._write(asking)
+
+    def _write(self, asking: Asking) -> None:
+        order = np.argsort(asking.slots, kind="stable")
+        weights, biases = self._layers[0]
+        for begin in range(0, len(order), NODES_AT_ONCE):
+            nodes = order[begin : begin + NODES_AT_ONCE]
+            seen = self._asked.observe(asking.paths, nodes, np.zeros(len(nodes), np.int64))
+            of_node = seen @ weights.T + biases
+            for some in self._parts(asking, nodes):
+                slot = int(asking.slots[nodes[some][0]])
+                if slot not in self._after:
+                    self._after[slot] = self._prepare(asking, int(nodes[some][0]), slot)
+                self._answer(asking, nodes[some], of_node[some], self._after[slot])
+
+    def _parts(self, asking: Asking, nodes: np.ndarray) -> Iterator[slice]:
+        """Divide nodes, sorted by slot, into those of one slot each whose hands fit into the rooms."""
+        hands = asking.entry_at[nodes + 1] - asking.entry_at[nodes]
+        ends, slots = np.cumsum(hands), asking.slots[nodes]
+        begin = 0
+        while begin < len(nodes):
+            done = ends[begin - 1] if begin else 0
+            fits = int(np.searchsorted(ends, done + self._rows, "right"))
+            end = max(begin + 1, min(fits, int(np.searchsorted(slots, slots[begin], "right"))))
+            yield slice(begin, end)
+            begin = end
+
+    def _prepare(self, asking: Asking, node: int, slot: int) -> _AfterBid:
+        seen = self._asked.observe(asking.paths, np.full(self._hands, node), np.arange(self._hands))
+        to = self._round.rules.raises(slot) - 1
+        actions = np.append(to, self._round.variant.params.call) if slot > 0 else to
+        weights, biases = self._layers[-1]
+        of_hand = (seen - seen[0]) @ self._layers[0][0].T
+        return _AfterBid(of_hand, actions, np.ascontiguousarray(weights[actions].T), biases[actions], len(to))
+
+    def _answer(self, asking: Asking, nodes: np.ndarray, of_node: np.ndarray, after: _AfterBid) -> None:
+        """Write the answers at nodes with the same last bid."""
+        rows = int((asking.entry_at[nodes + 1] - asking.entry_at[nodes]).sum())
+        hidden = self._rooms[0][:rows]
+        _add_first(asking, nodes, of_node, after.of_hand, hidden)
+        if len(self._layers) == 1:
+            logits = hidden[:, after.actions]
+        else:
+            _activate(hidden, np.zeros(hidden.shape[1], np.float32))
+            for (weights, biases), room in zip(self._layers[1:-1], self._rooms[1:], strict=True):
+                hidden = np.matmul(hidden, weights.T, out=room[:rows])
+                _activate(hidden, biases)
+            logits = hidden @ after.weights + after.biases
+        bound(logits)
+        _write_chances(asking, nodes, logits, after.raises, self._floor)

@@ -1,0 +1,123 @@
+"""A network that is asked at all hands of many nodes at once, compared with the same network asked at each of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dice_envs import agents, configure
+from dice_envs.agents.ppo import Likeliest, NetworkPolicy
+from dice_envs.core.dice import new_streams
+from dice_envs.exact import asked
+from dice_envs.exact.liars_dice import networks, sources
+from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
+from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asked, Seats, source_of
+from dice_envs.exact.liars_dice.walk import respond
+
+CLOSE = 5e-6  # float32 rounding of a chance
+
+
+def policy(options, hidden=(9, 7), floor=0.0, steepness=2.0):
+    """A network with random weights for a game."""
+    variant = configure("liars_dice", **options)
+    rng = np.random.default_rng(3)
+    sizes = [variant.facts.observation_size, *hidden, variant.facts.num_actions]
+    layers = []
+    for before, after in itertools.pairwise(sizes):
+        weights, biases = rng.normal(0, steepness / before**0.5, (after, before)), rng.normal(0, 0.3, after)
+        layers.append((weights.astype(np.float32), biases.astype(np.float32)))
+    return NetworkPolicy("liars_dice", options, layers, floor=floor)
+
+
+class Both:
+    """A source that asks a network in both ways and compares the answers."""
+
+    def __init__(self, *given):
+        self.at_once, self.one_by_one = source_of(*given), Asked(*given)
+        self.entries = 0
+
+    def write(self, asking):
+        self.at_once.write(asking)
+        expected = asking._replace(calls=np.full_like(asking.calls, np.nan), raises=np.full_like(asking.raises, np.nan))
+        self.one_by_one.write(expected)
+        np.testing.assert_allclose(asking.calls, expected.calls, rtol=0, atol=CLOSE)
+        np.testing.assert_allclose(asking.raises, expected.raises, rtol=0, atol=CLOSE)
+        self.entries += len(asking.calls)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ({"num_dice": 2, "num_faces": 3, "rules": "openspiel"}, {}),
+        ({"num_dice": 2, "num_faces": 3, "rules": "openspiel"}, {"hidden": ()}),
+        ({"num_dice": (1, 3), "num_faces": 4, "wild": "ones", "past_rounds": False}, {"hidden": (8,), "floor": 0.2}),
+        ({"num_dice": 3}, {"floor": 0.05}),
+        ({"num_dice": 2}, {"steepness": 1e30}),  # infinite sums
+    ],
+    ids=str,
+)
+def test_all_answers_in_rounds_are_those_of_the_network(options, settings, monkeypatch):
+    monkeypatch.setattr(networks, "NUMBERS_AT_ONCE", 500)
+    monkeypatch.setattr(networks, "NODES_AT_ONCE", 50)
+    network = policy(options, **settings)
+    most = configure("liars_dice", **options).options.dice_per_seat
+    for dice in {most, most[::-1]}:
+        round_ = Round(network.variant, dice)
+        for player in range(2):
+            both = Both(round_, player, network, player, new_streams(1, ROWS_AT_ONCE)[None])
+            assert isinstance(both.at_once, networks.Networked)
+            respond(round_, player, both)
+            if not settings.keys() & {"floor", "steepness"}:  # no chance is 0
+                assert both.entries == round_.information_sets(player)
+
+
+def test_the_measures_are_the_same():
+    options = {"num_dice": 2, "num_faces": 3, "rules": "openspiel"}
+    network = policy(options)
+    asked_everywhere = asked(lambda seen, masks: chances(network, seen, masks), network.variant)
+    expected = exploitability(network.variant, asked_everywhere)
+    assert exploitability(network.variant, network) == pytest.approx(expected, abs=CLOSE)
+    assert exploitability(network.variant, asked(network, network.variant)) == pytest.approx(expected, abs=CLOSE)
+    expected = winning_probability(network.variant, asked_everywhere, "numbers")
+    assert winning_probability(network.variant, network, "numbers") == pytest.approx(expected, abs=CLOSE)
+
+
+def chances(network, seen, masks):
+    logits = np.where(masks != 0, network.logits(seen).astype(np.float64), -np.inf)
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def test_seats_are_compared_by_what_is_observed(monkeypatch):
+    network = policy({"num_dice": 2, "num_faces": 3})
+    seats = Seats()
+    round_ = Round(network.variant, (2, 2))
+    source = source_of(round_, 0, network, 0, new_streams(1, ROWS_AT_ONCE)[None], seats)
+    respond(round_, 0, source)
+    assert seats.alike
+    by_seat = sources.Asked._turn
+
+    def with_another_hand(self, dealt, paths, nodes, which, streams):
+        return by_seat(self, dealt, paths, nodes, which if dealt is self._dealt else (which + 1) % 2, streams)
+
+    monkeypatch.setattr(sources.Asked, "_turn", with_another_hand)
+    respond(round_, 0, source)
+    assert not seats.alike
+
+
+def test_who_is_asked_everywhere():
+    """Agents that play a network in another way than by its softmax."""
+
+    class Mine(NetworkPolicy):
+        def probabilities(self, turn):
+            return turn.legal / turn.legal.sum(axis=1, keepdims=True)
+
+    options = {"num_dice": 3}
+    network, variant = policy(options), configure("liars_dice", **options)
+    mine = Mine("liars_dice", options, network.layers)
+    round_, streams = Round(variant, (3, 3)), new_streams(0, ROWS_AT_ONCE)[None]
+    for agent in (mine, Likeliest(network), agents.make("ppo:greedy=true"), lambda seen, masks: masks):
+        assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), Asked)
+    for agent in (network, agents.make("ppo")):
+        assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), networks.Networked)
