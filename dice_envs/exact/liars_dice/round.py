@@ -1,4 +1,4 @@
-"""One round of Liar's Dice: what may be bid, the hands, and between two players the hand classes of a best response.
+"""One round of Liar's Dice: what may be bid, the hands, and classes of hands that no later call tells apart.
 
 Player 0 is the round's starter; the others follow in the order of play. A *slot* is a bid plus 1, or 0 before the first bid.
 """
@@ -35,17 +35,17 @@ class Rules(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """A responder's hands at each slot, [0] where player 0 is to move and [1] where player 1 is, merged into classes.
+    """A player's hands at each slot, [0] where player 0 is to move, [1] where player 1 is …, merged into classes.
 
-    A threshold is the number of the other's dice that must count for a bid to hold. If its dice cannot reach the
+    A threshold is the number of the others' dice that must count for a bid to hold. If their dice cannot reach the
     threshold, that is their number plus 1.
     """
 
-    of: np.ndarray  # (2, slots, hands) int64: hand → class
-    size: np.ndarray  # (2, slots) int64: how many classes
-    call_at: np.ndarray  # (2, slots) int64: where the thresholds of the slot's bid begin, by class
+    of: np.ndarray  # (players, slots, hands) int64: hand → class
+    size: np.ndarray  # (players, slots) int64: how many classes
+    call_at: np.ndarray  # (players, slots) int64: where the thresholds of the slot's bid begin, by class
     calls: np.ndarray  # int64
-    map_at: np.ndarray  # (2, edges) int64: where the edge's part of `maps` begins, by the parent's class
+    map_at: np.ndarray  # (players, edges) int64: where the edge's part of `maps` begins, by the parent's class
     maps: np.ndarray  # int64: the child's class, or CALL; for a raise that must be called: the threshold of that bid
 
     def by_mover(self, mover: int) -> MoverClasses:
@@ -111,24 +111,29 @@ class Round:
 
     @functools.cached_property
     def classes(self) -> tuple[Classes, Classes]:
-        """Hand classes of each of two players when best-responding."""
-        return self._classes(0), self._classes(1)
+        """Hand classes of each of two players when best-responding: one that is sure of a call makes it."""
+        return self._classes(0, True), self._classes(1, True)
 
-    def _classes(self, player: int) -> Classes:
-        slots, hands = len(self.rules.need), len(self.hands[player])
-        ids, count = np.zeros((2, slots, hands), np.int64), np.zeros((2, slots), np.int64)
-        responder = _Responder(self.rules, self.matches[player], self.dice[1 - player], player)
+    @functools.cached_property
+    def all_classes(self) -> tuple[Classes, ...]:
+        """Hand classes of each player, who may take any action."""
+        return tuple(self._classes(player, False) for player in range(len(self.dice)))
+
+    def _classes(self, player: int, calls_when_sure: bool) -> Classes:
+        slots, hands, players = len(self.rules.need), len(self.hands[player]), len(self.dice)
+        ids, count = np.zeros((players, slots, hands), np.int64), np.zeros((players, slots), np.int64)
+        responder = _Responder(self.rules, self.matches[player], sum(self.dice) - self.dice[player], player, calls_when_sure)
         _merge(responder, ids, count)
         call_at = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
         edges = np.diff(self.rules.first)
-        by_edge = np.concatenate([np.repeat(count[mover], edges) for mover in range(2)])
+        by_edge = np.concatenate([np.repeat(count[mover], edges) for mover in range(players)])
         map_at = np.concatenate([[0], np.cumsum(by_edge)]).astype(np.int64)
         found = Classes(
             of=ids,
             size=count,
-            call_at=call_at[:-1].reshape(2, slots),
+            call_at=call_at[:-1].reshape(players, slots),
             calls=np.zeros(call_at[-1], np.int64),
-            map_at=map_at[:-1].reshape(2, -1),
+            map_at=map_at[:-1].reshape(players, -1),
             maps=np.zeros(map_at[-1], np.int64),
         )
         _map(responder, found)
@@ -155,8 +160,9 @@ class _Responder(NamedTuple):
 
     rules: Rules
     matches: np.ndarray  # (hands, faces) int64
-    most: int  # dice of the other player
+    most: int  # dice of all others
     player: int
+    calls_when_sure: bool  # whether it calls every bid that cannot hold
 
 
 @kernel(allocates=False)
@@ -167,7 +173,7 @@ def must_call(rules, slot):
 
 @kernel(allocates=False)
 def threshold(need, matching, most):
-    """Return how many of the other's `most` dice must count for a bid to hold, at most one more than there are."""
+    """Return how many of the others' `most` dice must count for a bid to hold, at most one more than there are."""
     return min(max(need - matching, 0), most + 1)
 
 
@@ -180,11 +186,16 @@ def _threshold_of(responder, slot, hand):
 def _after(responder, mover, slot, edge, hand, ids):
     """Return what follows a raise for a hand of the responder: an entry of `Classes.maps`."""
     below = responder.rules.child[edge]
-    if mover == responder.player and slot > 0 and _threshold_of(responder, slot, hand) == responder.most + 1:
+    if (
+        responder.calls_when_sure
+        and mover == responder.player
+        and slot > 0
+        and _threshold_of(responder, slot, hand) == responder.most + 1
+    ):
         return CALL
     if must_call(responder.rules, below):
         return _threshold_of(responder, below, hand)
-    return ids[1 - mover, below, hand]
+    return ids[(mover + 1) % len(ids), below, hand]
 
 
 @kernel(allocates=False)
@@ -205,7 +216,7 @@ def _split(ids, column, width, base, number):
 
 @kernel
 def _merge(responder, ids, count):
-    """Number the classes of the responder's hands: `ids` (2, slots, hands) and `count` (2, slots). In place.
+    """Number the classes of the responder's hands: `ids` (players, slots, hands) and `count` (players, slots). In place.
 
     A class number is below the number of hands, a threshold at most `most` + 1.
     """
@@ -215,7 +226,7 @@ def _merge(responder, ids, count):
     column = np.zeros(hands, np.int64)
     base = 0
     for slot in range(len(rules.need) - 1, -1, -1):
-        for mover in range(2):
+        for mover in range(len(ids)):
             classes = 1
             if slot > 0:
                 for hand in range(hands):
@@ -237,7 +248,7 @@ def _map(responder, classes):
     Class numbers are below the size of their slot's part.
     """
     rules = responder.rules
-    for mover in range(2):
+    for mover in range(len(classes.of)):
         for slot in range(len(rules.need)):
             for hand in range(len(responder.matches)):
                 each = classes.of[mover, slot, hand]

@@ -1,0 +1,127 @@
+"""Solutions of Liar's Dice at tables: regret minimisation beside a plain program, certificates, files, and the agent."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dice_envs import configure
+from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver
+from dice_envs.exact.liars_dice.multiplayer.solution import Strategy
+from dice_envs.exact.liars_dice.multiplayer.walk import Party, walk
+from dice_envs.exact.liars_dice.round import Round
+
+
+def solver_of(dice, seed=0, **options):
+    """A solver of a round whose worths are random."""
+    variant = configure("liars_dice", num_players=len(dice), num_dice=dice, **options)
+    worth = np.random.default_rng(seed).random((len(dice), len(dice)))
+    return RoundSolver(Round(variant, dice), worth), worth
+
+
+class Plain:
+    """Regret minimisation over all deals and all hands, with dictionaries: the same iterations as `RoundSolver`."""
+
+    def __init__(self, round_, worth):
+        self.round, self.worth, self.players = round_, worth, len(round_.dice)
+        self.deals = [
+            (deal, np.prod([round_.chances[player][hand] for player, hand in enumerate(deal)]))
+            for deal in itertools.product(*[range(len(hands)) for hands in round_.hands])
+        ]
+        self.regrets, self.averages = {}, {}
+
+    def strategy(self, numbers, path, hand):
+        slot = path[-1] if path else 0
+        moves = [*([0] if path else []), *self.round.rules.raises(slot).tolist()]  # 0: a call
+        found = [numbers.get((path, hand, move), 0.0) for move in moves]
+        return moves, [each / sum(found) if sum(found) else 1 / len(moves) for each in found]
+
+    def ends(self, path, deal, player):
+        """What a call is worth."""
+        rules, mover = self.round.rules, len(path) % self.players
+        matches = sum(self.round.matches[each][hand, rules.face[path[-1]]] for each, hand in enumerate(deal))
+        return self.worth[player, mover if matches >= rules.need[path[-1]] else (mover - 1) % self.players]
+
+    def learn(self, player, step, weight):
+        """Learn regrets of a player, and averages of the player before."""
+        before, changes = (player - 1) % self.players, {}
+
+        def visit(path, deal, chance, others, own):
+            mover = len(path) % self.players
+            moves, chances = self.strategy(self.regrets, path, deal[mover])
+            values = []
+            for move, likely in zip(moves, chances, strict=True):
+                if mover == before:  # each hand once, by its own reach, whatever the others hold
+                    seen[path, deal[mover], move] = own * likely
+                here = (others, own) if mover == player else (others * likely, own * likely if mover == before else own)
+                values.append(self.ends(path, deal, player) if move == 0 else visit((*path, move), deal, chance, *here))
+            value = sum(each * likely for each, likely in zip(values, chances, strict=True))
+            if mover == player:
+                for move, each in zip(moves, values, strict=True):
+                    key = path, deal[mover], move
+                    changes[key] = (
+                        changes.get(key, 0.0) + chance * others * (each - value) / self.round.chances[mover][deal[mover]]
+                    )
+            return value
+
+        seen = {}
+        for deal, chance in self.deals:
+            visit((), deal, chance, 1.0, 1.0)
+        for key, change in changes.items():
+            self.regrets[key] = max(0.0, self.regrets.get(key, 0.0) + step * change)
+        for key, reach in seen.items():
+            self.averages[key] = self.averages.get(key, 0.0) + weight * reach
+
+    def write(self, asking):
+        """Write the average strategies. See `sources.Source`."""
+        for node, path in enumerate(asking.paths):
+            row = asking.rows[node]
+            hands = asking.hand[asking.start[row] : asking.start[row + 1]]
+            for k, hand in enumerate(hands):
+                moves, chances = self.strategy(self.averages, tuple((path + 1).tolist()), int(hand))
+                if moves[0] == 0:
+                    asking.calls[asking.entry_at[node] + k, 0] = chances[0]
+                raises = chances[moves[0] == 0 :]
+                for place, chance in enumerate(raises):
+                    asking.raises[asking.raise_at[node] + place * len(hands) + k, 0] = chance
+
+
+@pytest.mark.parametrize("dice", [(1, 1, 1), (2, 1)])
+def test_iterations_are_those_of_a_plain_program(dice):
+    solver, worth = solver_of(dice, num_faces=2, wild="ones")
+    plain = Plain(solver.round_, worth)
+    solver.iterate(3)
+    for step, weight in [(1.0, 1.0), (2.0, 2**5.97), (2.0 * (1 + 2**-1.02), 2**5.97 * 1.5**5.955)]:
+        for player in range(len(dice)):
+            plain.learn(player, step, weight)
+    everybody = range(len(dice))
+    for parties in [
+        [Party((), worth[player]) for player in everybody],
+        [Party((player,), worth[player]) for player in everybody],
+    ]:
+        ours = walk(solver.round_, [Strategy(solver.round_, solver.averages)] * len(dice), parties)
+        assert ours == pytest.approx(walk(solver.round_, [plain] * len(dice), parties), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("dice", "options"), [((1, 2, 1), {"num_faces": 3}), ((1, 1, 1, 1), {"num_faces": 2, "wild": "highest"})]
+)
+def test_gains_are_those_of_the_walk_that_measures_any_agent(dice, options):
+    solver, worth = solver_of(dice, **options)
+    solver.iterate(4)
+    everybody = range(len(dice))
+    parties = [Party((), row) for row in worth] + [Party((player,), worth[player]) for player in everybody]
+    found = walk(solver.round_, [Strategy(solver.round_, solver.averages)] * len(dice), parties)
+    assert solver.plays(worth) == pytest.approx(found[: len(dice)], abs=1e-12)
+    assert solver.responds(worth) == pytest.approx(found[len(dice) :], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("dice", "value"), [((1, 1), Fraction(5, 6)), ((1, 2), Fraction(67, 108)), ((2, 1), Fraction(89, 108))]
+)
+def test_two_players_come_to_the_known_value(dice, value):
+    solver, _ = solver_of(dice)
+    solver = RoundSolver(solver.round_, np.array([[0.0, 1.0], [1.0, 0.0]]))
+    solver.iterate(60)
+    assert solver.plays(np.array([[0.0, 1.0], [1.0, 0.0]]))[0] == pytest.approx(float(value), abs=1e-4)
