@@ -66,11 +66,11 @@ COMPILES_SOON = {"NUMBA_OPT": "1", "NUMBA_BOUNDSCHECK": "1"}
 
 @pytest.fixture
 def run_python(tmp_path):
-    """Run Python code in a fresh process and return what it printed; fails if the code fails."""
+    """Run Python code in a fresh process (kernels: COMPILES_SOON) and return what it printed; fails if the code fails."""
     import subprocess
 
     def run(code: str, path: Path = ROOT, **env: str) -> str:
-        variables = {**os.environ, "PYTHONPATH": str(path), **env}
+        variables = {**os.environ, **COMPILES_SOON, "PYTHONPATH": str(path), **env}
         done = subprocess.run(
             [sys.executable, "-c", code], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=300
         )

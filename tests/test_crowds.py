@@ -13,7 +13,6 @@ from dice_envs import SeatEnv, SeatVectorEnv, configure
 from dice_envs.core.game import names
 from dice_envs.envs import aec
 from dice_envs.experiments.arena import tournament
-from tests.conftest import COMPILES_SOON
 
 PROCESSES = 16
 THREADS = 8
@@ -59,7 +58,7 @@ print(json.dumps(found))
 @pytest.mark.slow
 def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
     cache = tmp_path / "cache"
-    environment = {**COMPILES_SOON, "NUMBA_CACHE_DIR": str(cache)}
+    environment = {"NUMBA_CACHE_DIR": str(cache)}
     crowd = json.loads(run_python(COLD.format(seed=SEED, processes=PROCESSES, threads=THREADS), **environment))
     assert len(crowd) == PROCESSES + THREADS
     files = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
@@ -80,7 +79,7 @@ print(roll(new_streams({seed}, 1)[0], 6))
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_no_half_written_kernel_and_what_a_kill_has_left_is_removed(tmp_path, run_python):
-    environment = {**COMPILES_SOON, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
 
     def run(limit=0):
         return run_python(COMPILE.format(limit=limit, seed=SEED), **environment)
@@ -175,7 +174,7 @@ def threads_change_often():
 KINDS = (in_a_seat, in_turns, in_a_vector, for_stable_baselines, in_a_tournament)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_threads_play_what_each_would_play_alone(threads_change_often):
     """For every kind of environment of every game, and tournaments, at the same time."""
     tasks = [(kind, name, SEED + number) for name in names() for kind in KINDS for number in range(2)]

@@ -332,7 +332,6 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
         "from dice_envs.experiments.arena import tournament\n"
         "print(tournament(dice_envs.configure('pig'), ['random', 'random'], 50, 1).win_rate)",
         tmp_path / "copy",
-        **COMPILES_SOON,
     )
     # Also in the browser, if there is one.
     files = [

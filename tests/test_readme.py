@@ -10,7 +10,7 @@ import pytest
 
 from dice_envs import configure, measure
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.conftest import ROOT
+from tests.conftest import COMPILES_SOON, ROOT
 
 TEXT = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"^python -m experiments ([^#\n]*?)\s*(?:#.*)?$", TEXT, re.M)
@@ -64,7 +64,7 @@ def test_a_command_runs(command, tmp_path):
         capture_output=True,
         text=True,
         timeout=500,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **COMPILES_SOON, "PYTHONPATH": str(ROOT)},
     )
     left = words[0] == "play"  # `q` leaves like Ctrl-C
     assert done.returncode == (130 if left else 0), done.stdout[-2000:] + done.stderr[-2000:]

@@ -10,7 +10,7 @@ from dice_envs import load
 from dice_envs.core.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
 from dice_envs.core.kernel import identity, kernel, package_stamp
 from dice_envs.core.loops import compile_kernels
-from tests.conftest import COMPILES_SOON, ROOT
+from tests.conftest import ROOT
 from tests.support.walkthrough import shown
 
 FIRST_BID = """
@@ -33,8 +33,8 @@ def copy_of_package(tmp_path):
 @pytest.mark.thorough
 def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     """The loops of batch.py are cached, and call rules in another file. Edits to that file must be noticed."""
-    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
-    before = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
+    run_python(FIRST_BID, copy_of_package)
+    before = run_python(FIRST_BID, copy_of_package)
     rewards, hits = before.rsplit(" ", 1)
     assert int(hits) > 0, "the second process should have found its kernels in the cache"
     rules = copy_of_package / "dice_envs" / "games" / "liars_dice.py"
@@ -42,7 +42,7 @@ def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     line = "caller if total >= quantity_of(params, bid) + 1 else _last_bidder(params, state)"
     assert line in text
     rules.write_text(text.replace(line, "caller if total < quantity_of(params, bid) + 1 else _last_bidder(params, state)"))
-    after, hits = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)
+    after, hits = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)
     assert eval(after) == [[-r for r in eval(rewards)[0]]], "the edited rule must be the one that runs"
     assert int(hits) == 0
 
@@ -71,14 +71,14 @@ def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_py
     text = shown("How to add a game")
     rules = copy_of_package / "pig.py"
     rules.write_text(text)
-    before = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
-    again = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
+    before = run_python(OWN_GAME, copy_of_package).split()
+    again = run_python(OWN_GAME, copy_of_package).split()
     assert again[:2] == before[:2]
     assert int(again[2]) > 0, "the second process should have found its kernels in the cache"
     files = len(list((copy_of_package / "dice_envs").rglob("*.nbc")))
     assert "if face > 1:" in text
     rules.write_text(text.replace("if face > 1:", "if face > 0:"))
-    points, value, hits = run_python(OWN_GAME, copy_of_package, **COMPILES_SOON).split()
+    points, value, hits = run_python(OWN_GAME, copy_of_package).split()
     assert int(points) > int(before[0]) + 50, "no roll ends the turn by the edited rule"
     assert value != before[1]
     assert hits == "0"
@@ -130,21 +130,21 @@ def _env():
 
 @pytest.mark.thorough
 def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
-    expected = run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)[0]
+    expected = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)[0]
     files = list(copy_of_package.rglob("*.nbc"))
     assert files
     for path in files:
         path.write_bytes(b"garbage")
-    assert run_python(FIRST_BID, copy_of_package, **COMPILES_SOON).rsplit(" ", 1)[0] == expected
+    assert run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)[0] == expected
 
 
 @pytest.mark.thorough
 def test_stale_files_are_removed(copy_of_package, run_python):
-    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
+    run_python(FIRST_BID, copy_of_package)
     count = len(list(copy_of_package.rglob("*.nbc")))
     dice = copy_of_package / "dice_envs" / "core" / "dice.py"
     dice.write_text(dice.read_text() + "\n# an edit\n")
-    run_python(FIRST_BID, copy_of_package, **COMPILES_SOON)
+    run_python(FIRST_BID, copy_of_package)
     assert len(list(copy_of_package.rglob("*.nbc"))) == count
 
 

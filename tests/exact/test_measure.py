@@ -33,7 +33,7 @@ def players(game):
 
 # Search is compiled anew for each game: one is among the fast tests.
 CASES = [
-    pytest.param(game, spec, marks=[pytest.mark.slow] if spec == "mcts:4" and game != "liars_dice" else [])
+    pytest.param(game, spec, marks=[pytest.mark.thorough] if spec == "mcts:4" and game != "liars_dice" else [])
     for game in MEASURED
     for spec in players(game)
 ]

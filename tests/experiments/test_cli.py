@@ -284,7 +284,7 @@ def test_choose_understands_words():
         pytest.param(
             ["arena", "liars_dice", "random", "mcts:2", "-o", "num_dice=1", "--exact"],
             "are random: an exact result of two agents",
-            marks=pytest.mark.slow,  # search takes half a minute to compile
+            marks=pytest.mark.thorough,  # search takes half a minute to compile
         ),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice=6", "--exact"], "makes a round of about 5,970,557,208 "),
         (["measure", "liars_dice", "random", "-o", "num_dice=6"], "250,000,000 at most are allowed for an exact measure"),

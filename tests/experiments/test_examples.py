@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import COMPILES_SOON, ROOT
 
 PATHS = {path.stem: path for path in (ROOT / "experiments" / "examples").glob("*.py") if path.stem != "__init__"}
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -46,7 +46,7 @@ EXAMPLES = [
 @pytest.mark.parametrize(("name", "options", "figures"), EXAMPLES)
 def test_examples_end_with_measured_figures(name, options, figures):
     command = [sys.executable, "-m", f"dice_envs.experiments.examples.{name}", "--seed", "1", *options.split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **COMPILES_SOON, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=500)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("seed 1\n")

@@ -25,7 +25,7 @@ from dice_envs.experiments.outcome import gap_label
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.presets import PRESETS, Preset
-from tests.conftest import ROOT
+from tests.conftest import COMPILES_SOON, ROOT
 from tests.experiments.ui.test_page import parsed, shown
 
 THIRTIES = PRESETS["thirties"]["quick"]
@@ -431,7 +431,12 @@ def in_a_process(folder, **changes):
         f"{str(folder)!r}])"
     )
     return subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **COMPILES_SOON},
     )
 
 

@@ -67,7 +67,6 @@ class Simple:
         return chances
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
 def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(opponent):
     """Half of a best response's edge over optimal play, with three dice, over matches of 200 games."""
@@ -85,7 +84,6 @@ def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(oppone
         assert own.win_rate[0][1] - own.ci95[0][1] > optimal + 0.5 * (best - optimal)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"]
 )

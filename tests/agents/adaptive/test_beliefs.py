@@ -57,7 +57,6 @@ def test_parts_make_the_players_that_they_are_of():
         np.testing.assert_array_equal(claimed // 6 + 1, np.clip(most + more, 1, states["in_play"][opens]))
 
 
-@pytest.mark.slow
 def test_likelihoods_are_those_of_the_agents():
     states, actions = positions_of_random_play(TWO_DICE, 150, 5)
     logs = log_likelihoods(TWO_DICE, Nash(), states, actions)
@@ -122,7 +121,6 @@ def test_one_part_tells_of_the_others_where_players_are_known_as_a_whole():
     assert (beliefs.known > 0.99).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bluff", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("preset", ["text", "article"])
 def test_it_finds_out_how_its_opponent_plays(bluff, preset):
@@ -148,7 +146,6 @@ def test_it_leaves_others_alone(opponent):
     assert not memory["response"].any()
 
 
-@pytest.mark.slow
 def test_it_notices_an_opponent_that_changes_its_ways():
     class Turncoat:
         remembers = np.dtype([("turns", np.int64)])

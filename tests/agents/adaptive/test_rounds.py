@@ -13,7 +13,6 @@ from tests.conftest import scaled
 pytestmark = pytest.mark.thorough
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", SMALL)
 def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
     """All decisions of the opponent with the dice that it had, except in the last round of a game."""

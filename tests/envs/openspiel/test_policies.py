@@ -27,23 +27,25 @@ def test_exploitability_of_random_play_is_what_measure_finds(which):
 @pytest.mark.library("open_spiel", "exploitability, as measure finds it", game=lambda test: GAMES[test["which"]][0])
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("which", "agent"),
+    ("which", "agent", "perfect_recall"),
     [
-        ("quantity", "numbers:bluff=0.25"),
-        ("quantity", "nash"),
-        ("either", "numbers"),
-        ("either", "nash"),
-        ("two rounds", "random"),
-        ("two rounds", "numbers:bluff=0.5"),
-        ("two rounds", "nash"),
-        ("stones", "random"),
-        ("stones", "nash"),
-        ("stones", "best_response"),
-        ("pools", "highest"),
+        ("quantity", "numbers:bluff=0.25", True),
+        ("quantity", "numbers:bluff=0.25", False),
+        ("quantity", "nash", False),
+        ("either", "numbers", False),
+        ("either", "nash", True),
+        ("two rounds", "random", False),
+        ("two rounds", "numbers:bluff=0.5", False),
+        ("two rounds", "nash", True),
+        ("stones", "random", False),
+        ("stones", "nash", True),
+        ("stones", "best_response", False),
+        ("pools", "highest", True),
+        ("pools", "highest", False),
     ],
 )
-@pytest.mark.parametrize("perfect_recall", [True, False])
 def test_exploitability_of_agents_is_what_measure_finds(which, agent, perfect_recall):
+    """With perfect recall best responses see more, but not against these agents, which forget past rounds."""
     name, options = GAMES[which]
     game = openspiel_game(name, perfect_recall=perfect_recall, **options)
     theirs = exploitability.exploitability(game, AgentPolicy(game, agent))

@@ -39,7 +39,7 @@ def test_returns_that_do_not_add_up_are_found():
         play_compiled(variant, 500, np.random.default_rng(1))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("breaks", ["hides", "shows", "masks"])
 def test_a_game_that_breaks_the_contract_is_found(breaks):
     game = load("thirties")

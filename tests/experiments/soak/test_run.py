@@ -42,7 +42,7 @@ def test_what_is_broken_is_listed_and_the_command_fails(monkeypatch, tmp_path):
     assert listed[0] == listed[1]  # the same seed finds the same
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:an illegal action has ended a game")
 def test_nothing_is_broken():
     rows, memory = soak(names(), 400_000, seed=3)
