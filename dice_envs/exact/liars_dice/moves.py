@@ -115,21 +115,27 @@ def _layout(first, slots, rows, start, raise_at, entry_at):
 
 
 @kernel(allocates=False, inline=True)
-def _weigh_raise(asking, weight, begin, base, hands):
-    """Multiply the chances of one raise by reach and return how many hands make it. In place."""
+def _weigh_raise(asking, weight, begin, base, hands, least):
+    """Multiply the chances of one raise by reach, 0 where that is not above `least`, and return how many hands make it.
+
+    In place.
+    """
     alive = 0
     for k in range(hands):
         positive = False
         for c in range(weight.shape[1]):
-            asking.raises[base + k, c] *= weight[begin + k, c]
-            positive |= asking.raises[base + k, c] > 0.0
+            reach = asking.raises[base + k, c] * weight[begin + k, c]
+            asking.raises[base + k, c] = reach if reach > least else 0.0
+            positive |= reach > least
         alive += positive
     return alive
 
 
 @kernel(allocates=False)
-def _weigh(rules, asking, weight, alive):
+def _weigh(rules, asking, weight, alive, least):
     """Multiply chances by reach and count the hands that make each raise. In place.
+
+    Hands that come to a decision of the others with a chance of `least` or less are left out there.
 
     Returns how many children, entries of children and leaves there are.
     """
@@ -141,8 +147,9 @@ def _weigh(rules, asking, weight, alive):
         begin, base, entry = asking.start[asking.rows[node]], asking.raise_at[node], asking.entry_at[node]
         hands = asking.entry_at[node + 1] - entry
         for edge in range(rules.first[asking.slots[node]], rules.first[asking.slots[node] + 1]):
-            alive[at] = _weigh_raise(asking, weight, begin, base, hands) if asking.made[at] else 0
-            if alive[at] > 0 and must_call(rules, rules.child[edge]):
+            ends = must_call(rules, rules.child[edge])
+            alive[at] = _weigh_raise(asking, weight, begin, base, hands, 0.0 if ends else least) if asking.made[at] else 0
+            if alive[at] > 0 and ends:
                 leaves += 1
             elif alive[at] > 0:
                 children += 1
@@ -226,8 +233,11 @@ def held_by(round_: Round, batch: Batch, player: int, reach: Reach) -> Held:
     return Held(np.ascontiguousarray(batch.rows[:, player]), reach, round_.matches[player])
 
 
-def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Source) -> Moves:
-    """Ask the player to move, and multiply its probabilities by what reaches the nodes."""
+def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Source, least: float = 0.0) -> Moves:
+    """Ask the player to move, and multiply its probabilities by what reaches the nodes.
+
+    Hands that come to a decision of the others with a chance of `least` or less are left out there.
+    """
     rules, slots = round_.rules, batch.slots
     nodes, copies = len(slots), reach.weight.shape[1]
     rows = np.ascontiguousarray(batch.rows[:, mover])
@@ -238,7 +248,7 @@ def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Sour
     made, alive = np.ones(edges, np.bool_), np.empty(edges, np.int64)
     asking = Asking(slots, batch.paths, rows, reach.start, reach.hand, entry_at, calls, raise_at, raises, made)
     source.write(asking)
-    children, entries, leaves = _weigh(rules, asking, reach.weight, alive)
+    children, entries, leaves = _weigh(rules, asking, reach.weight, alive, least)
     tails = round_.dice[mover] + 2
     moves = Moves(
         calls=np.zeros((nodes, tails, copies)),

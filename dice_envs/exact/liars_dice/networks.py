@@ -11,7 +11,6 @@ in common:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Networked"]
 
+NEGLECTED = 1e-8  # of a network's play in a round; its float32 rounding is larger
 NODES_AT_ONCE = 16_384  # whose observations are made in one call
 NUMBERS_AT_ONCE = 2**17  # of one layer: half a MB
 LEAST_ROWS = 64  # below which a matrix product is slow
@@ -47,8 +47,30 @@ def _tanh(x):
 
 
 @kernel(allocates=False)
-def _add_first(asking, nodes, of_node, of_hand, out):
-    """Write the first layer's sums for each hand of the nodes. In place; `out` has a row for each of them."""
+def _divide(asking, nodes, most, ends):
+    """Divide nodes, sorted by slot, into parts of one slot and `most` hands each, or of one node.
+
+    Write where the parts end, in place, and return how many there are: no more than nodes, so `ends` (nodes,) has room.
+    """
+    parts = 0
+    hands = 0
+    for i in range(len(nodes)):
+        more = asking.entry_at[nodes[i] + 1] - asking.entry_at[nodes[i]]
+        if i > 0 and (asking.slots[nodes[i]] != asking.slots[nodes[i - 1]] or hands + more > most):
+            ends[parts] = i
+            parts += 1
+            hands = 0
+        hands += more
+    ends[parts] = len(nodes)
+    return parts + 1
+
+
+@kernel(allocates=False)
+def _write_first(asking, nodes, of_node, of_hand, activate, out):
+    """Write the first layer's outputs for each hand of the nodes, with `activate` their tanh. In place; return their number.
+
+    `out` has a row for each of them.
+    """
     row = 0
     for i in range(len(nodes)):
         at = asking.rows[nodes[i]]
@@ -56,7 +78,11 @@ def _add_first(asking, nodes, of_node, of_hand, out):
             hand = asking.hand[k]
             for j in range(out.shape[1]):
                 out[row, j] = of_node[i, j] + of_hand[hand, j]
+            if activate:
+                for j in range(out.shape[1]):
+                    out[row, j] = _tanh(out[row, j])
             row += 1
+    return row
 
 
 @kernel(allocates=False)
@@ -69,32 +95,28 @@ def _activate(sums, biases):
 
 @kernel(allocates=False)
 def _write_chances(asking, nodes, logits, raises, floor):
-    """Write the softmax of the logits for each hand of the nodes. In place; the first `raises` logits are of raises."""
+    """Write the softmax of the logits for each hand of the nodes. In place; the first `raises` logits are of raises.
+
+    Logits become weights.
+    """
     row = 0
     for i in range(len(nodes)):
-        node = nodes[i]
-        entry, base = asking.entry_at[node], asking.raise_at[node]
-        hands = asking.entry_at[node + 1] - entry
+        entry, base = asking.entry_at[nodes[i]], asking.raise_at[nodes[i]]
+        hands = asking.entry_at[nodes[i] + 1] - entry
         for k in range(hands):
-            greatest = logits[row, 0]
+            greatest = np.float64(logits[row, 0])
             for action in range(1, logits.shape[1]):
-                greatest = max(greatest, logits[row, action])
+                greatest = max(greatest, np.float64(logits[row, action]))
             total = 0.0
             for action in range(logits.shape[1]):
-                total += _weight(logits[row, action], greatest, floor)
+                weight = np.exp(np.float64(logits[row, action]) - greatest)
+                logits[row, action] = weight if weight >= floor else 0.0
+                total += logits[row, action]
             for c in range(asking.calls.shape[1]):
-                asking.calls[entry + k, c] = 0.0
                 for action in range(raises):
-                    asking.raises[base + action * hands + k, c] = _weight(logits[row, action], greatest, floor) / total
-                if logits.shape[1] > raises:
-                    asking.calls[entry + k, c] = _weight(logits[row, raises], greatest, floor) / total
+                    asking.raises[base + action * hands + k, c] = logits[row, action] / total
+                asking.calls[entry + k, c] = logits[row, raises] / total if logits.shape[1] > raises else 0.0
             row += 1
-
-
-@kernel(allocates=False, inline=True)
-def _weight(logit, greatest, floor):
-    weight = np.exp(np.float64(logit) - np.float64(greatest))
-    return weight if weight >= floor else 0.0
 
 
 class _AfterBid(NamedTuple):
@@ -115,7 +137,12 @@ class Networked:
         player: which of the two it is.
         network: of the agent.
         asked: the agent, which is told where it observes something.
+
+    Attributes:
+        neglected: see `sources.Source`.
     """
+
+    neglected = NEGLECTED
 
     def __init__(self, round_: Round, player: int, network: Network, asked: Asked) -> None:
         self._round, self._asked = round_, asked
@@ -138,23 +165,12 @@ class Networked:
             nodes = order[begin : begin + NODES_AT_ONCE]
             seen = self._asked.observe(asking.paths, nodes, np.zeros(len(nodes), np.int64))
             of_node = seen @ weights.T + biases
-            for some in self._parts(asking, nodes):
-                slot = int(asking.slots[nodes[some][0]])
-                if slot not in self._after:
-                    self._after[slot] = self._prepare(asking, int(nodes[some][0]), slot)
-                self._answer(asking, nodes[some], of_node[some], self._after[slot])
-
-    def _parts(self, asking: Asking, nodes: np.ndarray) -> Iterator[slice]:
-        """Divide nodes, sorted by slot, into those of one slot each whose hands fit into the rooms."""
-        hands = asking.entry_at[nodes + 1] - asking.entry_at[nodes]
-        ends, slots = np.cumsum(hands), asking.slots[nodes]
-        begin = 0
-        while begin < len(nodes):
-            done = ends[begin - 1] if begin else 0
-            fits = int(np.searchsorted(ends, done + self._rows, "right"))
-            end = max(begin + 1, min(fits, int(np.searchsorted(slots, slots[begin], "right"))))
-            yield slice(begin, end)
-            begin = end
+            ends = np.empty(len(nodes), np.int64)
+            parts = _divide(asking, nodes, self._rows, ends)
+            first = 0
+            for end in ends[:parts].tolist():
+                self._answer(asking, nodes[first:end], of_node[first:end])
+                first = end
 
     def _prepare(self, asking: Asking, node: int, slot: int) -> _AfterBid:
         seen = self._asked.observe(asking.paths, np.full(self._hands, node), np.arange(self._hands))
@@ -164,18 +180,19 @@ class Networked:
         of_hand = (seen - seen[0]) @ self._layers[0][0].T
         return _AfterBid(of_hand, actions, np.ascontiguousarray(weights[actions].T), biases[actions], len(to))
 
-    def _answer(self, asking: Asking, nodes: np.ndarray, of_node: np.ndarray, after: _AfterBid) -> None:
+    def _answer(self, asking: Asking, nodes: np.ndarray, of_node: np.ndarray) -> None:
         """Write the answers at nodes with the same last bid."""
-        rows = int((asking.entry_at[nodes + 1] - asking.entry_at[nodes]).sum())
-        hidden = self._rooms[0][:rows]
-        _add_first(asking, nodes, of_node, after.of_hand, hidden)
+        slot = int(asking.slots[nodes[0]])
+        if slot not in self._after:
+            self._after[slot] = self._prepare(asking, int(nodes[0]), slot)
+        after, hidden = self._after[slot], self._rooms[0]
+        rows = _write_first(asking, nodes, of_node, after.of_hand, len(self._layers) > 1, hidden)
         if len(self._layers) == 1:
-            logits = hidden[:, after.actions]
+            logits = hidden[:rows, after.actions]
         else:
-            _activate(hidden, np.zeros(hidden.shape[1], np.float32))
             for (weights, biases), room in zip(self._layers[1:-1], self._rooms[1:], strict=True):
-                hidden = np.matmul(hidden, weights.T, out=room[:rows])
+                hidden = np.matmul(hidden[:rows], weights.T, out=room[:rows])
                 _activate(hidden, biases)
-            logits = hidden @ after.weights + after.biases
+            logits = hidden[:rows] @ after.weights + after.biases
         bound(logits)
         _write_chances(asking, nodes, logits, after.raises, self._floor)

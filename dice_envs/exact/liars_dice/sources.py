@@ -59,7 +59,12 @@ class Asking(NamedTuple):
 
 
 class Source(Protocol):
-    """A player's probabilities."""
+    """A player's probabilities.
+
+    Attributes:
+        neglected: optional; how much of the player's play, as a probability, may be left out where a best response to it is
+            valued. A source with rounding errors may allow about as much.
+    """
 
     def write(self, asking: Asking) -> None:
         """Write `calls` and `raises`. Raises with `made` set to False are not read, so they may stay as they are."""

@@ -163,6 +163,10 @@ class _Response:
     ) -> None:
         self._round, self._player, self._source, self._done = round_, player, source, done
         self._record, self._keep = record, keep
+        self._least = 0.0  # whoever looks at single nodes gets all of them
+        if record is None and keep is None:
+            most = round_.decisions[1 - player, 0] * len(round_.hands[player])  # pairs of a node and a hand to leave out
+            self._least = getattr(source, "neglected", 0.0) / max(1.0, most)
         self._classes = round_.classes[1 - player]
 
     def value(self, copies: int) -> np.ndarray:
@@ -189,7 +193,7 @@ class _Response:
     def _sum(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Values) -> None:
         """Write the values of nodes at which the asked player is to move."""
         round_ = self._round
-        moves = moves_of(round_, batch, mover, reach, self._source)
+        moves = moves_of(round_, batch, mover, reach, self._source, self._least)
         children = children_of(batch, mover, round_, moves.node, moves.edge, True)
         # The player's decisions here and in the subtrees that it does not reach are done.
         reached = float(round_.decisions[1, children.slots].sum())

@@ -121,3 +121,25 @@ def test_who_is_asked_everywhere():
         assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), Asked)
     for agent in (network, agents.make("ppo")):
         assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), networks.Networked)
+
+
+def test_hands_that_hardly_ever_come_to_a_node_are_left_out(monkeypatch):
+    network = policy({"num_dice": 3}, steepness=9.0)
+    round_ = Round(network.variant, (3, 3))
+    usual, entries = networks.Networked.write, []
+
+    def write(self, asking):
+        entries[-1] += len(asking.calls)
+        usual(self, asking)
+
+    monkeypatch.setattr(networks.Networked, "write", write)
+    values = []
+    for neglected in (0.0, networks.NEGLECTED, 0.01):
+        entries.append(0)
+        monkeypatch.setattr(networks.Networked, "neglected", neglected)
+        source = source_of(round_, 1, network, 1, new_streams(1, ROWS_AT_ONCE)[None])
+        values.append(respond(round_, 1, source)[0])
+    assert 0 <= values[0] - values[1] < networks.NEGLECTED
+    assert 1e-9 < values[0] - values[2] < 0.01
+    assert entries[0] == round_.information_sets(1)
+    assert entries[2] < entries[1] < 0.95 * entries[0]
