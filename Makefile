@@ -44,19 +44,21 @@ EXAMPLE_VENV = $(VENV)$(strip $(foreach own,$(OWN_VENVS),$(if $(filter $(own)_%,
 example: $(EXAMPLE_VENV)/.installed
 	$(EXAMPLE_VENV)/bin/python -m experiments.examples.$(or $(NAME),$(error which example? NAME=, one of $(EXAMPLES))) $(ARGS)
 
-# With bounds checks, kernels raise when they index outside an array. Less optimisation makes them compile faster.
+# With bounds checks, kernels raise when they index outside an array. Less optimisation makes them compile faster. Jobs with these
+# settings share compiled kernels, also from other environments with the same numba and NumPy.
 CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1
 # The tests of a file share kernels and solutions, so one process runs them all.
 test: $(STAMP)
 	$(CHECKED) $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web"
 
-# Long tests, and the golden playthroughs once more, with kernels optimised as users run them.
+# Tests in which kernels compute for long, and the golden playthroughs once more, with kernels optimised as users run them. They
+# are all compiled anew: what is long for another reason belongs to `thorough`.
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "(slow or golden) and not web"
 
 # The page in a browser, which tests/experiments/web/install-browser installs if there is none.
 test-web: $(STAMP)
-	$(BIN)/python -m pytest -m web tests/experiments/web
+	$(CHECKED) $(BIN)/python -m pytest -m web tests/experiments/web
 
 # More kills, invalid inputs and concurrent processes. KILLS: of each command; FUZZ: factor on the usual number of examples.
 KILLS ?= 50
@@ -68,7 +70,8 @@ test-survival: $(STAMP)
 mutants: $(STAMP)
 	$(BIN)/python -m tests.support.mutants $(ARGS)
 
-# The tests that `make test` leaves out: every agent with every game and option, invalid inputs, and the longer of the short tests.
+# The tests that `make test` leaves out: every agent with every game and option, invalid inputs, training, kills, Ray, and the longer
+# of the short tests.
 test-thorough: $(STAMP)
 	$(CHECKED) $(BIN)/python -m pytest -n auto -m "thorough and not slow and not web"
 
@@ -79,7 +82,7 @@ test-interpreted: $(STAMP)
 
 # RLlib pins another Gymnasium, so it has its own environment. Its examples are in `experiments`, which needs the extra `commands`.
 test-rllib: $(VENV)-rllib/.installed
-	PYTHONPATH=. $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/envs/test_rllib.py
+	PYTHONPATH=. $(CHECKED) $(VENV)-rllib/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/envs/test_rllib.py
 
 $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 	$(PYTHON) -m venv $(VENV)-rllib
@@ -88,7 +91,7 @@ $(VENV)-rllib/.installed: pyproject.toml constraints-rllib.txt
 
 # Tianshou brings packages that nothing else here needs (pandas, h5py, virtualenv), so it has its own environment, too.
 test-tianshou: $(VENV)-tianshou/.installed
-	PYTHONPATH=. $(VENV)-tianshou/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/envs/test_tianshou.py
+	PYTHONPATH=. $(CHECKED) $(VENV)-tianshou/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/envs/test_tianshou.py
 
 $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 	$(PYTHON) -m venv $(VENV)-tianshou
@@ -136,7 +139,7 @@ libraries: $(STAMP)
 
 # Build the documentation, with warnings as errors and without network access. `docs-links` checks links to other sites.
 docs: $(STAMP)
-	$(BIN)/python -m sphinx -b html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	$(CHECKED) $(BIN)/python -m sphinx -b html --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 docs-links: $(STAMP)
 	$(BIN)/python -m sphinx -b linkcheck --quiet docs docs/_build/links

@@ -20,7 +20,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
 from dice_envs.experiments.arena import tournament
 from tests.conftest import scaled
-from tests.support.variants import IDS, VARIANTS
+from tests.support.variants import IDS, MORE_OPTIONS, VARIANTS
 
 pytestmark = pytest.mark.thorough
 
@@ -165,7 +165,10 @@ ROWS = {
 
 
 def takes_too_long(spec: str, variant: Variant) -> bool:
-    """Whether exact play is too expensive to test."""
+    """Whether exact play, or search as plain Python, is too expensive to test."""
+    if numba.config.DISABLE_JIT and spec.startswith("mcts"):  # its code is the same for all options
+        name = variant.game.name
+        return variant.options not in [configure(name, **each).options for each in ({}, *MORE_OPTIONS.get(name, [])[:1])]
     if spec.startswith("adaptive"):
         return shows_dice_again(spec, variant) is None and min(variant.options.dice_per_seat) > scaled(2, 1)
     if spec.startswith("nash") and variant.game.name == "liars_dice":  # whole games of five dice take minutes

@@ -32,29 +32,24 @@ def openspiel_game(num_dice, num_faces):
     return pyspiel.load_game(f"liars_dice(players=2,numdice={num_dice},dice_sides={num_faces})")
 
 
-@functools.cache
-def reached(num_dice, num_faces, dice, seat, bids):
-    """The state after some bids if `seat` has the dice and the other player only ones; kept, to go on from it."""
-    if bids:
-        return reached(num_dice, num_faces, dice, seat, bids[:-1]).child(bids[-1])
-    state = openspiel_game(num_dice, num_faces).new_initial_state()
-    for place in range(2 * num_dice):  # seat 0's dice are dealt first
-        state.apply_action(dice[place % num_dice] if place // num_dice == seat else 0)
-    return state
-
-
 def as_function(tabular, num_dice, num_faces):
     """An OpenSpiel policy as a function of our observations, by state strings made from the own dice and the bids."""
+    game = openspiel_game(num_dice, num_faces)
     bids = 2 * num_dice * num_faces
 
     def chances(observations, masks):
         out = np.zeros(masks.shape)
         for row, seen in enumerate(observations):
             counts = np.rint(seen[:num_faces] * num_dice).astype(int)
-            dice = tuple(face for face in range(num_faces) for _ in range(counts[face]))
+            dice = [face for face in range(num_faces) for _ in range(counts[face])]
             by_seat = seen[num_faces + 2 :][: 2 * bids].reshape(2, bids)
-            made = tuple(np.flatnonzero(by_seat.any(axis=0)).tolist())
-            state = reached(num_dice, num_faces, dice, len(made) % 2, made)
+            made = np.flatnonzero(by_seat.any(axis=0)).tolist()
+            state = game.new_initial_state()
+            mover = len(made) % 2
+            for place in range(2 * num_dice):  # seat 0's dice are dealt first
+                state.apply_action(dice[place % num_dice] if place // num_dice == mover else 0)
+            for bid in made:
+                state.apply_action(bid)
             for action, chance in tabular.action_probabilities(state).items():
                 out[row, action] = chance
         return out
