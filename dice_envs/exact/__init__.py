@@ -5,6 +5,8 @@ A game gets them by a module or package here of the game's name. It may offer th
 
 `measure(variant, agent, effort)`
     how far the agent is from optimal play (`GameMeasure`): `dice_envs.measure`, and all commands that measure
+`measure_table(variant, agents, effort)`
+    how much each of different agents at one table could gain by leaving its policy (`GameTableMeasure`): `measure --against`
 `action_values(variant, state, in_passing)`
     what each action is worth with optimal play afterwards (`GameActionValues`): hints and reviews
 `optima(variant)`
@@ -26,6 +28,7 @@ functions for callers, `odds` chances in any game, `intervals` confidence interv
 from dice_envs.exact.agents import COMPARED, asked
 from dice_envs.exact.contract import (
     BEST_RESPONSE_WINS,
+    DEVIATION_GAIN,
     MOST_SAMPLE,
     REPEATS,
     ActionValues,
@@ -36,6 +39,7 @@ from dice_envs.exact.contract import (
     GameOptima,
     GameResponseValues,
     GameSituations,
+    GameTableMeasure,
     Measurement,
     Measures,
     ResponseValues,
@@ -46,6 +50,7 @@ from dice_envs.exact.measuring import OPTIMAL, action_values, measure, optima, r
 __all__ = [
     "BEST_RESPONSE_WINS",
     "COMPARED",
+    "DEVIATION_GAIN",
     "MOST_SAMPLE",
     "OPTIMAL",
     "REPEATS",
@@ -57,6 +62,7 @@ __all__ = [
     "GameOptima",
     "GameResponseValues",
     "GameSituations",
+    "GameTableMeasure",
     "Measurement",
     "Measures",
     "ResponseValues",

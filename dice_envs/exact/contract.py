@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from dice_envs.core.game import Game, Variant
 
 __all__ = [
     "BEST_RESPONSE_WINS",
+    "DEVIATION_GAIN",
     "MOST_SAMPLE",
     "REPEATS",
     "ActionValues",
@@ -25,6 +26,7 @@ __all__ = [
     "GameOptima",
     "GameResponseValues",
     "GameSituations",
+    "GameTableMeasure",
     "Measurement",
     "Measures",
     "ResponseValues",
@@ -35,6 +37,8 @@ REPEATS = 10  # how often an agent with random answers is measured, each time wi
 MOST_SAMPLE = 100_000_000
 # Name of a measurement: how often a best response wins from the agent. Training compares its own win rates with it.
 BEST_RESPONSE_WINS = "best response wins"
+# Name of a measurement: by how much the share of wins of one player grows if it leaves the strategy that all others play.
+DEVIATION_GAIN = "deviation gain"
 
 
 # --- measures -----------------------------------------------------------------------------------------------------
@@ -123,6 +127,23 @@ class GameMeasure(Protocol):
 
         Raises:
             ValueError: there is no exact measure of this variant; the message says why.
+        """
+        ...
+
+
+class GameTableMeasure(Protocol):
+    """The function `measure_table` of a game's module."""
+
+    def __call__(self, variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
+        """Return measurements of different agents at one table, those of the first agent first.
+
+        Args:
+            variant: the game.
+            agents: one for each seat in their order, each as `GameMeasure` describes it.
+            effort: seed and progress.
+
+        Raises:
+            ValueError: there is no exact measure of this variant or these agents; the message says why.
         """
         ...
 

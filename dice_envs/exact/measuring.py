@@ -23,6 +23,7 @@ from dice_envs.exact.contract import (
     GameMeasure,
     GameOptima,
     GameResponseValues,
+    GameTableMeasure,
     Measurement,
     Measures,
     ResponseValues,
@@ -46,6 +47,7 @@ def measure(
     sample: int | None = None,
     done: Callable[[int, int], Any] = lambda amount, total: None,
     apply: Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]] = map,
+    against: Sequence[str | Agent | Callable[[np.ndarray, np.ndarray], Any]] = (),
     **options: Any,
 ) -> Measures:
     """Measure how far an agent is from optimal play, exactly where the game allows it.
@@ -59,6 +61,8 @@ def measure(
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
         done: called with progress, as (amount done since the last call, amount in all).
         apply: used like `map` to repeat the measurement with several seeds; an executor's `map` spreads repeats over processes.
+        against: who has the other seats, in their order after the agent's; none: the game's measure decides, which at a table
+            of Liar's Dice seats copies of the agent there. Then there is no score.
         options: the game's options.
 
     An agent without probabilities is asked for its actions: twice, and many more times if the two answers differ. If its
@@ -73,6 +77,8 @@ def measure(
     check_seed(seed)
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
+    if against:
+        return _measure_table(variant, agent, against, Effort(seed, sample, done))
     measure_game = _measure_of(variant.game)
     player = asked(agent, variant)
 
@@ -91,6 +97,19 @@ def measure(
     if fresh_memory(player.agent, 1) is not None:
         measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, _FRESH)))) for each in measures)
     return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
+
+
+def _measure_table(variant: Variant, agent: Any, against: Sequence[Any], effort: Effort) -> Measures:
+    """Measure different agents at one table."""
+    found: GameTableMeasure | None = offered(variant.game, "measure_table")
+    if found is None or variant.facts.num_seats < 2:
+        raise ValueError(f"against must be left out: agents at one table of {variant} cannot be measured")
+    others = variant.facts.num_seats - 1
+    if len(against) != others:
+        raise ValueError(f"against must name {others} agents, one for each other seat of {variant}, not {len(against)}")
+    players = [asked(each, variant) for each in (agent, *against)]
+    measures = found(variant, players, effort)
+    return Measures(variant.game.name, variant.changed_options(), players[0].name, effort.seed, None, tuple(measures))
 
 
 def optima(game: str | Game | Variant, **options: Any) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from dice_envs.agent import Agent, check_plays, resolve
 from dice_envs.core.game import MAX_SEATS, Variant
 from dice_envs.core.options import check_range, shown
 from dice_envs.exact import ResponseValues, optima
-from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.experiments.arena.luck import Ways, play_pair, without_luck
 from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, play_table
 from dice_envs.experiments.arena.results import Copies, Matrix, Meeting, Result, Team, shares_of
@@ -124,13 +125,23 @@ def exact_tournament(
     done: Callable[[float], Any] = lambda amount: None,
     agents: Sequence[Agent] | None = None,
 ) -> Result:
-    """Compute the win rates of every pair of agents, without playing.
+    """Compute the win rates of every pair of agents, or of all at one table, without playing.
 
-    See `dice_envs.exact.liars_dice.winning_probability`, also for what it raises. `done` is called with the share of a pair
-    that has been computed since the last call.
+    See `dice_envs.exact.liars_dice.winning_probability` and `winning_shares`, also for what they raise. `done` is called with
+    the share of a pair or table that has been computed since the last call.
     """
     check_table(variant, len(specs), 1)
-    result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, exact=True)
+    seats = variant.facts.num_seats
+    result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
+    if seats > 2:
+        shares = winning_shares(variant, list(specs) if agents is None else agents, lambda amount, total: done(amount / total))
+        returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
+        for place, (share, earned) in enumerate(zip(shares, returns, strict=True)):
+            result.meetings.append(Meeting(0, place, share, 0.0, 0.0, earned, 0.0))
+        if len(set(specs)) < seats:
+            copies = Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1)
+            result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
+        return result
     for pair in itertools.combinations(range(len(specs)), 2):
         first, second = (specs[member] if agents is None else agents[member] for member in pair)
         rate = winning_probability(variant, first, second, lambda amount, total: done(amount / total))

@@ -62,9 +62,7 @@ def main(
         int, typer.Option(help="Games that a pair or table plays one after another; agents with a memory keep it.")
     ] = 1,
     log: Annotated[Path | None, typer.Option(help="Write the games as a log, where the game has a log format.")] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Compute the win rates instead of playing: two-player Liar's Dice.")
-    ] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Compute the win rates instead of playing: Liar's Dice.")] = False,
     without_luck: Annotated[
         bool, typer.Option("--without-luck", help="Take luck out of the results of pairs, as `evaluate` does, where possible.")
     ] = False,

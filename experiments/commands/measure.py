@@ -38,6 +38,12 @@ def main(
     sample: Annotated[
         int | None, typer.Option(help="Size of a sample of deals or games, where there are too many for all of them.")
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Who has the other seats at a table of Liar's Dice, once for each, in their order; else copies have."
+        ),
+    ] = None,
     response: Annotated[
         str | None, typer.Option(help="ppo: train a response to the agent; its return is a lower bound on a best response's.")
     ] = None,
@@ -50,7 +56,10 @@ def main(
     """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
 
     With --response ppo it trains a network against the agent, which has all other seats and does not learn. The network's
-    return is a lower bound on a best response's where no exact one is known: with three or more players, or agents with memory.
+    return is a lower bound on a best response's where no exact one is known: with agents that have a memory, for example.
+
+    At a table of Liar's Dice with three players or more the measure is the deviation gain: how many more games one player wins
+    if it leaves the strategy that all others play. With --against it is the gain of each player at a table of different agents.
 
     For a trained policy, options that you leave out are those of its training. An agent that answers at random is measured ten
     times; --ray shares these out on a cluster.
@@ -59,7 +68,9 @@ def main(
     """
     if response is not None:
         check_choice("--response", response, ("ppo",))
-    variant, (player,), policy = cast(game, game_options(option), [agent], single_seat)
+        if against:
+            raise ValueError("--against is measured exactly: leave out --response or --against")
+    variant, (player, *_), policy = cast(game, game_options(option), [agent, *(against or ())], single_seat)
     seed = seed_or_fresh(seed)
     check_writable(json)
     print_mode(variant, policy)
@@ -70,5 +81,5 @@ def main(
         else:
             with measuring(agent) as done:
                 apply = map if ray is None else workers.map
-                measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply)
+                measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply, against=against or ())
     finish(lambda: show(measured, trained=response is not None), lambda: write_json(json, measured))

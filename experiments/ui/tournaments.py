@@ -50,6 +50,11 @@ def _share(rate: float | None, half: float | None, exact: bool = False) -> str:
     return f"{100 * rate:.4f}" if exact else f"{100 * rate:.2f} ± {100 * half:.2f}"
 
 
+def _return(mean: float, half: float, exact: bool) -> str:
+    """A mean return with its interval."""
+    return f"{mean:.4f}" if exact else f"{mean:.4f} ± {half:.4f}"
+
+
 def _named(result: Result) -> list[str]:
     """Each agent's letter and name, as rows show them."""
     return [f"{letter}  {short(name)}" for letter, name in zip(letters(len(result.agents)), result.agents, strict=True)]
@@ -83,7 +88,7 @@ def _win_grid(result: Result) -> Grid:
         cells += ["" if each is None else _share(each.win_rate, each.ci95, result.exact) for each in met]
         if result.seats != 2:
             own = next(each for each in met if each is not None)
-            cells.append(f"{own.mean_return:.4f} ± {own.mean_return_ci95:.4f}")
+            cells.append(_return(own.mean_return, own.mean_return_ci95, result.exact))
         if wins:
             cells.append(_share(result.teams[i].win, result.teams[i].win_ci95))
         rows.append(cells)
@@ -145,8 +150,8 @@ def _copies_grid(result: Result) -> Grid:
     rows = []
     for each in result.copies:
         even = f"{100 * each.seats / result.seats:.2f}"
-        earned = f"{each.mean_return:.4f} ± {each.mean_return_ci95:.4f}"
-        rows.append((short(each.agent), str(each.seats), even, _share(each.win_rate, each.ci95), earned))
+        earned = _return(each.mean_return, each.mean_return_ci95, result.exact)
+        rows.append((short(each.agent), str(each.seats), even, _share(each.win_rate, each.ci95, result.exact), earned))
     return Grid("all copies of an agent", ("agent", "seats", "even share", "share of wins", "mean return of a seat"), rows)
 
 

@@ -1,4 +1,5 @@
-"""Liar's Dice between two: optimal play, best responses to any agent, and how often one agent beats another.
+"""Liar's Dice between two: optimal play, best responses to any agent, and how often one agent beats another; `multiplayer` has
+tables of three and more.
 
 `solver` solves whole games round by round: `elimination` has their rounds, `cfr` solves one by counterfactual regret
 minimisation on the `nodes` of its `tree`, `programme` small ones by linear programming; `store` keeps them, `solution`
@@ -15,14 +16,17 @@ from dice_envs.exact.liars_dice.measures import (
     odds,
     winning_probability,
 )
+from dice_envs.exact.liars_dice.multiplayer.measures import measure_table, winning_shares
 from dice_envs.exact.liars_dice.values import response_values, situations
 
 __all__ = [
     "action_values",
     "exploitability",
     "measure",
+    "measure_table",
     "odds",
     "response_values",
     "situations",
     "winning_probability",
+    "winning_shares",
 ]

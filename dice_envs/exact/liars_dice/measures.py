@@ -20,7 +20,8 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import BEST_RESPONSE_WINS, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.liars_dice.elimination import check_two_players, rounds_of
-from dice_envs.exact.liars_dice.probes import PROBED, check_fixed, check_steady, past_rounds_matter, see_if_random
+from dice_envs.exact.liars_dice.multiplayer import measures as multiplayer
+from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds, see_if_random
 from dice_envs.exact.liars_dice.solver import solution_of, solved_already
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, source_of
 from dice_envs.exact.liars_dice.stages import (
@@ -100,19 +101,13 @@ def _by_seat(
     return found
 
 
-_OF_PAST_ROUNDS = {
-    True: "the best response is to how the agent plays before it has seen a call; past rounds matter to it, so the figure is "
-    "neither an upper nor a lower bound of what can be won from it",
-    None: f"past rounds made no difference to the agent at {PROBED} positions; it does not declare that they never do",
-}
-
-
 # --- the measure ----------------------------------------------------------------------------------------------------
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """Measure exploitability, and how often a best response wins. See `dice_envs.exact.GameMeasure`.
 
+    With three players or more the deviation gain is measured, see `dice_envs.exact.liars_dice.multiplayer.measures`.
     The game is zero-sum, so the mean over the seats of what best responses win is the mean of what they win above the
     game's value, as OpenSpiel counts exploitability (NashConv / 2).
 
@@ -121,12 +116,14 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     The agent's exploitability lies between the two, and so does the interval given.
 
     Raises:
-        ValueError: the game is not between two players for a win, or it is too large; or a best response would rather lose
+        ValueError: the game is not played for a win, or it is too large; or a best response of two players would rather lose
             a round than win it.
     """
+    if variant.options.num_players > 2:
+        return multiplayer.measure(variant, agent, effort)
     check_measurable(variant, "an exact measure")
     see_if_random(variant, agent)
-    of_past_rounds = _OF_PAST_ROUNDS.get(past_rounds_matter(variant, agent, effort.seed))
+    of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
     copies = 2 if getattr(agent, "is_random", False) else 1
     while True:
         found = _by_seat(variant, agent, effort.seed, copies, effort.done)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import COMPARED
 
-__all__ = ["PROBED", "check_fixed", "check_steady", "past_rounds_matter", "see_if_random"]
+__all__ = ["PROBED", "check_fixed", "check_steady", "note_on_past_rounds", "past_rounds_matter", "see_if_random"]
 
 PROBED = 512  # positions at which an agent is tested for whether past rounds matter to it
 # Each player's bids that calls may have shown there, and those of them that named a face it held most of.
@@ -62,10 +62,22 @@ def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | No
     if matters(states):
         return True
     for shown, honest in PASTS:
-        forgotten["bids_shown"][:, :2], forgotten["bids_honest"][:, :2] = shown, honest
+        forgotten["bids_shown"][:, : options.num_players], forgotten["bids_honest"][:, : options.num_players] = shown, honest
         if matters(forgotten):
             return True
     return None
+
+
+_OF_PAST_ROUNDS = {
+    True: "the best response is to how the agent plays before it has seen a call; past rounds matter to it, so the figure is "
+    "neither an upper nor a lower bound of what can be won from it",
+    None: f"past rounds made no difference to the agent at {PROBED} positions; it does not declare that they never do",
+}
+
+
+def note_on_past_rounds(variant: Variant, agent: Any, seed: int = 0) -> str | None:
+    """Return what a reader of a measure should know of an agent to which past rounds may matter; None of any other."""
+    return _OF_PAST_ROUNDS.get(past_rounds_matter(variant, agent, seed))
 
 
 def _positions(variant: Variant, seed: int, most: int, later: bool = False) -> np.ndarray:

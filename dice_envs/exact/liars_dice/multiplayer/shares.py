@@ -19,13 +19,13 @@ from dice_envs.exact.liars_dice.multiplayer.walk import Party, walk
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, Source, source_of
 
-__all__ = ["Asked", "Question", "Seated", "Shares", "mean_shares", "round_at", "shares_of"]
+__all__ = ["Asked", "Question", "Seated", "Shares", "mean_shares", "round_at", "shares_of", "table_key"]
 
 
 class Shares(NamedTuple):
     """Shares of wins from a table on, by place from the starter, each (seats,) float64. Parts not asked for are zeros.
 
-    In a game of one round a player wins if it loses no die, so that shares add up to the number of players less 1.
+    In a game of one round all who lose no die share the win equally.
     """
 
     plays: np.ndarray  # when all follow their policies
@@ -95,16 +95,16 @@ class _Rest:
 
     def _share(self, loser: int, place: int, part: str) -> float:
         if self._single:
-            return float(place != loser)
+            return (place != loser) / (len(self._table.dice) - 1)
         follows = after(self._table, loser)
         now = follows.place(self._table.seat(place))
         if follows.is_over or follows.dice[now] == 0:
             return float(now == 0)
-        shares: np.ndarray = getattr(self._known[_key(follows, self._merged)], part)
+        shares: np.ndarray = getattr(self._known[table_key(follows, self._merged)], part)
         return float(shares[now])
 
 
-def _key(table: Table, merged: bool) -> Table:
+def table_key(table: Table, merged: bool) -> Table:
     """Return the table by which shares are known: with one agent in all seats it makes no difference which seat begins."""
     return Table(table.dice, 0) if merged else table
 
@@ -126,7 +126,7 @@ def shares_of(
         done: progress callback, called with the number of nodes that are done since the last call.
     """
     known: dict[Table, Shares] = {}
-    for table in dict.fromkeys(_key(table, merged) for table in tables_of(variant)):
+    for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant)):
         round_ = round_at(variant, table.dice)
         rest = _Rest(variant, table, known, merged)
         players = range(len(round_.dice))
@@ -159,6 +159,6 @@ def mean_shares(variant: Variant, known: dict[Table, Shares], merged: bool = Tru
     """Return the shares at the beginning of a game, mean over those who may begin, by seat."""
     starts = first_tables(variant.options)
     by_seat = [
-        [np.roll(part, table.starter) for part in known[_key(table, merged)]] for table in starts
+        [np.roll(part, table.starter) for part in known[table_key(table, merged)]] for table in starts
     ]  # the share of place p is that of seat (starter + p)
     return Shares(*(np.mean([each[part] for each in by_seat], axis=0) for part in range(len(Shares._fields))))

@@ -1,0 +1,166 @@
+"""Tables of Liar's Dice: deviation gains, coalitions and shares agree with a plain program, OpenSpiel and play."""
+
+import numpy as np
+import pytest
+
+from dice_envs import configure, make_agent, measure
+from dice_envs.agent import Uniform
+from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, asked
+from dice_envs.exact.liars_dice import winning_probability, winning_shares
+from dice_envs.exact.liars_dice.multiplayer.shares import Asked, Question, mean_shares, shares_of
+from dice_envs.experiments.arena import exact_tournament, tournament
+from tests.support.liars_dice_tables import Plain, Uneven, of_agent
+
+GAMES = {
+    "article": {"num_players": 3, "num_dice": 1},
+    "article, wild": {"num_players": 3, "num_dice": 1, "wild": "ones"},
+    "either": {"num_players": 3, "num_dice": 1, "num_faces": 3, "raise_rule": "either"},
+    "either, wild": {"num_players": 3, "num_dice": 1, "num_faces": 3, "raise_rule": "either", "wild": "highest"},
+    "unequal": {"num_players": 3, "num_dice": (2, 1, 1), "num_faces": 3},
+    "one round": {"num_players": 3, "num_dice": (1, 2, 1), "num_faces": 2, "rounds": "single", "starter": "first"},
+    "four": {"num_players": 4, "num_dice": 1, "num_faces": 2, "raise_rule": "either"},
+}
+AGENTS = {"random": Uniform(), "numbers": make_agent("numbers:bluff=0.25"), "uneven": Uneven()}
+PARTS = ("plays", "responds", "alone")
+
+
+def values(measures):
+    return {each.name: each.value for each in measures.measures}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("game", GAMES)
+def test_all_shares_agree_with_a_plain_program(game, agent):
+    variant = configure("liars_dice", **GAMES[game])
+    player = AGENTS[agent]
+    plain = Plain(variant, of_agent(variant, player))
+    seated = Asked(variant, [asked(player, variant)])
+    known = shares_of(variant, seated, Question(responds=True, alone=True))
+    assert seated.alike
+    first = max(known, key=lambda table: sum(table.dice))
+    assert len(known) > 1 or variant.options.rounds == "single"
+    for table in {first, *list(known)[:4]}:
+        for which in PARTS:
+            expected = [plain.share(which, table.dice, place) if number else 0.0 for place, number in enumerate(table.dice)]
+            assert getattr(known[table], which) == pytest.approx(expected, abs=1e-9), (table, which)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["random", "uneven"])
+@pytest.mark.parametrize("wild", [None, "ones"])
+def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
+    """One round of 4,096 nodes."""
+    options = {"num_players": 3, "num_dice": 1, "raise_rule": "either", "rounds": "single", "starter": "first"}
+    variant = configure("liars_dice", **options, num_faces=4, wild=wild)
+    plain = Plain(variant, of_agent(variant, AGENTS[agent]))
+    known = shares_of(variant, Asked(variant, [asked(AGENTS[agent], variant)]), Question(responds=True))
+    (shares,) = known.values()
+    assert shares.responds[1] == pytest.approx(plain.share("responds", (1, 1, 1), 1), abs=1e-9)
+
+
+@pytest.mark.library("open_spiel", "deviation gains at a table of three", game="liars_dice")
+@pytest.mark.parametrize("agent", ["random", "numbers:bluff=0.25"])
+@pytest.mark.parametrize("options", [{"raise_rule": "either"}, {"wild": "highest"}, {"rounds": "elimination"}], ids=str)
+def test_openspiel_finds_the_same_gains(options, agent):
+    """Its NashConv is the sum of all players' gains, in returns: -1 to 1/2 for one round, -1/2 to 1 for a game."""
+    exploitability = pytest.importorskip("open_spiel.python.algorithms.exploitability")
+    from dice_envs.envs.openspiel import AgentPolicy, openspiel_game
+
+    options = {"num_players": 3, "num_dice": 1, "num_faces": 2, "rounds": "single", "starter": "first", **options}
+    game = openspiel_game("liars_dice", **options)
+    theirs = exploitability.nash_conv(game, AgentPolicy(game, agent), use_cpp_br=False)
+    returns = 3 if options["rounds"] == "single" else 3 / 2  # of a whole share of wins
+    ours = values(measure("liars_dice", agent, **options))[DEVIATION_GAIN]
+    assert theirs == pytest.approx(3 * returns * ours, abs=1e-9)
+
+
+def test_two_players_have_the_figures_of_their_own_walk():
+    variant = configure("liars_dice", num_dice=2)
+    numbers, random = asked("numbers:bluff=0.25", variant), asked("random", variant)
+    shares = mean_shares(variant, shares_of(variant, Asked(variant, [numbers]), Question(responds=True, alone=True)))
+    expected = values(measure(variant, "numbers:bluff=0.25"))[BEST_RESPONSE_WINS]
+    assert shares.responds.mean() == pytest.approx(expected, abs=1e-12)
+    assert shares.alone.mean() == pytest.approx(1 - expected, abs=1e-12)  # a coalition of one
+    assert winning_shares(variant, [numbers, random])[0] == pytest.approx(winning_probability(variant, numbers, random))
+
+
+def test_gains_at_a_table_of_different_agents_agree_with_a_plain_program():
+    """Each responds to the other two in turn."""
+    options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
+    variant = configure("liars_dice", **options)
+    agents = [Uniform(), make_agent("numbers"), Uneven()]
+    found = measure(variant, agents[0], against=agents[1:]).measures
+    plain = Plain(variant, *(of_agent(variant, agent) for agent in agents))
+    plays, responds = (
+        [np.mean([plain.share(which, (1, 1, 1), (seat - starter) % 3, starter) for starter in range(3)]) for seat in range(3)]
+        for which in PARTS[:2]
+    )
+    gains = [each.value for each in found if each.name.startswith(DEVIATION_GAIN)]
+    assert gains == pytest.approx(np.subtract(responds, plays).tolist(), abs=1e-9)
+    assert winning_shares(variant, agents) == pytest.approx(plays, abs=1e-9)
+
+
+class Seatwise:
+    """Plays numbers in seat 0, and at random elsewhere."""
+
+    def probabilities(self, turn):
+        first = turn.states["seat"] == 0
+        return np.where(first[:, None], AGENTS["numbers"].probabilities(turn), AGENTS["random"].probabilities(turn))
+
+    def act(self, turn):
+        return self.probabilities(turn).argmax(axis=1)
+
+
+def test_agents_that_play_otherwise_in_other_seats_are_asked_in_each():
+    options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
+    found = values(measure("liars_dice", Seatwise(), **options))
+    plain = Plain(
+        configure("liars_dice", **options),
+        *(of_agent(configure("liars_dice", **options), AGENTS[name]) for name in ("numbers", "random", "random")),
+    )
+    shares = [plain.share("responds", (1, 1, 1), place, starter) for starter in range(3) for place in range(3)]
+    assert found[BEST_RESPONSE_WINS] == pytest.approx(np.mean(shares), abs=1e-9)
+    assert found[DEVIATION_GAIN] == pytest.approx(np.mean(shares) - 1 / 3, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "agents"),
+    [
+        ({"num_players": 3, "num_dice": 2}, ["random", "numbers", "numbers:bluff=0.5"]),
+        ({"num_players": 4, "num_dice": (1, 2, 1, 2), "starter": "first"}, ["numbers", "random", "random", "random"]),
+        ({"num_players": 3, "num_dice": 1, "rounds": "single", "wild": "ones"}, ["numbers", "numbers", "random"]),
+    ],
+    ids=["game", "unequal", "round"],
+)
+def test_played_tables_agree_with_exact_ones(options, agents):
+    variant = configure("liars_dice", **options)
+    exact, played = exact_tournament(variant, agents), tournament(variant, agents, 1_000_000, seed=1)
+    for expected, found in zip(exact.meetings, played.meetings, strict=True):
+        assert found.win_rate == pytest.approx(expected.win_rate, abs=2.5 * found.ci95)
+        assert found.mean_return == pytest.approx(expected.mean_return, abs=2.5 * found.mean_return_ci95)
+    assert sum(each.win_rate for each in exact.meetings) == pytest.approx(1)
+    assert [each.win_rate for each in exact.copies] == pytest.approx([each.win_rate for each in played.copies], abs=0.003)
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("agent", "options", "against", "message"),
+    [
+        ("random", {"num_dice": 6, "num_players": 6}, (), r"num_players=6 with num_dice=6.* hours; 10,000,000,000 at most"),
+        ("random", {"num_dice": 1, "reward": "dice"}, (), "reward must be 'win'"),
+        ("mcts:10", {"num_dice": 1}, (), "the answers of mcts:10 are random"),
+        ("random", {"num_dice": 1}, ("random",), "against must name 2 agents"),
+        ("random", {"num_dice": 1}, ("random", "mcts:10"), "the answers of mcts:10 are random"),
+    ],
+    ids=["too large", "dice", "random answers", "one missing", "random answers of another"],
+)
+def test_what_is_not_known_is_refused_with_the_reason(agent, options, against, message):
+    with pytest.raises(ValueError, match=message):
+        measure("liars_dice", agent, against=against, **{"num_players": 3, **options})
+
+
+def test_only_tables_are_measured_against_other_agents():
+    with pytest.raises(ValueError, match="against must be left out"):
+        measure("fatestones", "random", against=["random"])
