@@ -55,7 +55,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
     cache = tmp_path / "cache"
     environment = {"NUMBA_CACHE_DIR": str(cache)}
@@ -77,7 +77,7 @@ print(roll(new_streams({seed}, 1)[0], 6))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_full_disk_leaves_no_half_written_kernel_and_what_a_kill_has_left_is_removed(tmp_path, run_python):
     environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
 

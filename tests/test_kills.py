@@ -104,7 +104,7 @@ def age(folder):
         os.utime(path, (then, then))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", JOBS)
 def test_a_command_that_is_killed_or_finds_the_disk_full_ends_as_if_nothing_had_been(name, tmp_path, capsys):
     job, rng = JOBS[name], random.Random(SEED)

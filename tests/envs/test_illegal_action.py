@@ -233,7 +233,7 @@ def test_only_these_two(make):
 
 
 @pytest.mark.library("stable-baselines3", "PPO, A2C and DQN learn without masks", game="liars_dice")
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:an illegal action")
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
 def test_sb3_learners_without_masks_learn(algorithm):

@@ -14,7 +14,6 @@ from dice_envs.agent import Uniform, ask_probabilities, draw_actions
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.liars_dice import winning_probability
 
-pytestmark = pytest.mark.slow
 GAMES = 10_000
 ONE, TWO, THREE, FIVE = (configure("liars_dice", num_dice=dice) for dice in (1, 2, 3, 5))
 OPENSPIEL = configure("liars_dice", num_dice=1, rules="openspiel")
@@ -94,38 +93,33 @@ PAIRS = {
 }
 
 
-@pytest.fixture(scope="module")
-def z_values():
-    found = {}
-    for name, (variant, player, opponent, exact, match) in PAIRS.items():
-        played = evaluate(variant, player, opponent, GAMES, seed=7, match=match)
-        truth = exact(variant, player, opponent)
-        z = (played.value - truth) / (played.error / Z95)
-        print(f"{name}: {played.value:.6f} ± {played.error:.6f}, exactly {truth:.6f}, z {z:+.2f}, {played.variance_ratio}")
-        found[name] = z
-    return found
+def z_value(variant, player, opponent, exact, match):
+    """The difference between the adjusted mean and the exact result, in standard errors."""
+    played = evaluate(variant, player, opponent, GAMES, seed=7, match=match)
+    truth = exact(variant, player, opponent)
+    z = (played.value - truth) / (played.error / Z95)
+    print(f"{played.value:.6f} ± {played.error:.6f}, exactly {truth:.6f}, z {z:+.2f}, {played.variance_ratio}")
+    return z
 
 
-def test_no_mean_is_far_from_the_exact_one(z_values):
-    most = norm.isf(1e-4 / 2 / len(z_values))
-    assert {name: z for name, z in z_values.items() if abs(z) > most} == {}
+@pytest.mark.slow
+def test_adjusted_means_are_a_normal_sample_around_the_exact_results():
+    """None is far away, intervals are neither too narrow nor too wide, and means err to both sides."""
+    found = {name: z_value(*pair) for name, pair in PAIRS.items()}
+    most = norm.isf(1e-4 / 2 / len(found))
+    assert {name: z for name, z in found.items() if abs(z) > most} == {}
+    assert chi2.ppf(1e-4, len(found)) < sum(z * z for z in found.values()) < chi2.isf(1e-4, len(found))
+    assert abs(sum(found.values())) < 4 * math.sqrt(len(found))
 
 
-def test_intervals_are_neither_too_narrow_nor_too_wide(z_values):
-    squares = sum(z * z for z in z_values.values())
-    assert chi2.ppf(1e-4, len(z_values)) < squares < chi2.isf(1e-4, len(z_values))
-
-
-def test_means_err_to_both_sides(z_values):
-    assert abs(sum(z_values.values())) < 4 * math.sqrt(len(z_values))
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(("player", "least"), [("nash", 100), ("ppo", 100), ("reader", 10), ("numbers:bluff=0", 1)])
 def test_good_players_need_fewer_games(player, least):
     found = evaluate(THREE, player, "nash", GAMES, seed=7)
     assert found.variance_interval[1] >= least
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("player", ["numbers:bluff=1", "random", "mcts:20"])
 def test_nobody_needs_more_games(player):
     assert evaluate(THREE, player, "nash", 2000, seed=7).variance_interval[1] >= 1

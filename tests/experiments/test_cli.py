@@ -65,7 +65,7 @@ def physician(tmp_path):
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_policy_brings_its_variant(physician, tmp_path):
     said = f"shakes (mode=physician), 1 seat: what ppo:{physician} was trained on\n"
     out = tmp_path / "arena.json"
@@ -89,7 +89,7 @@ def test_a_policy_brings_its_variant(physician, tmp_path):
     assert not result.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_policy_of_maesters_is_measured_as_such(tmp_path):
     path = save_random_policy(tmp_path / "policy.npz", configure("shakes"))
     result = run("measure", "shakes", f"ppo:{path}", "--seed", 1)
@@ -163,7 +163,7 @@ def test_arena_table_of_four(tmp_path):
     assert "seed" in result.output
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_reproduce_liars_dice(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(console, "width", 200)

@@ -25,7 +25,7 @@ def small():
     return variant, solve(variant, 1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_positions_are_the_solutions(small):
     variant, solution = small
     positions = Positions(variant, solution, seed=1)
@@ -50,7 +50,7 @@ def test_positions_are_the_solutions(small):
     assert met > 1000
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_network_learns_the_solution(small):
     variant, solution = small
     learner, losses = Learner(variant, Settings((32,), steps=250, rate=3e-2), seed=1), []
@@ -61,7 +61,7 @@ def test_a_network_learns_the_solution(small):
     assert measure(variant, Learner(variant, Settings((32,)), seed=1).policy()).score < 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("memoryless", [False, True])
 def test_distill_saves_what_it_measured(memoryless, tmp_path):
     option = [f"{name}={value}" for name, value in ONE.items()]
@@ -113,7 +113,7 @@ def test_wrong_arguments_of_distill(arguments, words, tmp_path):
     assert not (tmp_path / "policy.npz").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_limit_of_time_ends_training(small):
     variant, solution = small
     learner = Learner(variant, Settings((8,), steps=10**9, minutes=1e-3), seed=1)

@@ -29,7 +29,7 @@ def test_every_recipe_is_a_preset_that_differs_in_how_it_regularises():
         recipes_of("liars_dice", 1000, ["PPG"])
 
 
-@pytest.mark.slow  # its runs are processes of their own
+@pytest.mark.thorough  # its runs are processes of their own
 def test_the_command_measures_every_seed(tmp_path, monkeypatch):
     monkeypatch.setitem(PRESETS["liars_dice"], "equilibrium", TINY)
     file = tmp_path / "rows.json"

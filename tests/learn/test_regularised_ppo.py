@@ -391,7 +391,7 @@ def test_a_strong_pull_holds_the_policy_at_its_reference():
     assert moved[0] < moved[1] / 3
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("more", "most"),
     [

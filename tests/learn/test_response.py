@@ -27,7 +27,7 @@ def rollouts_of_a_second(monkeypatch):
     monkeypatch.setattr(response, "time", types.SimpleNamespace(perf_counter=lambda: next(seconds)))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_it_wins_most_of_what_a_best_response_wins(rollouts_of_a_second):
     variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=4)
     player = agents.make("random")

@@ -110,7 +110,7 @@ def test_train_saves_and_measures(tmp_path):
     assert arena.exit_code == 0, arena.output
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
     """`train shakes` trains a physician, while the default of `arena shakes` is maesters."""
     monkeypatch.setitem(PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
@@ -261,7 +261,7 @@ def killed(monkeypatch):
     return run_until
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("game", ["liars_dice", "thirties"])
 def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypatch, killed, game):
     monkeypatch.setitem(PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
@@ -365,7 +365,7 @@ def test_a_full_disk_under_tensorboard_ends_in_one_line(tmp_path, monkeypatch):
     assert read_checkpoint(tmp_path / "checkpoint.pt")["num_timesteps"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_limit_on_file_sizes_ends_in_one_line(tmp_path):
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
@@ -400,7 +400,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough)]
 )
 def test_a_signal_stops_training_with_all_saved(tmp_path, monkeypatch, number, status):
     assert run("--out", tmp_path / "whole", "--seed", 3).exit_code == 0
@@ -454,7 +454,7 @@ def wait_for_a_checkpoint(process, folder, since=0):
     pytest.fail("the process wrote no checkpoint")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_real_signal_stops_a_real_process(tmp_path, number, status):
     process = in_a_process(tmp_path, steps=10**9)
@@ -471,7 +471,7 @@ def test_a_real_signal_stops_a_real_process(tmp_path, number, status):
     assert "Traceback" not in errors
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
 def test_a_second_signal_stops_at_once(tmp_path, number, status):
     process = in_a_process(tmp_path, num_steps=2**14, steps=10**9)  # iterations of half a minute
@@ -488,7 +488,7 @@ def test_a_second_signal_stops_at_once(tmp_path, number, status):
     assert "Traceback" not in errors
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_real_process_keeps_another_out_until_it_is_killed(tmp_path):
     process = in_a_process(tmp_path, steps=10**9)
     assert wait_for_a_checkpoint(process, tmp_path)
@@ -660,7 +660,7 @@ def test_gaps_are_called_exact_only_where_they_are():
     assert gap_label([]) == "gap from optimal play"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
     monkeypatch.setitem(PRESETS, "thirties", {"quick": THIRTIES})
     result = run("--out", tmp_path / "run", "--seed", 1, game="thirties")

@@ -17,7 +17,9 @@ from tests.envs.openspiel.cases import EITHER, GAMES, ONE_ROUND, QUANTITY, TWO_R
 # --- agreement with our measures and solutions --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("which", ["quantity", *(pytest.param(each, marks=pytest.mark.slow) for each in ("either", "pools"))])
+@pytest.mark.parametrize(
+    "which", ["quantity", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("either", "pools"))]
+)
 def test_exploitability_of_random_play_is_what_measure_finds(which):
     name, options = GAMES[which]
     game = openspiel_game(name, **options)
@@ -25,7 +27,7 @@ def test_exploitability_of_random_play_is_what_measure_finds(which):
 
 
 @pytest.mark.library("open_spiel", "exploitability, as measure finds it", game=lambda test: GAMES[test["which"]][0])
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("which", "agent", "perfect_recall"),
     [
@@ -53,7 +55,7 @@ def test_exploitability_of_agents_is_what_measure_finds(which, agent, perfect_re
 
 
 @pytest.mark.library("open_spiel", "CFR finds what measure confirms", game=lambda test: GAMES[test["which"]][0])
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("which", "solution", "iterations"),
     [
@@ -92,7 +94,7 @@ def test_openspiels_own_game_and_ours_have_the_same_exploitability():
     assert pyspiel.exploitability(ours, pyspiel.UniformRandomPolicy(ours)) == pytest.approx(expected)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_python_algorithms_run_with_either_kind_of_chance():
     name, options = ONE_ROUND
     game = openspiel_game(name, **options)
@@ -174,7 +176,7 @@ class Rememberer(policies.Policy):
         return {action: float(action == legal[0 if even else -1]) for action in legal}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_policy_that_needs_its_memory_is_no_agent():
     game = openspiel_game(TWO_ROUNDS[0], **TWO_ROUNDS[1])
     with pytest.raises(ValueError, match="differs between positions that look the same to player ."):
