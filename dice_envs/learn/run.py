@@ -29,7 +29,7 @@ from dice_envs.learn.presets import MOST_SEED, Preset
 
 __all__ = ["Run", "check_plan", "open_run"]
 
-CHEAP_POSITIONS = 1_000_000  # most positions at which a policy is asked during training: a few seconds
+CHEAP_POSITIONS = 1_500_000  # most positions at which a policy is asked during training: a few seconds
 
 
 class Run:

@@ -89,7 +89,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     check_steady(variant, agent, _WHAT)
     fair, rate = float(shares.plays.mean()), float(shares.responds.mean())
     gap = max(0.0, rate - fair)
-    sets = f"{_information_sets(variant):,.0f} information sets"
+    sets = f"{_information_sets(variant, rounds_of(variant)):,.0f} information sets"
     found = [
         Measurement(DEVIATION_GAIN, rate - fair, 0.0, gap, unit=_SHARE, note="; ".join(filter(None, [sets, note]))),
         Measurement(BEST_RESPONSE_WINS, rate, fair, gap, unit="probability", note=_places(by_place)),
@@ -103,7 +103,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
 def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effort) -> tuple[Shares, Shares]:
     """Return the shares at the beginning, by seat, and by place from the starter, mean over those who may begin."""
-    total = _nodes(variant)
+    total = _information_sets(variant, rounds_of(variant))
 
     def done(amount: float) -> None:
         effort.done(amount, total)  # type: ignore[arg-type]
@@ -117,13 +117,9 @@ def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effo
     return mean_shares(variant, known, merged), Shares(*(np.mean(part, axis=0) for part in zip(*starts, strict=True)))
 
 
-def _nodes(variant: Variant) -> float:
-    """Return the number of nodes with a choice in all rounds of different dice."""
-    return float(sum(round_at(variant, dice).decisions[:, 0].sum() for dice in rounds_of(variant)))
-
-
-def _information_sets(variant: Variant) -> float:
-    rounds = [round_at(variant, dice) for dice in rounds_of(variant)]
+def _information_sets(variant: Variant, tables: Sequence[Dice]) -> float:
+    """Return the number of information sets of all players in rounds with these dice."""
+    rounds = [round_at(variant, dice) for dice in tables]
     return float(sum(each.information_sets(player) for each in rounds for player in range(len(each.dice))))
 
 
@@ -180,8 +176,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effo
     for agent in agents:
         check_fixed(variant, agent, _WHAT)
     seats = len(agents)
-    nodes = {table: round_at(variant, table.dice).decisions[:, 0].sum() for table in tables_of(variant)}
-    total = float(sum(nodes.values()))
+    total = _information_sets(variant, [table.dice for table in tables_of(variant)])
     options = variant.options
     are_equal = options.starter == "random" and len(set(options.dice_per_seat)) == 1
     found = []

@@ -123,7 +123,7 @@ def shares_of(
         seated: the probabilities of whoever sits at the table.
         question: which shares are asked for.
         merged: whether play depends on the places from the starter alone; tables then have the starter 0.
-        done: progress callback, called with the number of nodes that are done since the last call.
+        done: progress callback, called with the number of information sets that are done since the last call.
     """
     known: dict[Table, Shares] = {}
     for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant)):

@@ -282,6 +282,9 @@ class _Walk:
         self._round, self._sources, self._done = round_, sources, done
         self._sides = [_Side(round_, party) for party in parties]
         self._below = round_.decisions.sum(axis=0)
+        hands = np.array([len(each) for each in round_.hands])
+        # Information sets in the subtree of a slot, by its mover.
+        self._sets = np.array([np.roll(hands, -mover) @ round_.decisions for mover in range(len(hands))])
         room = sum(round_.dice) + 2
         self._scratch = _Scratch(np.zeros(room), np.zeros(room))
 
@@ -318,7 +321,8 @@ class _Walk:
         scene = _Scene(round_.rules, mover, batch.slots, spread)
         children = _children(scene, free, asked, moves)
         lower, lower_spread = self._go_down(batch, spread, mover, moves.reach, children)
-        self._done(float(self._below[batch.slots].sum() - self._below[lower.slots].sum()))
+        after = (mover + 1) % len(round_.dice)
+        self._done(float(self._sets[mover, batch.slots].sum() - self._sets[after, lower.slots].sum()))
         lower_reaches = [*reaches[:mover], moves.reach, *reaches[mover + 1 :]]
         below = self._visit(lower, lower_spread, lower_reaches)
         for side, values, own in zip(self._sides, found, below, strict=True):
@@ -376,6 +380,6 @@ def walk(
         sources: of each player's probabilities.
         parties: each responds to the others' policies, and wins `Party.worth` by who loses a die. A party without members
             learns the mean of what it is worth when all follow their policies.
-        done: progress callback, called with the number of nodes that are done since the last call.
+        done: progress callback, called with the number of information sets that are done since the last call.
     """
     return _Walk(round_, sources, parties, done).values()
