@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dice_envs import agents, configure
+import numpy as np
+
+from dice_envs import Variant, agents, configure
+from dice_envs.agents.ppo import Likeliest, NetworkPolicy
+from dice_envs.exact import Effort, asked
 from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.measures import exploitability
+from dice_envs.exact.liars_dice.multiplayer import measures as table_measures
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
 from dice_envs.exact.liars_dice.sources import Listed
@@ -130,10 +136,34 @@ def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
     yield BenchRow(name, seconds, "s", None if quick else 1, note=f"{sum(map(played.information_sets, range(2))):,.0f} sets")
 
 
+def _liars_dice_tables(quick: bool) -> Iterator[BenchRow]:
+    """Time deviation gains at tables of three and four."""
+    dice = 2 if quick else 3
+    tables = [(3, dice, 20), (4, 2, 10)]
+    for seats, number, aim in tables:
+        variant = configure("liars_dice", num_players=seats, num_dice=number)
+        name = f"Liar's Dice: deviation gain of numbers:bluff=0.25, whole games, {seats} players with {number} dice each"
+        yield _gain(name, variant, agents.make("numbers:bluff=0.25"), None if quick else aim)
+    variant = configure("liars_dice", num_players=3, num_dice=dice, past_rounds=False)
+    sizes = (variant.facts.observation_size, 128, 128, variant.facts.num_actions)
+    rng = np.random.default_rng(1)
+    layers = [(rng.normal(0, below**-0.5, (above, below)), np.zeros(above)) for below, above in itertools.pairwise(sizes)]
+    network = NetworkPolicy("liars_dice", variant.changed_options(), [(w.astype("f4"), b.astype("f4")) for w, b in layers])
+    name = f"Liar's Dice: deviation gain of a network's likeliest action, 3 players with {dice} dice each"
+    yield _gain(name, variant, Likeliest(network), None if quick else 120)
+
+
+def _gain(name: str, variant: Variant, agent: Any, aim: float | None) -> BenchRow:
+    start = time.perf_counter()
+    gain = table_measures.measure(variant, asked(agent, variant), Effort())[0]
+    return BenchRow(name, time.perf_counter() - start, "s", aim, note=f"{gain.value:.4f} of wins; {gain.note}")
+
+
 PARTS = (
     Part("fatestones", _fatestones),
     Part("liars_dice", _liars_dice),
     Part("liars_dice", _liars_dice_responses),
+    Part("liars_dice", _liars_dice_tables),
     Part("shakes", _shakes),
     Part("thirties", _thirties),
 )
