@@ -16,6 +16,9 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range
 from dice_envs.exact.liars_dice.elimination import check_two_players
+from dice_envs.exact.liars_dice.multiplayer.solution import Solution as TableSolution
+from dice_envs.exact.liars_dice.multiplayer.solver import check_for_a_win
+from dice_envs.exact.liars_dice.multiplayer.solver import solution_of as table_solution_of
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
 from dice_envs.games.liars_dice import (
@@ -404,13 +407,15 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
 
 @dataclasses.dataclass(frozen=True)
 class Nash(OfOneGame):
-    """Optimal play for two players: no opponent wins more than the game's value, up to the precision.
+    """Optimal play for two players: no opponent wins more than the game's value, up to the precision. For more an equilibrium.
 
-    Uses the solution that `solve liars_dice` has kept, or solves the game once: up to three dice each in seconds, five in a
-    minute or two.
+    Uses the solution that `solve liars_dice` has kept, or solves the game once: for two players up to three dice each in
+    seconds, five in a minute or two. At a table of three or more no seat gains much by leaving the strategies that all play;
+    how much, the solver says on standard error, since no theorem promises that it comes below the precision.
 
     Attributes:
-        precision: how much best responses may win above the value, for returns of ±1, mean of both seats.
+        precision: how much best responses may win above the value, for returns of ±1, mean of both seats; with more players
+            what all seats together may gain by leaving the strategies, each alone, in shares of wins.
     """
 
     plays = "liars_dice"
@@ -422,18 +427,23 @@ class Nash(OfOneGame):
         check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
 
     def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for another game, or a variant without a value."""
+        """Raise ValueError for another game, or a variant that is not played for a win."""
         super().check_variant(variant)
-        check_two_players(variant.options)
+        if variant.options.num_players == 2:
+            check_two_players(variant.options)
+        else:
+            check_for_a_win(variant.options)
 
-    def played_solution(self, variant: Variant) -> Solution:
+    def played_solution(self, variant: Variant) -> Solution | TableSolution:
         """Return the solution of the variant.
 
         Raises:
-            ValueError: the variant has no value, or is too large to be solved.
+            ValueError: the variant is not played for a win, or is too large to be solved.
         """
         self.check_variant(variant)
-        return solution_of(variant, self.precision)
+        if variant.options.num_players == 2:
+            return solution_of(variant, self.precision)
+        return table_solution_of(variant, self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game, (n,) int64."""

@@ -1,4 +1,4 @@
-"""Optimal play, in the games between two players that are solved."""
+"""Optimal play, in the games that are solved."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dice_envs.agent import Turn
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import check_in_passing
+from dice_envs.exact.liars_dice.multiplayer.solver import check_in_passing as check_table_in_passing
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
 from . import fatestones, liars_dice, score_dice
@@ -25,10 +26,12 @@ class Nash:
 
     FateStones: an exact equilibrium of the rest of the game. Liar's Dice between two players: the solution that
     `solve liars_dice` has kept; without one the game is solved first, up to three dice each in seconds, five in a minute or
-    two. Score dice: a random die in hand, as `shuffled`, which is an equilibrium with any pools.
+    two. Liar's Dice with more players: strategies that no seat gains much by leaving. Score dice: a random die in hand, as
+    `shuffled`, which is an equilibrium with any pools.
 
     Attributes:
-        precision: Liar's Dice: how much best responses may win above the value, for returns of ±1, mean of both seats.
+        precision: Liar's Dice: how much best responses may win above the value, for returns of ±1, mean of both seats; with
+            more players the sum of what the seats may gain, in shares of wins.
     """
 
     plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice", "score_dice")
@@ -47,7 +50,8 @@ class Nash:
         """Raise ValueError for a game of Liar's Dice that takes more than about a minute to solve."""
         self.check_variant(variant)
         if variant.game.name == "liars_dice":
-            check_in_passing(variant, self.precision)
+            check = check_in_passing if variant.options.num_players == 2 else check_table_in_passing
+            check(variant, self.precision)
 
     def for_variant(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash | score_dice.Shuffled:
         """Return the player of the variant's game. ValueError for a game that is not solved."""

@@ -15,7 +15,7 @@ from dice_envs.exact.liars_dice.elimination import check_two_players
 from dice_envs.exact.liars_dice.measures import check_in_passing
 from dice_envs.exact.liars_dice.responses import NOWHERE
 from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
 from dice_envs.exact.liars_dice.stages import check_measurable
 
 from ..base import OfOneGame
@@ -32,7 +32,7 @@ def _worth(variant: Variant, precision: float) -> np.ndarray:
     """Return the value of each round to its starter under optimal play, by both players' dice, the starter's first."""
     most = max(variant.options.dice_per_seat) + 1
     worth = np.full((most, most), np.nan)
-    for dice, solved in Nash(precision).played_solution(variant).rounds.items():
+    for dice, solved in solution_of(variant, precision).rounds.items():
         worth[dice] = solved.value
     return worth
 
@@ -107,7 +107,7 @@ class Adaptive(OfOneGame):
         return memory, chosen
 
     def _solution(self, variant: Variant) -> Solution:
-        return Nash(self.precision).played_solution(variant)
+        return solution_of(variant, self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game, (n,) int64. `turn.memory` is modified in place."""

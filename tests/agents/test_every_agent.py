@@ -61,17 +61,16 @@ def can_be_solved(spec: str, variant: Variant) -> str | None:
 
 
 def has_a_value(spec: str, variant: Variant) -> str | None:
-    if variant.game.name == "liars_dice":
-        if variant.options.num_players != 2:
-            return "num_players must be 2"
-        if variant.options.reward != "win":
-            return "reward must be 'win'"
+    if variant.game.name == "liars_dice" and variant.options.reward != "win":
+        return "reward must be 'win'"
     return None
 
 
 def shows_dice_again(spec: str, variant: Variant) -> str | None:
     """Whether `adaptive` can learn: two players, the article's rule, rounds after a call, at most five dice."""
-    if variant.options.num_players != 2 or variant.options.reward != "win":
+    if variant.options.num_players != 2:
+        return "num_players must be 2"
+    if variant.options.reward != "win":
         return has_a_value(spec, variant)
     if variant.options.rounds == "single":
         return "rounds must be 'elimination' for adaptive play"
@@ -166,13 +165,15 @@ ROWS = {
 
 def takes_too_long(spec: str, variant: Variant) -> bool:
     """Whether exact play, or search as plain Python, is too expensive to test."""
+    options = variant.options
     if numba.config.DISABLE_JIT and spec.startswith("mcts"):  # its code is the same for all options
         name = variant.game.name
         return variant.options not in [configure(name, **each).options for each in ({}, *MORE_OPTIONS.get(name, [])[:1])]
     if spec.startswith("adaptive"):
         return shows_dice_again(spec, variant) is None and min(variant.options.dice_per_seat) > scaled(2, 1)
     if spec.startswith("nash") and variant.game.name == "liars_dice":  # whole games of five dice take minutes
-        return has_a_value(spec, variant) is None and min(variant.options.dice_per_seat) > 1
+        large = min(options.dice_per_seat) > 1 or (options.num_players > 2 and sum(options.dice_per_seat) > 4)
+        return large and has_a_value(spec, variant) is None
     if spec == "score_response":  # it weighs every possible hand of the other player: 24 dice would take forever
         return max(map(len, variant.options.pools)) > 7
     if spec.startswith("bayes"):  # a second when compiled, a minute as Python

@@ -27,6 +27,7 @@ __all__ = [
     "LEAST_PRECISION",
     "OutOfTimeError",
     "Progress",
+    "memory_limit",
     "solution_of",
     "solve",
     "solve_round",
@@ -58,7 +59,7 @@ class Progress(NamedTuple):
         rounds_left: how many other rounds are not.
     """
 
-    dice: Dice
+    dice: tuple[int, ...]
     iterations: int
     width: float
     wanted: float
@@ -200,7 +201,7 @@ def _check_time(variant: Variant, seconds: float, threads: int) -> None:
 
 
 def _check_memory(variant: Variant, jobs: Mapping[Dice, _Job]) -> None:
-    needed, limit = sum(memory_of(job.tree) for job in jobs.values()), _memory_limit()
+    needed, limit = sum(memory_of(job.tree) for job in jobs.values()), memory_limit()
     if needed > limit:
         raise ValueError(
             f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} takes "
@@ -208,7 +209,7 @@ def _check_memory(variant: Variant, jobs: Mapping[Dice, _Job]) -> None:
         )
 
 
-def _memory_limit() -> int:
+def memory_limit() -> int:
     """Return the bytes that a solver may take."""
     try:
         return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)

@@ -17,7 +17,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.networks import Networked
 from dice_envs.exact.liars_dice.nodes import mix_at
 from dice_envs.exact.liars_dice.round import Round, Rules
-from dice_envs.exact.liars_dice.solution import OUTSIDE, Strategies, find_node
+from dice_envs.exact.liars_dice.solution import OUTSIDE, Solution, Strategies, find_node
 from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.games.liars_dice import MAX_FACES, play
 
@@ -342,9 +342,12 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
     They are read from its solution if it plays one, asked once for each hand and bid if it declares itself memoryless,
     computed for many hands at once if it plays a network, and asked everywhere otherwise.
     """
-    played = getattr(agent, "played_solution", None)
-    if played is not None and (solved := played(round_.variant).rounds.get(round_.dice)) is not None:
-        return Solved(round_, player, solved)
+    if (played := getattr(agent, "played_solution", None)) is not None:
+        solution = played(round_.variant)
+        if not isinstance(solution, Solution):
+            return solution.source(round_)  # type: ignore[no-any-return]
+        if (solved := solution.rounds.get(round_.dice)) is not None:  # type: ignore[arg-type]
+            return Solved(round_, player, solved)
     by_asking = Asked(round_, player, agent, seat, streams, seats)
     if getattr(agent, "memoryless", False):
         return Tabled(by_asking, round_, player)

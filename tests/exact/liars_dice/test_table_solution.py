@@ -8,9 +8,13 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver
+from dice_envs.exact.liars_dice.multiplayer.shares import Question, mean_shares, shares_of
 from dice_envs.exact.liars_dice.multiplayer.solution import Strategy
+from dice_envs.exact.liars_dice.multiplayer.solver import solve
 from dice_envs.exact.liars_dice.multiplayer.walk import Party, walk
 from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.solver import OutOfTimeError
+from dice_envs.exact.liars_dice.solver import solve as solve_for_two
 
 
 def solver_of(dice, seed=0, **options):
@@ -125,3 +129,53 @@ def test_two_players_come_to_the_known_value(dice, value):
     solver = RoundSolver(solver.round_, np.array([[0.0, 1.0], [1.0, 0.0]]))
     solver.iterate(60)
     assert solver.plays(np.array([[0.0, 1.0], [1.0, 0.0]]))[0] == pytest.approx(float(value), abs=1e-4)
+
+
+# --- whole games ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def test_three_players_with_a_die_each_are_solved_and_certified_by_the_measure_of_any_agent(folder):
+    variant = configure("liars_dice", num_players=3, num_dice=1, starter="first")
+    solution = solve(variant, 1e-5)
+    assert solution.plays == pytest.approx([25 / 72, 5 / 72, 42 / 72], abs=1e-4)
+    found = mean_shares(
+        variant, shares_of(variant, lambda round_, player, table: solution.source(round_), Question(responds=True))
+    )
+    assert solution.plays == pytest.approx(found.plays, abs=1e-12)
+    assert solution.responds == pytest.approx(found.responds, abs=1e-12)
+    assert solution.gain < 1e-5
+
+
+def test_kept_rounds_are_taken_and_damaged_ones_solved_again(folder):
+    variant = configure("liars_dice", num_players=3, num_dice=1, num_faces=2)
+    first = solve(variant, 1e-3)
+    files = sorted((folder / "liars_dice").rglob("*.npz"))
+    assert len(files) == 2
+    again = solve(variant, 1e-3, resume=True)
+    assert again.as_dict() | {"seconds": 0} == first.as_dict() | {"seconds": 0}
+    files[0].write_bytes(b"broken")
+    mended = solve(variant, 1e-3, resume=True)
+    assert mended.plays.tolist() == first.plays.tolist()
+    assert [file.stat().st_size > 10 for file in files] == [True, True]
+
+
+def test_a_game_between_two_has_the_value_of_their_solver(folder):
+    variant = configure("liars_dice", num_dice=2, num_faces=3)
+    ours, theirs = solve(variant, 1e-4), solve_for_two(variant, 1e-9)
+    assert ours.gain <= 1e-4
+    assert ours.rounds[2, 2].certificate.plays[0] == pytest.approx(theirs.chance((2, 2)).lower, abs=1e-4)
+
+
+def test_what_cannot_be_solved_is_named():
+    with pytest.raises(ValueError, match="reward must be 'win' for a solution, not 'dice'"):
+        solve(configure("liars_dice", num_players=3, num_dice=1, reward="dice"))
+    with pytest.raises(ValueError, match=r"num_dice=6 for 6 players makes a round of about"):
+        solve(configure("liars_dice", num_players=6, num_dice=6, raise_rule="either"))
+    with pytest.raises(OutOfTimeError, match=r"num_dice=3 for 3 players takes at least about .* s, and 0.01 s are given"):
+        solve(configure("liars_dice", num_players=3, num_dice=3), seconds=0.01)

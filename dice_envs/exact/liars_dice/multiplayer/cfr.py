@@ -16,12 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.cfr import dtype_of
 from dice_envs.exact.liars_dice.nodes import FOLLOW, LEARN, RESPOND, Numbers, Pace
 from dice_envs.exact.liars_dice.round import Classes, Round, must_call
 from dice_envs.exact.liars_dice.sources import Places
 
-__all__ = ["Layout", "RoundSolver", "Walker", "mix_at", "places_of"]
+__all__ = ["Layout", "RoundSolver", "Walker", "mix_at", "size_of"]
 
 
 # --- where numbers stand --------------------------------------------------------------------------------------------------
@@ -51,7 +50,7 @@ class Layout(NamedTuple):
         return cls(
             first=rules.first,
             child=rules.child,
-            shift=places_of(round_).shift,
+            shift=_places_of(round_).shift,
             size=np.array([each.size for each in classes]),
             need=rules.need,
             call_at=_placed(classes, "call_at", "calls"),
@@ -61,11 +60,16 @@ class Layout(NamedTuple):
         )
 
 
-def places_of(round_: Round) -> Places:
+def _places_of(round_: Round) -> Places:
     """Return where the numbers of each node stand in a list over all nodes."""
     raises = np.diff(round_.rules.first)
     own = [np.where(raises > 0, (1 + raises) * round_.all_classes[mover].size[mover], 0) for mover in range(len(round_.dice))]
     return Places.of(round_.rules, np.array(own))
+
+
+def size_of(round_: Round) -> int:
+    """Return how many numbers the strategies of a round have."""
+    return int(_places_of(round_).size[0, 0])
 
 
 def _placed(classes: tuple[Classes, ...], at: str, values: str) -> np.ndarray:
@@ -160,7 +164,7 @@ def mix_at(numbers, at, begin, classes, rows, total):
 # --- calls ----------------------------------------------------------------------------------------------------------------
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, merge=True)
 def _add_matches(thresholds, at, weights, count, need, scratch):
     """Add a player's matches to `scratch.sums`, how likely others come with 0, 1, 2 … matches together. In place.
 
@@ -185,7 +189,7 @@ def _add_matches(thresholds, at, weights, count, need, scratch):
         sums[k] = more[k]
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, merge=True)
 def _tails(layout, scratch, depth, player, leaf, row):
     """Write into `scratch.sums` how likely all but a player come to a call with 0, 1, 2 … or more matches together. In place.
 
@@ -201,17 +205,15 @@ def _tails(layout, scratch, depth, player, leaf, row):
     for other in range(players):
         if other != player:
             weights = row if other == mover else scratch.reach[depth, other]
-            count = layout.size[other, mover, slot]
-            if leaf < 0:
-                _add_matches(layout.calls, layout.call_at[other, mover, slot], weights, count, layout.need[slot], scratch)
-            else:
-                need = layout.need[layout.child[leaf]]
-                _add_matches(layout.maps, layout.map_at[other, mover, leaf], weights, count, need, scratch)
+            thresholds, at, need = layout.calls, layout.call_at[other, mover, slot], layout.need[slot]
+            if leaf >= 0:
+                thresholds, at, need = layout.maps, layout.map_at[other, mover, leaf], layout.need[layout.child[leaf]]
+            _add_matches(thresholds, at, weights, layout.size[other, mover, slot], need, scratch)
     for k in range(len(sums) - 2, -1, -1):
         sums[k] += sums[k + 1]
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, merge=True)
 def _add_call(layout, scratch, depth, view, leaf, out):
     """Add what the call is worth to the viewer, by class, whose tails are in `scratch.sums`, to `out`. In place.
 
@@ -234,7 +236,7 @@ def _add_call(layout, scratch, depth, view, leaf, out):
 # --- visits ---------------------------------------------------------------------------------------------------------------
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, merge=True)
 def _enter(layout, scratch, depth, view):
     """Enter the node at a depth, whose slot, offset and reach are set. In place."""
     players, slot, player = len(layout.size), scratch.slot[depth], view.player
@@ -264,17 +266,14 @@ def _enter(layout, scratch, depth, view):
                     averages[at + place * classes + each] += view.pace.weight * rows[place, each]
     if not live:
         return
-    if slot > 0:
-        _tails(layout, scratch, depth, player, -1, rows[0])
-        _add_call(layout, scratch, depth, view, -1, rows[0] if mover == player else value)
-    for edge in range(first, last):
-        if must_call(layout, layout.child[edge]):
-            row = rows[1 + edge - first]
-            _tails(layout, scratch, depth, player, edge, row)
-            _add_call(layout, scratch, depth, view, edge, row if mover == player else value)
+    for place in range(begin, len(rows)):
+        leaf = first + place - 1 if place > 0 else -1
+        if leaf < 0 or must_call(layout, layout.child[leaf]):
+            _tails(layout, scratch, depth, player, leaf, rows[place])
+            _add_call(layout, scratch, depth, view, leaf, rows[place] if mover == player else value)
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, merge=True)
 def _go_down(layout, scratch, depth, edge, view):
     """Write all others' reach at the child that an edge leads to; return whether the walk goes there. In place.
 
@@ -315,7 +314,7 @@ def _go_down(layout, scratch, depth, edge, view):
     return True
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, merge=True)
 def _come_up(layout, scratch, depth, edge, view):
     """Take the values of the child at depth + 1, to which an edge leads, into those of its parent. In place."""
     players, slot = len(layout.size), scratch.slot[depth]
@@ -328,7 +327,7 @@ def _come_up(layout, scratch, depth, edge, view):
         out[each] += below[layout.maps[at + each]]
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, merge=True)
 def _leave(layout, scratch, depth, view):
     """Leave the node at a depth: one of the viewer gets its values, and new regrets where it learns. In place."""
     slot, player = scratch.slot[depth], view.player
@@ -366,8 +365,11 @@ def _walk(layout, scratch, view):
     scratch.slot[0] = 0
     scratch.offset[0] = 0
     scratch.live[0] = True
-    _enter(layout, scratch, 0, view)
+    entered = False
     while True:
+        if not entered:
+            _enter(layout, scratch, depth, view)
+            entered = True
         slot, edge = scratch.slot[depth], scratch.edge[depth]
         last = layout.first[slot + 1]
         while edge < last and must_call(layout, layout.child[edge]):
@@ -376,7 +378,7 @@ def _walk(layout, scratch, view):
             scratch.edge[depth] = edge + 1
             if _go_down(layout, scratch, depth, edge, view):
                 depth += 1
-                _enter(layout, scratch, depth, view)
+                entered = False
             continue
         _leave(layout, scratch, depth, view)
         if depth == 0:
@@ -394,7 +396,7 @@ class Walker:
 
     Args:
         round_: the round.
-        averages: (numbers,) of any type, in proportion to how likely each action is; see `Layout`.
+        averages: (numbers,) float64, in proportion to how likely each action is; see `Layout`. Walks compile for this type.
     """
 
     def __init__(self, round_: Round, averages: np.ndarray) -> None:
@@ -443,10 +445,9 @@ class RoundSolver(Walker):
     """
 
     def __init__(self, round_: Round, worth: np.ndarray, regrets: np.ndarray | None = None) -> None:
-        size = int(places_of(round_).size[0, 0])
-        dtype = dtype_of(size)
-        super().__init__(round_, np.zeros(size, dtype))
-        self._numbers = Numbers(np.zeros(size, dtype) if regrets is None else regrets.astype(dtype), self.averages)
+        size = size_of(round_)
+        super().__init__(round_, np.zeros(size))
+        self._numbers = Numbers(np.zeros(size) if regrets is None else regrets.astype(np.float64), self.averages)
         self._worth = worth
         self.iterations = 0
 

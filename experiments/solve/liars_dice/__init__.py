@@ -1,4 +1,4 @@
-"""`solve liars-dice`: optimal play for two players, with a certificate."""
+"""`solve liars-dice`: optimal play for two players, an equilibrium or nearly one for more, with a certificate."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.experiments.jobs.workers import on_ray
+from dice_envs.experiments.solve.liars_dice.table import TABLE_PRECISION, solve_table
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
@@ -23,13 +24,19 @@ from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption
 from dice_envs.experiments.ui.plots import saved_plot
 
 SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
+PRECISION = 1e-4
 
 
 def main(
     option: OptionOption = None,
     precision: Annotated[
-        float, typer.Option(help="Exploitability to reach: what best responses win above the value, for returns of ±1.")
-    ] = 1e-4,
+        float | None,
+        typer.Option(
+            help="Exploitability to reach: what best responses win above the value, for returns of ±1; with more than two "
+            f"players the sum of what they win, in shares of wins.  [default: {PRECISION:g}, of a table {TABLE_PRECISION:g}]",
+            show_default=False,
+        ),
+    ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(help="Stop after that time with the precision reached. Refused if it is too short for a first solution."),
@@ -40,13 +47,16 @@ def main(
     report: ReportOption = None,
     ray: RayOption = None,
 ) -> None:
-    """Optimal play of Liar's Dice between two players: one round or the whole game of elimination.
+    """Optimal play of Liar's Dice between two players, or an equilibrium of more: one round or the whole game of elimination.
 
     Every round is solved alone, to bounds that exact best responses certify, and kept for the agent `nash`. With --ray the
     rounds are solved on a cluster, with the same result.
     JSON: {"value", "lower", "upper", "exploitability", "nash_conv", "seconds", "rounds": [{"dice", "value", "lower", "upper",
     "iterations", "seconds"}]}. A round's dice are the starter's and the other's, its figures the starter's chance to win it.
     The figures at the top are the starter's expected return of a single round, or its chance to win the game of elimination.
+    With three players or more no theorem promises an equilibrium: "gain" says what the seats win by leaving the strategies.
+    JSON: {"shares", "best_responses", "gain", "seconds", "rounds": [{"dice", "shares", "best_responses", "gain", "iterations",
+    "seconds"}]}. Shares are of wins, by seat; a round's by player, the starter first.
 
     Example: solve liars_dice -o num_dice=3 --precision 1e-5
     """
@@ -58,6 +68,18 @@ def main(
     check_writable(json)
     check_report(report)
     print_mode(variant)
+    if variant.options.num_players > 2:
+        if threads != 1 or ray is not None:
+            raise ValueError("--threads and --ray are for two players: leave them out with num_players above 2")
+        found, plot_table = solve_table(
+            variant, TABLE_PRECISION if precision is None else precision, minutes, resume, SAY_EVERY
+        )
+        finish(
+            lambda: write_json(json, found.as_dict()),
+            lambda: plot_table(report) if report is not None else None,
+        )
+        return
+    precision = PRECISION if precision is None else precision
     with on_ray(ray, cores=threads) as workers:
         try:
             solution = solve(

@@ -1,0 +1,35 @@
+"""`solve liars-dice` at a table of three."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs.experiments.__main__ import app
+
+runner = CliRunner()
+TABLE = ("solve", "liars-dice", "-o", "num_players=3", "-o", "num_dice=1", "-o", "num_faces=2")
+
+
+def run(*arguments):
+    return runner.invoke(app, [str(each) for each in arguments])
+
+
+def test_a_table_is_solved_with_a_line_for_each_round(tmp_path, monkeypatch):
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
+    written = tmp_path / "result.json"
+    result = run(*TABLE, "--json", written, "--report", tmp_path / "report")
+    assert result.exit_code == 0, result.output
+    assert "1 v 1 v 1" in result.output
+    found = json.loads(written.read_text())
+    assert [each["dice"] for each in found["rounds"]] == [[1, 1], [1, 1, 1]]
+    assert sum(found["shares"]) == pytest.approx(1)
+    assert found["gain"] == pytest.approx(sum(found["best_responses"]) - sum(found["shares"]))
+    assert (tmp_path / "report" / "liars_dice_shares.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("arguments", [("--threads", 2), ("--ray", "local")])
+def test_what_is_for_two_players_only_is_refused(arguments):
+    result = run(*TABLE, *arguments)
+    assert result.exit_code != 0
+    assert "--threads and --ray are for two players: leave them out with num_players above 2" in " ".join(result.output.split())
