@@ -31,7 +31,8 @@ from dice_envs.games.liars_dice import GAME
 __all__ = ["check_for_a_win", "check_in_passing", "numbers_of", "solution_of", "solve", "solved_already"]
 
 FIRST_CHECK, CHECK_AGAIN = 40, 1.3  # iterations before the first certificate; how they grow until the next
-STALLED = 6.0  # a round is left when its iterations have grown so many times without a better certificate
+STALLED = 6.0  # a round is left when its iterations have grown so many times without a clearly better certificate
+CLEARLY = 0.9  # of the gain
 MOST_ITERATIONS = 20_000  # of a round
 TIGHTER = 0.75  # a round with one die less has this share of the gain that is allowed
 LEAST_SECONDS_A_NUMBER = 4e-8  # for one iteration and its certificate; half of a fast core's time
@@ -103,6 +104,7 @@ def _solve_round(
     `deadline` is one of time.monotonic. At least one iteration is made.
     """
     start, check = time.monotonic(), FIRST_CHECK
+    lower, since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
     best: SolvedRound | None = None
     while True:
         while solver.iterations < check:
@@ -113,9 +115,11 @@ def _solve_round(
         certificate = rest.certify(Walker(solver.round_, numbers.astype(np.float64)))
         if best is None or certificate.gain < best.certificate.gain:
             best = SolvedRound(solver.round_, numbers, certificate, solver.iterations, time.monotonic() - start)
+        if best.certificate.gain < CLEARLY * lower:
+            lower, since = best.certificate.gain, solver.iterations
         report(solver.iterations, best.certificate.gain)
         is_done = best.certificate.gain <= wanted or time.monotonic() >= deadline
-        if is_done or solver.iterations >= min(MOST_ITERATIONS, STALLED * best.iterations):
+        if is_done or solver.iterations >= min(MOST_ITERATIONS, STALLED * since):
             return best
         check = min(MOST_ITERATIONS, int(solver.iterations * CHECK_AGAIN) + 1)
 
