@@ -572,7 +572,6 @@ def test_two_agents_win_as_often_as_computed(options):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_players": 3}, "num_players must be 2 for an exact measure, not 3: with more players"),
         ({"num_dice": 6}, "num_dice=6 with num_faces=6 and raise_rule='quantity' makes a round of about 5,970,557,208 "),
         ({"num_dice": 2, "reward": "dice"}, "reward must be 'win' for an exact measure, not 'dice'"),
         ({"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "250,000,000 at most are allowed for an exact measure"),

@@ -49,7 +49,7 @@ def check_size(variant: Variant, what: str = _WHAT) -> None:
         raise ValueError(
             f"num_players={options.num_players} with num_dice={options.num_dice!r}, num_faces={options.num_faces} and "
             f"raise_rule={options.raise_rule!r} makes at least {values:,.0f} values of hands at nodes, which take "
-            f"{values / VALUES_A_SECOND / 3600:,.1f} hours; {MOST_VALUES:,.0f} at most are allowed for {what}"
+            f"{values / VALUES_A_SECOND / 3600:.3g} hours; {MOST_VALUES:,.0f} at most are allowed for {what}"
         )
 
 
