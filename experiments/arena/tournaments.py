@@ -136,8 +136,8 @@ def exact_tournament(
     if seats > 2:
         shares = winning_shares(variant, list(specs) if agents is None else agents, lambda amount, total: done(amount / total))
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
-        for place, (share, earned) in enumerate(zip(shares, returns, strict=True)):
-            result.meetings.append(Meeting(0, place, share, 0.0, 0.0, earned, 0.0))
+        for seat, (share, earned) in enumerate(zip(shares, returns, strict=True)):
+            result.meetings.append(Meeting(0, seat, share, 0.0, 0.0, earned, 0.0))
         if len(set(specs)) < seats:
             copies = Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1)
             result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]

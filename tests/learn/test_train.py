@@ -144,11 +144,11 @@ def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
         assert 0 < row["ci95"] < 0.5
     assert "2 × past selves" in result.output
     page = parsed((report / "index.html").read_text())
-    assert len(list(page.iter("img"))) == len(list(report.glob("*.png"))) == 3, "curve, table, and what one gains by leaving the policy"
+    assert len(list(page.iter("img"))) == len(list(report.glob("*.png"))) == 3, "curve, table and gain"
     text = shown(page)
     assert "past selves" in text
     assert "train liars_dice --preset quick -o num_players=3 -o num_dice=1 --seed 3" in text
-    assert "Not measured: num_players must be 2" in text
+    assert "deviation gain" in text
 
 
 def test_the_learning_rate_never_falls_below_0(tmp_path):

@@ -266,7 +266,7 @@ class _Side:
 
     def live(self, batch: Batch) -> np.ndarray:
         """Return whether the others come to each node, (nodes,) bool."""
-        reached: np.ndarray = (batch.rows[:, self.others] >= 0).all(axis=1)
+        reached: np.ndarray = np.all(batch.rows[:, self.others] >= 0, axis=1)
         return reached
 
 
