@@ -29,14 +29,17 @@ from dice_envs.games.liars_dice import (
     NO_WILD,
     bidder_after,
     chance_at_least,
+    chance_bid_exact,
     chance_bid_holds,
     count_lowest,
     count_raises,
     face_of,
     lowest_raise,
     matching,
-    nth_raise,
+    may_call_exactly,
+    nth_lowest,
     quantity_of,
+    wild_face,
 )
 
 from .base import Deterministic, OfOneGame
@@ -58,16 +61,20 @@ _STYLE = np.dtype(
 
 
 @kernel(allocates=False)
-def _opening(params, counts):
+def _opening(params, state, counts):
     """Return the first bid, as in the article's program: the face most held, and one more than is held of it.
 
-    Always legal, because somebody else has a die.
+    It is the most held of the faces that may be bid first. Always legal, because somebody else has a die.
     """
+    wild = wild_face(params, state)
     best = 0
-    for face in range(1, params.num_faces):
-        if matching(params, counts, face) > matching(params, counts, best):
+    most = np.int64(-1)
+    for face in range(params.num_faces):
+        held = matching(wild, counts, face)
+        if held > most and lowest_raise(params, state, face) != NO_BID:
             best = face
-    return matching(params, counts, best) * params.num_faces + best
+            most = held
+    return most * params.num_faces + best
 
 
 @kernel(allocates=False)
@@ -77,7 +84,8 @@ def _call_chance(params, state, style):
     face = face_of(params, state["bid"])
     quantity = quantity_of(params, state["bid"]) + 1 + style["more"]
     unseen = state["in_play"] - state["dice"][seat]
-    holds = chance_at_least(params, quantity, matching(params, state["counts"][seat], face), unseen, face)
+    wild = wild_face(params, state)
+    holds = chance_at_least(params, wild, quantity, matching(wild, state["counts"][seat], face), unseen, face)
     if style["threshold"] != NO_THRESHOLD:
         return 1.0 if holds < style["threshold"] else 0.0
     return 1.0 - holds
@@ -86,10 +94,11 @@ def _call_chance(params, state, style):
 @kernel(allocates=False)
 def _best_raise(params, state, counts):
     """Return the lowest raise on the face most held; of equal ones on the lowest face."""
+    wild = wild_face(params, state)
     best = np.int64(NO_BID)
     most = np.int64(-1)
     for face in range(params.num_faces):
-        held = matching(params, counts, face)
+        held = matching(wild, counts, face)
         if held > most:
             action = lowest_raise(params, state, face)
             if action != NO_BID:
@@ -103,7 +112,7 @@ def _bluff_weight(params, state, style, counts, face):
     """Return a weight in proportion to the probability that a bluff names the face; 0 where no raise can."""
     if lowest_raise(params, state, face) == NO_BID:
         return 0.0
-    return matching(params, counts, face) + _FAINT if style["own_faces"] else 1.0
+    return matching(wild_face(params, state), counts, face) + _FAINT if style["own_faces"] else 1.0
 
 
 @kernel(allocates=False)
@@ -118,7 +127,7 @@ def _total_weight(params, state, style, counts):
 def _bluff(params, state, style, counts, stream):
     """Return the lowest raise on a random face."""
     if not style["own_faces"]:
-        return nth_raise(params, state, below(stream, count_lowest(params, state)))
+        return nth_lowest(params, state, below(stream, count_lowest(params, state)))
     at = uniform(stream) * _total_weight(params, state, style, counts)
     chosen = 0
     for face in range(params.num_faces):
@@ -135,7 +144,7 @@ def _bluff(params, state, style, counts, stream):
 def _choose_by_numbers(params, style, state, stream):
     counts = state["counts"][state["seat"]]
     if state["bid"] == NO_BID:
-        return _opening(params, counts)
+        return _opening(params, state, counts)
     if count_raises(params, state) == 0 or uniform(stream) < _call_chance(params, state, style):
         return np.int64(params.call)
     if uniform(stream) < style["bluff"]:
@@ -151,7 +160,7 @@ def _probabilities(params, states, styles, out):
         state = states[i]
         counts = state["counts"][state["seat"]]
         if state["bid"] == NO_BID:
-            out[i, _opening(params, counts)] = 1.0
+            out[i, _opening(params, state, counts)] = 1.0
             continue
         if count_raises(params, state) == 0:
             out[i, params.call] = 1.0
@@ -171,7 +180,7 @@ class Numbers(OfOneGame, KernelAgent):
     """Calls by the binomial probability that the bid holds, given its own dice; otherwise raises as little as possible.
 
     It opens with the face it holds most of, one more than it holds, under both presets: the article's program does so, and
-    the text does not say how an agent opens. Ties go to the lower face.
+    the text does not say how an agent opens. Ties go to the lower face. It makes no exact calls, which the article lacks.
     Source: D. Oehm, "Liar's Dice in R" (2018), section "The agent".
 
     Attributes:
@@ -292,12 +301,13 @@ def believe(params, state, seat, learn, most, blind, named, total):
     with probability `honesty` the face it holds most of, otherwise any face. `named` is work space. In place.
     """
     faces = params.num_faces
+    wild = wild_face(params, state)
     named[:] = -1
     for i in range(state["num_bids"]):
         named[bidder_after(params, state, i)] = face_of(params, state["bids"][i])
     posterior = np.empty(MAX_DICE + 1)
     for face in range(faces):
-        chance = (1.0 if params.wild == NO_WILD or params.wild == face else 2.0) / faces
+        chance = (2.0 if wild != NO_WILD and wild != face else 1.0) / faces
         row = total[face]
         row[:] = 0.0
         row[0] = 1.0
@@ -341,14 +351,18 @@ def _choose_by_reading(params, reading, state, stream):
     seat = np.int64(state["seat"])
     faces = params.num_faces
     counts = state["counts"][seat]
+    wild = wild_face(params, state)
     believe(params, state, seat, reading["learn"] != 0, reading["most"], reading["blind"], named, total)
     bid = np.int64(state["bid"])
     if bid == NO_BID:
-        best = np.int64(0)
+        best = np.int64(NO_BID)
         highest = 0.0
         for face in range(faces):  # the highest quantity that holds with probability `nerve`; ties go to the surest face
-            own = matching(params, counts, face)
-            for quantity in range(1, np.int64(state["in_play"]) + 1):
+            first = lowest_raise(params, state, face)
+            if best == NO_BID:  # in case that no bid is likely enough
+                best = first
+            own = matching(wild, counts, face)
+            for quantity in range(1, np.int64(state["in_play"]) + 1 if first != NO_BID else 0):
                 holds = _at_least(total[face], quantity - own)
                 if holds >= reading["nerve"] and quantity + holds > highest:
                     highest = quantity + holds
@@ -356,11 +370,17 @@ def _choose_by_reading(params, reading, state, stream):
         return best
     best = np.int64(params.call)
     face = face_of(params, bid)
-    surest = 1.0 - _at_least(total[face], quantity_of(params, bid) + 1 - matching(params, counts, face))
-    for k in range(min(count_raises(params, state), faces)):
-        action = nth_raise(params, state, k)
+    need = quantity_of(params, bid) + 1 - matching(wild, counts, face)
+    surest = 1.0 - _at_least(total[face], need)
+    if may_call_exactly(params, state):
+        exact = _at_least(total[face], need) - _at_least(total[face], need + 1) if need >= 0 else 0.0
+        if exact > surest:
+            surest = exact
+            best = np.int64(params.call + 1)
+    for k in range(count_lowest(params, state)):
+        action = nth_lowest(params, state, k)
         face = face_of(params, action)
-        holds = _at_least(total[face], quantity_of(params, action) + 1 - matching(params, counts, face))
+        holds = _at_least(total[face], quantity_of(params, action) + 1 - matching(wild, counts, face))
         if holds > surest:
             surest = holds
             best = action
@@ -374,7 +394,7 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
     In its model an opponent names the face it holds most of with some probability, and otherwise any face. The agent
     estimates this probability from the bids that calls have shown. Bayes' rule then gives the opponent's dice from its
     last bid. Of the lowest raises on each face the agent makes the one most likely to hold, or calls if the bid is more
-    likely to fail. It does not bluff.
+    likely to fail, or exactly right. It does not bluff.
     Source of the idea: D. Oehm, "Liar's Dice in R" (2018), sections "The agent" and "Bots need brains".
 
     Attributes:
@@ -459,12 +479,18 @@ class Nash(OfOneGame):
 
 @kernel
 def _roll_out_numbers(params, state, mask):
-    """Liar's Dice: call with the probability that the bid fails; otherwise the lowest raise on a random face."""
+    """Liar's Dice: call with the probability that the bid fails; otherwise the lowest raise on a random face.
+
+    Where an exact call is allowed, it comes first, with the probability that it is right.
+    """
     raises = count_raises(params, state)
     bid = state["bid"]
-    if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, state["seat"])):
+    seat = state["seat"]
+    if may_call_exactly(params, state) and uniform(state) < chance_bid_exact(params, state, seat):
+        return params.call + 1
+    if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, seat)):
         return params.call
-    return nth_raise(params, state, below(state, count_lowest(params, state)))
+    return nth_lowest(params, state, below(state, count_lowest(params, state)))
 
 
 AGENTS = {"numbers": Numbers, "reader": Reader}

@@ -13,7 +13,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, Uniform, ask_probabilities
 from dice_envs.core.kernel import kernel
-from dice_envs.games.liars_dice import NO_BID, is_legal, matching
+from dice_envs.games.liars_dice import NO_BID, is_legal, matching, wild_face
 
 from ..liars_dice import Numbers, Reader, chance_blind
 
@@ -51,11 +51,12 @@ def _claims(params, states, more, out):
     for i in range(len(states)):
         state = states[i]
         counts = state["counts"][state["seat"]]
+        wild = wild_face(params, state)
         most = 0
         for face in range(1, params.num_faces):
-            if matching(params, counts, face) > matching(params, counts, most):
+            if matching(wild, counts, face) > matching(wild, counts, most):
                 most = face
-        quantity = min(max(matching(params, counts, most) + more, 1), np.int64(state["in_play"]))
+        quantity = min(max(matching(wild, counts, most) + more, 1), np.int64(state["in_play"]))
         action = (quantity - 1) * params.num_faces + most
         out[i] = action if is_legal(params, state, action) else NO_BID
 

@@ -7,9 +7,13 @@ Play
     player in seat order who still has dice does. The last player with dice wins. When no higher bid is possible,
     calling is the only legal action.
 
+    Perudo, as played in pubs (`rules="perudo"`): ones are wild, a bid on ones needs half the quantity, a player who comes
+    down to one die starts a palifico round without wild dice, and who says that a bid is exactly right wins a die back.
+
 Sources
     D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018) for the game and the rule `raise_rule="quantity"`;
-    OpenSpiel's `liars_dice` for `rules="openspiel"`.
+    OpenSpiel's `liars_dice` for `rules="openspiel"`. For `rules="perudo"`: Wikipedia, "Dudo"; the glossary of perudo.com;
+    Board Game Arena's help for "dudo" (Asmodée's edition); RULES.md of github.com/nathkrill/liars-dice.
 
 Readings
     - The article's sentence on who loses a call is wrong in two of its three cases: fewer dice than were bid, and
@@ -18,10 +22,20 @@ Readings
       higher bid could never hold. Its "after 6 the next bid can be 6 or 1" holds here for the highest face,
       whatever `num_faces` is.
     - A player without dice is out at once: its episode ends there, with the reward -1/(n-1).
+    - Palifico: the glossary forbids to change the face at all, but also lets players with one die change it. Others let
+      those change it who have had a palifico round. Here players with one die may, by the usual rule without halving.
+      Players who begin the game with one die have no palifico round. Some leave it out between the last two players; here
+      it is played, and no exact call is allowed in it, as in RULES.md.
+    - Exact call: here only the seat to move may say it, in place of a raise or a call; some let all but the bidder. By
+      Wikipedia the bidder then loses a die; here the caller wins one, as in RULES.md. It may be said with all dice, and a
+      right one then saves the caller from the bid but wins nothing. No source sets a limit, so a game could last forever;
+      here a player may be right as often in a game as it had dice at the start, and then may say it no more.
+    - One round with exact calls (`rounds="single"`): a right one wins the game.
 
 Actions
     0 … B-1     bid (q, f) is (q-1) * num_faces + (f-1), where B = all dice at the start * num_faces
     B           call
+    B+1         call the bid exactly right, with `exact_call`
 """
 
 from __future__ import annotations
@@ -45,6 +59,7 @@ MAX_BIDS = MAX_SEATS * MAX_DICE * MAX_FACES
 NO_BID = -1  # value of `bid` before a round's first bid, and of `shown_bid` before the first call
 NOBODY = -1  # value of `caller` and `loser` before the first call
 NO_WILD = -1  # value of `Params.wild` when no face is wild
+QUANTITY, EITHER, PERUDO, SAME_FACE = range(4)  # rules of raising: the values of `raise_rule`, and palifico with several dice
 _RECIPROCALS = np.array([0] + [-(-65536 // divisor) for divisor in range(1, MAX_FACES + 1)])  # 65536 / divisor, rounded up
 # Tables that spare the binomial chance of a bid divisions and powers. Indices: faces that count minus 1, then num_faces.
 _HITS = np.minimum(np.arange(1, 3)[:, None] / np.maximum(np.arange(MAX_FACES + 1), 1), 1.0)
@@ -59,6 +74,13 @@ MANY_BIDS = 8  # n past bids are shown as n / (n + 8), so 8 bids give 0.5
 Dice = Annotated[int, Range(1, MAX_DICE)]  # number of one player's dice
 
 
+_PRESETS: dict[str, dict[str, Any]] = {
+    "standard": {},
+    "openspiel": {"num_players": 2, "raise_rule": "either", "wild": "highest", "rounds": "single", "starter": "first"},
+    "perudo": {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True},
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Options:
     """Options of Liar's Dice; ValueError names the option, the value and what is allowed.
@@ -69,37 +91,47 @@ class Options:
         num_faces: faces of every die, 2 to 8.
         raise_rule: "quantity": the quantity must rise and the face may not fall, but face 1 may follow the highest
             face (the article). "either": a higher quantity with any face, or the same quantity with a higher face.
+            "perudo", with wild="ones": as "either" among the other faces. A bid on ones needs at least half the last
+            quantity, rounded up, and the bid after it more than twice as many, or more ones. The first bid is not on ones.
         wild: "ones" or "highest": dice that show this face count for every face, but a bid on this face counts
             only them. None: no face is wild.
+        palifico: when a player first comes down to one die, it starts a palifico round: no dice are wild, ones are a face as
+            any other, and only players with one die may change the face. Without effect in a game of one round.
+        exact_call: the seat to move may also say that the last bid is exactly right, but not in a palifico round. If so,
+            it wins a die back, up to its number at the start; if not, it loses one. It starts the next round. A player can
+            be right as often in a game as it had dice at the start.
         rounds: "elimination": the whole game; "single": the first call ends the game.
         starter: who bids first in the first round: "random" or "first" (seat 0).
         reward: "win": at the end +1 for the winner and -1/(n-1) for the others (one round: -1 for the loser of the
-            call and +1/(n-1) for the others); "dice": -1 for each die lost, when it is lost.
+            call and +1/(n-1) for the others, or +1 for a right exact call and -1/(n-1) for the others); "dice": -1 for each
+            die lost, when it is lost, and +1 for each won back.
         past_rounds: false: the observation lacks the block `past_bids`, and so depends on the present round only.
         rules: "openspiel" stands for num_players=2, raise_rule="either", wild="highest", rounds="single" and
-            starter="first".
+            starter="first"; "perudo" for raise_rule="perudo", wild="ones", palifico=True and exact_call=True.
     """
 
     num_players: Annotated[int, Range(2, MAX_SEATS)] = 2
     num_dice: Dice | tuple[Dice, ...] = 5
     num_faces: Annotated[int, Range(2, MAX_FACES)] = 6
-    raise_rule: Literal["quantity", "either"] = "quantity"
+    raise_rule: Literal["quantity", "either", "perudo"] = "quantity"
     wild: Literal["ones", "highest"] | None = None
+    palifico: bool = False
+    exact_call: bool = False
     rounds: Literal["elimination", "single"] = "elimination"
     starter: Literal["random", "first"] = "random"
     reward: Literal["win", "dice"] = "win"
     past_rounds: bool = True
-    rules: Literal["standard", "openspiel"] = "standard"
+    rules: Literal["standard", "openspiel", "perudo"] = "standard"
 
     def __post_init__(self) -> None:
         check_types(self)
-        if self.rules == "openspiel":
-            preset = {"num_players": 2, "raise_rule": "either", "wild": "highest", "rounds": "single", "starter": "first"}
-            for name, value in preset.items():
-                given = getattr(self, name)
-                if given not in (getattr(type(self), name), value):  # neither the default nor the preset's
-                    raise ValueError(f'{name} must be {value!r} with rules="openspiel", not {shown(given)}')
-                object.__setattr__(self, name, value)
+        for name, value in _PRESETS[self.rules].items():
+            given = getattr(self, name)
+            if given not in (getattr(type(self), name), value):  # neither the default nor the preset's
+                raise ValueError(f'{name} must be {value!r} with rules="{self.rules}", not {shown(given)}')
+            object.__setattr__(self, name, value)
+        if self.raise_rule == "perudo" and self.wild != "ones":
+            raise ValueError(f"wild must be 'ones' with raise_rule=\"perudo\", not {shown(self.wild)}")
         if isinstance(self.num_dice, tuple) and len(self.num_dice) != self.num_players:
             raise ValueError(
                 f"num_dice must be one number or {self.num_players}, one for each seat, not {shown(self.num_dice)}"
@@ -120,8 +152,10 @@ class Params(NamedTuple):
     num_faces: int
     num_actions: int
     call: int  # the action that calls, and so the number of bids
-    quantity_rule: bool
-    wild: int  # index of the wild face, or NO_WILD
+    raise_rule: int  # QUANTITY, EITHER or PERUDO
+    wild: int  # index of the wild face except in palifico rounds, or NO_WILD
+    palifico: bool
+    exact_call: bool  # then action call + 1 calls the bid exactly right
     single: bool
     random_starter: bool
     pay_dice: bool
@@ -149,6 +183,27 @@ def _blocks(options: Options) -> tuple[Block, ...]:
         Block("bid_quantity", 1, "quantity of the last bid / all dice at the start", high=dice),
         Block("bid_chance", 1, "probability that the last bid holds, given the observer's own dice; 1 without a bid"),
         Block("past_bids", 2 * n if options.past_rounds else 0, past, (seats, ("honest", "seen")), history=True),
+        Block("palifico", int(options.palifico), "1 in a palifico round", flags=True),
+        # Without dice won back, nobody comes down to one die twice.
+        Block(
+            "had_palifico",
+            n if options.palifico and options.exact_call else 0,
+            "1 for each seat that has had its palifico round",
+            (seats,),
+            flags=True,
+        ),
+        Block(
+            "exact_left",
+            n if options.exact_call else 0,
+            "exact calls in which each seat may still be right / the largest num_dice",
+            (seats,),
+            high=most,
+        ),
+        Block(
+            "exact_chance",
+            int(options.exact_call),
+            "probability that the last bid is exactly right, given the observer's own dice; 0 without a bid",
+        ),
     )
 
 
@@ -165,10 +220,12 @@ def _params(options: Options) -> Params:
         dice=dice + (0,) * (MAX_SEATS - len(dice)),
         most_dice=max(dice),
         num_faces=options.num_faces,
-        num_actions=num_bids + 1,
+        num_actions=num_bids + 1 + options.exact_call,
         call=num_bids,
-        quantity_rule=options.raise_rule == "quantity",
+        raise_rule={"quantity": QUANTITY, "either": EITHER, "perudo": PERUDO}[options.raise_rule],
         wild=_wild(options),
+        palifico=options.palifico,
+        exact_call=options.exact_call,
         single=options.rounds == "single",
         random_starter=options.starter == "random",
         pay_dice=options.reward == "dice",
@@ -182,20 +239,25 @@ def _facts(options: Options) -> Facts:
     num_bids = sum(dice) * faces
     single = options.rounds == "single"
     # Entry k: the most actions in a round with k dice, which are all bids that can follow each other, and the call.
-    # Each round takes one die away.
+    # Each round takes one die away, unless an exact call is right.
     longest_round = [k * (1 if options.raise_rule == "quantity" else faces) + 1 for k in range(sum(dice) + 1)]
+    longest = longest_round[-1] if single else sum(longest_round[2:])
+    if options.exact_call and not single:  # a right call is a round more, and so is the loss of the die that it has won
+        longest += 2 * sum(dice) * longest_round[-1]
     if options.reward == "dice":
         low, high = (-1.0 if single else -float(max(dice))), 0.0
+    elif single:
+        low, high = -1.0, 1.0 if options.exact_call else 1 / (n - 1)
     else:
-        low, high = (-1.0, 1 / (n - 1)) if single else (-1 / (n - 1), 1.0)
+        low, high = -1 / (n - 1), 1.0
     return Facts(
         num_seats=n,
-        num_actions=num_bids + 1,
+        num_actions=num_bids + 1 + options.exact_call,
         min_return=low,
         max_return=high,
         zero_sum=options.reward == "win",
         simultaneous=False,
-        max_steps=longest_round[-1] if single else sum(longest_round[2:]),
+        max_steps=longest,
     )
 
 
@@ -215,7 +277,12 @@ STATE = state_dtype(
         ("shown", np.int8, (MAX_SEATS, MAX_FACES)),  # the counts shown at the last call
         ("shown_bid", np.int16),  # the bid then called, or NO_BID
         ("caller", np.int8),  # the seat that called it, or NOBODY
-        ("loser", np.int8),  # the seat that lost the die, or NOBODY
+        ("loser", np.int8),  # the seat that lost the die, or NOBODY, as after a right exact call
+        ("shown_exact", np.int8),  # 1: that call was an exact one
+        ("shown_palifico", np.int8),  # 1: its round was a palifico round
+        ("palifico", np.int8),  # 1: this is a palifico round
+        ("had_palifico", np.int8, (MAX_SEATS,)),  # 1 for the seats that have had one, this one included
+        ("exact_left", np.int8, (MAX_SEATS,)),  # exact calls in which each seat may still be right
         # Last, so that the hot fields share cache lines.
         ("bids", np.int16, (MAX_BIDS,)),  # this round's bids, in order; entries from num_bids are undefined
     ]
@@ -233,11 +300,16 @@ def deal(params, state):
         state["dice"][seat] = params.dice[seat]
         state["bids_shown"][seat] = 0
         state["bids_honest"][seat] = 0
+        state["had_palifico"][seat] = 0
+        state["exact_left"][seat] = params.dice[seat]
         for face in range(MAX_FACES):
             state["shown"][seat, face] = 0
     state["shown_bid"] = NO_BID
     state["caller"] = NOBODY
     state["loser"] = NOBODY
+    state["shown_exact"] = 0
+    state["shown_palifico"] = 0
+    state["palifico"] = 0
     state["seat"] = below(state, params.num_players) if params.random_starter else 0
     _start_round(params, state)
 
@@ -281,39 +353,70 @@ def face_of(params, bid):
 
 
 @kernel(allocates=False)
+def rule_of(params, state):
+    """The rule by which the seat to move raises: QUANTITY, EITHER, PERUDO or SAME_FACE."""
+    if state["palifico"] == 0:
+        return params.raise_rule
+    if state["dice"][state["seat"]] > 1:
+        return SAME_FACE
+    return EITHER if params.raise_rule == PERUDO else params.raise_rule
+
+
+@kernel(allocates=False)
+def _least(params, rule, bid, face):
+    """The lowest quantity, minus 1, of a legal bid on a face index after the bid; MAX_BIDS if there is none."""
+    if bid == NO_BID:
+        return MAX_BIDS if rule == PERUDO and face == 0 else 0
+    last = face_of(params, bid)
+    quantity = quantity_of(params, bid)
+    if rule == EITHER:
+        return quantity + (face <= last)
+    if rule == QUANTITY:
+        return quantity + 1 if face >= last or (face == 0 and last == params.num_faces - 1) else MAX_BIDS
+    if rule == SAME_FACE:
+        return quantity + 1 if face == last else MAX_BIDS
+    if last == 0:
+        return quantity + 1 if face == 0 else 2 * (quantity + 1)
+    return quantity >> 1 if face == 0 else quantity + (face <= last)
+
+
+@kernel(allocates=False)
+def lowest_raise(params, state, face):
+    """The lowest legal bid on a face index, as an action; NO_BID if there is none."""
+    quantity = _least(params, rule_of(params, state), np.int64(state["bid"]), face)
+    return quantity * params.num_faces + face if quantity < state["in_play"] else np.int64(NO_BID)
+
+
+@kernel(allocates=False)
 def count_raises(params, state):
     """The number of legal bids. `nth_raise` gives each of them."""
     faces = params.num_faces
     dice = np.int64(state["in_play"])
     bid = np.int64(state["bid"])
-    if not params.quantity_rule or bid == NO_BID:
+    rule = rule_of(params, state)
+    if rule == EITHER or (bid == NO_BID and rule == QUANTITY):
         return dice * faces - (bid + 1)
-    return (dice - quantity_of(params, bid) - 1) * _width(params, bid)
+    if rule == QUANTITY:
+        return (dice - quantity_of(params, bid) - 1) * _width(params, bid)
+    raises = np.int64(0)
+    for face in range(faces):
+        raises += max(dice - _least(params, rule, bid, face), 0)
+    return raises
 
 
 @kernel(allocates=False)
 def count_lowest(params, state):
-    """The number n of faces that can be bid. The first n legal bids are the lowest on each of these faces."""
-    raises = count_raises(params, state)
+    """The number of faces that can be bid. `nth_lowest` gives the lowest legal bid on each of them."""
     bid = np.int64(state["bid"])
-    if not params.quantity_rule or bid == NO_BID:
-        return min(raises, params.num_faces)
-    return min(raises, _width(params, bid))
-
-
-@kernel(allocates=False)
-def lowest_raise(params, state, face):
-    """The lowest legal raise to a face index, as an action; NO_BID if there is none. There must be a bid to raise."""
-    bid = np.int64(state["bid"])
-    last = face_of(params, bid)
-    quantity = quantity_of(params, bid)
-    if not params.quantity_rule:
-        quantity += face <= last
-    elif face >= last or (face == 0 and last == params.num_faces - 1):
-        quantity += 1
-    else:
-        return np.int64(NO_BID)
-    return quantity * params.num_faces + face if quantity < state["in_play"] else np.int64(NO_BID)
+    rule = rule_of(params, state)
+    if rule == EITHER or (bid == NO_BID and rule == QUANTITY):
+        return min(count_raises(params, state), params.num_faces)
+    if rule == QUANTITY:
+        return min(count_raises(params, state), _width(params, bid))
+    lowest = np.int64(0)
+    for face in range(params.num_faces):
+        lowest += _least(params, rule, bid, face) < state["in_play"]
+    return lowest
 
 
 @kernel(allocates=False)
@@ -325,10 +428,13 @@ def _width(params, bid):
 
 @kernel(allocates=False)
 def nth_raise(params, state, k):
-    """The k-th legal bid in rising order, from 0, as an action."""
+    """The k-th legal bid, from 0, as an action: in rising order by the rules QUANTITY and EITHER, else face by face."""
     bid = np.int64(state["bid"])
-    if not params.quantity_rule or bid == NO_BID:
+    rule = rule_of(params, state)
+    if rule == EITHER or (bid == NO_BID and rule == QUANTITY):
         return bid + 1 + k
+    if rule != QUANTITY:
+        return _nth_by_face(params, state, rule, k)
     width = _width(params, bid)
     more = _divide(k, width)
     at = k - more * width
@@ -340,16 +446,58 @@ def nth_raise(params, state, k):
     return (quantity_of(params, bid) + 1 + more) * params.num_faces + face
 
 
+@kernel(allocates=False)
+def _nth_by_face(params, state, rule, k):
+    bid = np.int64(state["bid"])
+    dice = np.int64(state["in_play"])
+    for face in range(params.num_faces):
+        least = _least(params, rule, bid, face)
+        if k < dice - least:
+            return (least + k) * params.num_faces + face
+        k -= max(dice - least, 0)
+    return np.int64(NO_BID)
+
+
+@kernel(allocates=False)
+def nth_lowest(params, state, k):
+    """The lowest legal bid on the k-th face that can be bid, as an action; k from 0, in an order that depends on the rule."""
+    rule = rule_of(params, state)
+    if rule < PERUDO:
+        return nth_raise(params, state, k)
+    for face in range(params.num_faces):
+        lowest = lowest_raise(params, state, face)
+        k -= lowest != NO_BID
+        if k < 0:
+            return lowest
+    return np.int64(NO_BID)
+
+
+@kernel(allocates=False)
+def may_call_exactly(params, state):
+    """Whether the seat to move may call the last bid exactly right."""
+    if not params.exact_call or state["bid"] == NO_BID or state["palifico"] != 0:
+        return False
+    return state["exact_left"][state["seat"]] > 0
+
+
 @kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the legal actions. Modified in place."""
     faces = params.num_faces
     bid = np.int64(state["bid"])
     end = np.int64(state["in_play"]) * faces
+    rule = rule_of(params, state)
     if bid != NO_BID:
         mask[params.call] = 1
-    if not params.quantity_rule or bid == NO_BID:
+        if may_call_exactly(params, state):
+            mask[params.call + 1] = 1
+    if rule == EITHER or (bid == NO_BID and rule == QUANTITY):
         mask[bid + 1 : end] = 1
+        return
+    if rule != QUANTITY:
+        for face in range(faces):
+            for raised in range(_least(params, rule, bid, face) * faces + face, end, faces):
+                mask[raised] = 1
         return
     face = face_of(params, bid)
     for ones in range((quantity_of(params, bid) + 1) * faces, end, faces):  # the bid on face 1 with each higher quantity
@@ -365,39 +513,47 @@ def is_legal(params, state, action):
     bid = np.int64(state["bid"])
     if action == params.call:
         return bid != NO_BID
-    if action <= bid or action >= np.int64(state["in_play"]) * params.num_faces:
+    if action > params.call:
+        return may_call_exactly(params, state)
+    if action >= np.int64(state["in_play"]) * params.num_faces:
         return False
-    if not params.quantity_rule or bid == NO_BID:
-        return True
-    lowest = lowest_raise(params, state, face_of(params, action))
-    return lowest != NO_BID and action >= lowest
+    return quantity_of(params, action) >= _least(params, rule_of(params, state), bid, face_of(params, action))
 
 
 @kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
     raises = count_raises(params, state)
-    k = below(state, raises + (state["bid"] != NO_BID))
-    return nth_raise(params, state, k) if k < raises else np.int64(params.call)
+    k = below(state, raises + (state["bid"] != NO_BID) + may_call_exactly(params, state))
+    return nth_raise(params, state, k) if k < raises else np.int64(params.call) + k - raises
 
 
 @kernel(allocates=False)
-def matching(params, counts, face):
-    """How many dice of `counts` (faces,) count for a bid on the face index."""
-    if params.wild == NO_WILD or params.wild == face:
-        return np.int64(counts[face])
-    return np.int64(counts[face]) + np.int64(counts[params.wild])
+def wild_face(params, state):
+    """The index of the face that is wild in this round, or NO_WILD."""
+    return params.wild if state["palifico"] == 0 else NO_WILD
 
 
 @kernel(allocates=False)
-def chance_at_least(params, quantity, own, unseen, face):
-    """P(own + X >= quantity), X ~ Binomial(unseen, chance that a fair die counts for the face index)."""
+def matching(wild, counts, face):
+    """How many dice of `counts` (faces,) count for a bid on the face index. For `wild` see `wild_face`."""
+    if wild != NO_WILD and wild != face:
+        return np.int64(counts[face]) + np.int64(counts[wild])
+    return np.int64(counts[face])
+
+
+@kernel(allocates=False)
+def chance_at_least(params, wild, quantity, own, unseen, face):
+    """P(own + X >= quantity), X ~ Binomial(unseen, chance that a fair die counts for the face index).
+
+    For `wild` see `wild_face`.
+    """
     need = quantity - own
     if need <= 0:
         return 1.0
     if need > unseen:
         return 0.0
-    counted = 0 if params.wild == NO_WILD or params.wild == face else 1
+    counted = 1 if wild != NO_WILD and wild != face else 0
     odds = _ODDS[counted, params.num_faces]
     if odds == 0.0:
         return 1.0
@@ -412,23 +568,36 @@ def chance_at_least(params, quantity, own, unseen, face):
 @kernel(allocates=False)
 def chance_bid_holds(params, state, seat):
     """The probability that the last bid holds, given the seat's own dice; 1 without a bid."""
+    return _chance_above(params, state, seat, 0)
+
+
+@kernel(allocates=False)
+def chance_bid_exact(params, state, seat):
+    """The probability that the last bid is exactly right, given the seat's own dice; 0 without a bid."""
+    return max(0.0, _chance_above(params, state, seat, 0) - _chance_above(params, state, seat, 1))
+
+
+@kernel(allocates=False)
+def _chance_above(params, state, seat, more):
+    """The probability that the last bid would hold with a quantity higher by `more`; 1 without a bid."""
     bid = state["bid"]
     if bid == NO_BID:
         return 1.0
     face = face_of(params, bid)
-    own = matching(params, state["counts"][seat], face)
+    wild = wild_face(params, state)
+    own = matching(wild, state["counts"][seat], face)
     unseen = state["in_play"] - state["dice"][seat]
-    return chance_at_least(params, quantity_of(params, bid) + 1, own, unseen, face)
+    return chance_at_least(params, wild, quantity_of(params, bid) + 1 + more, own, unseen, face)
 
 
 @kernel(allocates=False, inline=True)
 def play(params, state, action):
     """Bid or call, and go on to the next decision. Modified in place."""
     clear_rewards(state)
-    if action == params.call:
-        _call(params, state)
+    if action >= params.call:
+        _call(params, state, action > params.call)
     else:
-        state["bids"][state["num_bids"]] = action
+        state["bids"][state["num_bids"]] = action  # below MAX_BIDS: no bid is made twice in a round
         state["num_bids"] += 1
         state["bid"] = action
         state["seat"] = _next_with_dice(params, state["in_round"], state["seat"])
@@ -465,21 +634,55 @@ def _last_bidder(params, state):
 
 
 @kernel(allocates=False)
-def _call(params, state):
+def _call(params, state, exact):
     bid = state["bid"]
     face_bid = face_of(params, bid)
+    wild = wild_face(params, state)
     total = 0
     for seat in range(params.num_players):
-        total += matching(params, state["counts"][seat], face_bid)
+        total += matching(wild, state["counts"][seat], face_bid)
     for seat in range(MAX_SEATS):
         for face in range(MAX_FACES):
             state["shown"][seat, face] = state["counts"][seat, face]
     caller = state["seat"]
     loser = caller if total >= quantity_of(params, bid) + 1 else _last_bidder(params, state)
+    if exact:
+        loser = NOBODY if total == quantity_of(params, bid) + 1 else caller
     state["shown_bid"] = bid
+    state["shown_exact"] = exact
+    state["shown_palifico"] = state["palifico"]
     state["caller"] = caller
     state["loser"] = loser
     _remember_bids(params, state)
+    if loser == NOBODY:
+        _win_back(params, state)
+    else:
+        _lose_die(params, state)
+
+
+@kernel(allocates=False)
+def _win_back(params, state):
+    """Go on after an exact call that is right. Modified in place."""
+    caller = np.int64(state["caller"])
+    if params.single:
+        if not params.pay_dice:
+            for seat in range(params.num_players):
+                state["rewards"][seat] = 1.0 if seat == caller else -1.0 / (params.num_players - 1)
+        end_game(state, params.num_players)
+        return
+    state["exact_left"][caller] -= 1
+    if state["dice"][caller] < params.dice[caller]:
+        state["dice"][caller] += 1
+        if params.pay_dice:
+            state["rewards"][caller] = 1
+    state["palifico"] = 0
+    _start_round(params, state)  # the seat to move is the caller
+
+
+@kernel(allocates=False)
+def _lose_die(params, state):
+    """Take a die from the loser and go on. Modified in place."""
+    loser = np.int64(state["loser"])
     state["dice"][loser] -= 1
     if params.pay_dice:
         state["rewards"][loser] = -1
@@ -502,6 +705,10 @@ def _call(params, state):
         state["seat"] = winner
     else:
         state["seat"] = loser
+    state["palifico"] = 0
+    if params.palifico and state["dice"][loser] == 1 and state["had_palifico"][loser] == 0:
+        state["palifico"] = 1
+        state["had_palifico"][loser] = 1
     _start_round(params, state)
 
 
@@ -522,7 +729,8 @@ def _remember_bids(params, state):
 @kernel(allocates=False, inline=True)
 def observe(params, state, seat, out):
     """Write what the seat sees, as `_blocks` lays it out. Modified in place."""
-    own_at, dice_at, bids_at, mover_at, face_at, quantity_at, chance_at, past_at = params.at
+    own_at, dice_at, bids_at, mover_at, face_at, quantity_at, chance_at, past_at = params.at[:8]
+    palifico_at, had_at, left_at, exact_at = params.at[8:]
     n = params.num_players
     faces = params.num_faces
     bids = params.call
@@ -538,6 +746,10 @@ def observe(params, state, seat, out):
             shown = np.float32(state["bids_shown"][other])
             out[past_at + 2 * relative] = (state["bids_honest"][other] + np.float32(1)) / (shown + np.float32(2))
             out[past_at + 2 * relative + 1] = shown / (shown + np.float32(MANY_BIDS))
+        if params.exact_call:
+            out[left_at + relative] = state["exact_left"][other] / most
+            if params.palifico:
+                out[had_at + relative] = state["had_palifico"][other]
     bidder = np.int64(state["starter"])
     for i in range(state["num_bids"]):
         out[bids_at + relative_seat(bidder, seat, n) * bids + state["bids"][i]] = 1
@@ -547,6 +759,10 @@ def observe(params, state, seat, out):
         out[face_at + face_of(params, bid)] = 1
         out[quantity_at] = np.float32(quantity_of(params, bid) + 1) / np.float32(_divide(bids, faces))
     out[chance_at] = chance_bid_holds(params, state, seat)
+    if params.palifico:
+        out[palifico_at] = state["palifico"]
+    if params.exact_call:
+        out[exact_at] = chance_bid_exact(params, state, seat)
 
 
 @kernel(allocates=False)
@@ -564,24 +780,39 @@ def reroll_hidden(params, state, seat):
 
 def _describe_action(options: Options, action: int) -> str:
     quantity, face = divmod(action, options.num_faces)
-    if quantity == sum(options.dice_per_seat):
-        return "call"
+    bids = sum(options.dice_per_seat) * options.num_faces
+    if action >= bids:
+        return "call" if action == bids else "exact"
     return f"{quantity + 1} x {face + 1}"
 
 
 def _explain_illegal(options: Options, state: Any, action: int) -> str:
-    words, dice = _describe_action(options, action), int(state["in_play"])
-    if state["bid"] == NO_BID and words == "call":
+    words, dice, bid = _describe_action(options, action), int(state["in_play"]), int(state["bid"])
+    faces, seat = options.num_faces, state["seat"]
+    if words in ("call", "exact") and bid == NO_BID:
         return "there is no bid to call yet"
-    quantity = action // options.num_faces
+    if words == "exact":
+        if state["palifico"]:
+            return "no exact call is allowed in a palifico round"
+        rights = int(options.dice_per_seat[seat])
+        return f"a player can be right with {rights} exact call{'s' * (rights > 1)} in a game, and you have been"
+    quantity, face = divmod(action, faces)
     if quantity >= dice:
         return f"{words} can never hold: {dice} dice are left"
-    last = f"{words} does not raise {_describe_action(options, int(state['bid']))}"
-    if options.raise_rule == "either":
+    if bid == NO_BID:
+        return f"{words} cannot be the first bid, which must not be on ones"
+    last = f"{words} does not raise {_describe_action(options, bid)}"
+    if state["palifico"] and state["dice"][seat] > 1:
+        return f"{last}: in a palifico round the quantity must rise, and only players with one die may change the face"
+    if options.raise_rule == "perudo" and not state["palifico"] and 0 in (face, bid % faces):
+        if face != 0:
+            return f"{last}: after ones the quantity must be more than twice theirs"
+        return f"{last}: there must be {'more ones' if bid % faces == 0 else 'ones for at least half the quantity'}"
+    if options.raise_rule != "quantity":
         return f"{last}: the quantity must rise, or the face with the same quantity"
-    if quantity <= int(state["bid"]) // options.num_faces:
+    if quantity <= bid // faces:
         return f"{last}: the quantity must rise"
-    return f"{last}: the face may not fall; only 1 may follow {options.num_faces}"
+    return f"{last}: the face may not fall; only 1 may follow {faces}"
 
 
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
@@ -602,10 +833,12 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
             continue
         dice: tuple[int | Die | None, ...] = faces_of(state["counts"][seat])
         if over:
-            dice = _hand_shown(options, state["counts"][seat], called)
+            dice = _hand_shown(options, state, state["counts"][seat])
         elif viewer not in (None, seat):
             dice = (None,) * len(dice)
-        rows.append(Row(whose, dice, mark="to move" if seat == state["seat"] else "", groups=tuple(made[seat])))
+        mark = "to move" if seat == state["seat"] else ""
+        left = f"exact calls left: {state['exact_left'][seat]}" if options.exact_call and not over else ""
+        rows.append(Row(whose, dice, detail=left, mark=mark, groups=tuple(made[seat])))
     if not over and state["bid"] != NO_BID:
         lead, faces = _bid_shown(options, int(state["bid"]))
         rows.append(Row("the bid", faces, lead=lead, detail=f"by {seat_name(bidder, viewer)}"))
@@ -613,15 +846,14 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     if called != NO_BID:
         if not over:
             hands = tuple(
-                Group(f"{seat_name(seat, viewer)}:", _hand_shown(options, state["shown"][seat], called))
+                Group(f"{seat_name(seat, viewer)}:", _hand_shown(options, state, state["shown"][seat]))
                 for seat in range(options.num_players)
                 if state["shown"][seat].any()
             )
             rows.append(Row("the last call", detail=f"of {_describe_action(options, called)}", groups=hands))
-        found = sum(int(state["shown"][:, face].sum()) for face in _faces_that_count(options, called))
-        caller, loser = seat_name(int(state["caller"]), viewer), seat_name(int(state["loser"]), viewer)
-        found_text = f"there {'was' if found == 1 else 'were'} {found}"
-        notes.append(f"{caller} called {_describe_action(options, called)}: {found_text}, so {with_verb(loser, 'lose')} a die")
+        notes.append(_call_in_words(options, state, viewer))
+    if state["palifico"] and not over:
+        notes.append("a palifico round: no dice are wild, and only players with one die may change the face")
     if over:
         left = np.flatnonzero(state["dice"])
         won = f": {with_verb(seat_name(int(left[0]), viewer), 'win')}" if len(left) == 1 else ""
@@ -634,15 +866,28 @@ def _bid_shown(options: Options, bid: int) -> tuple[str, tuple[int]]:
     return f"{quantity + 1} ×", (face + 1,)
 
 
-def _faces_that_count(options: Options, bid: int) -> set[int]:
-    """Indices of the faces that count for the bid: a bid on the wild face counts only it."""
-    face, wild = bid % options.num_faces, _wild(options)
-    return {face} if wild == NO_WILD else {face, wild}
+def _call_in_words(options: Options, state: Any, viewer: int | None) -> str:
+    """Who called what last, and what came of it."""
+    bid, caller = int(state["shown_bid"]), seat_name(int(state["caller"]), viewer)
+    found = sum(int(state["shown"][:, face].sum()) for face in _faces_that_count(options, state))
+    exactly = " exactly right" if state["shown_exact"] else ""
+    called = f"{caller} called {_describe_action(options, bid)}{exactly}: there {'was' if found == 1 else 'were'} {found}"
+    if state["loser"] == NOBODY:
+        if options.rounds == "single":
+            return called
+        return f"{called}, so {with_verb(caller, 'win')} a die back, up to the number at the start"
+    return f"{called}, so {with_verb(seat_name(int(state['loser']), viewer), 'lose')} a die"
 
 
-def _hand_shown(options: Options, counts: Any, bid: int) -> tuple[Die, ...]:
+def _faces_that_count(options: Options, state: Any) -> set[int]:
+    """Indices of the faces that counted in the last call: of a bid on the wild face only it."""
+    face, wild = int(state["shown_bid"]) % options.num_faces, _wild(options)
+    return {face} if wild == NO_WILD or state["shown_palifico"] else {face, wild}
+
+
+def _hand_shown(options: Options, state: Any, counts: Any) -> tuple[Die, ...]:
     """Dice after a call; those that count for the bid are bright."""
-    bright = _faces_that_count(options, bid)
+    bright = _faces_that_count(options, state)
     return tuple(Die(face, Tone.BRIGHT if face - 1 in bright else Tone.FADED) for face in faces_of(counts))
 
 
@@ -663,6 +908,9 @@ def _full_picture(options: Options) -> Picture:
     state["num_bids"] = n * most_bids  # at most MAX_BIDS, since a seat's share is at most MAX_DICE * MAX_FACES
     state["bids"] = last_bid
     state["bid"] = state["shown_bid"] = last_bid
+    state["palifico"] = options.palifico
+    state["shown_exact"] = options.exact_call
+    state["loser"] = NOBODY if options.exact_call else 0
     return _picture(options, state, None)
 
 

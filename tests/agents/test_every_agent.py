@@ -61,8 +61,13 @@ def can_be_solved(spec: str, variant: Variant) -> str | None:
 
 
 def has_a_value(spec: str, variant: Variant) -> str | None:
-    if variant.game.name == "liars_dice" and variant.options.reward != "win":
-        return "reward must be 'win'"
+    if variant.game.name == "liars_dice":
+        if variant.options.exact_call:
+            return "exact_call must be false"
+        if variant.options.raise_rule == "perudo" or variant.options.palifico:
+            return "raise_rule|palifico"
+        if variant.options.reward != "win":
+            return "reward must be 'win'"
     return None
 
 
@@ -70,8 +75,8 @@ def shows_dice_again(spec: str, variant: Variant) -> str | None:
     """Whether `adaptive` can learn: two players, the article's rule, rounds after a call, at most five dice."""
     if variant.options.num_players != 2:
         return "num_players must be 2"
-    if variant.options.reward != "win":
-        return has_a_value(spec, variant)
+    if refusal := has_a_value(spec, variant):
+        return refusal
     if variant.options.rounds == "single":
         return "rounds must be 'elimination' for adaptive play"
     return "raise_rule must be 'quantity'" if variant.options.raise_rule != "quantity" else None

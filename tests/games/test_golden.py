@@ -2,13 +2,12 @@
 
 import pytest
 
-from dice_envs.core.game import names
-from tests.support.golden import FOLDER, playthrough
+from tests.support.golden import FOLDER, PLAYTHROUGHS, playthrough
 
 pytestmark = pytest.mark.golden
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", PLAYTHROUGHS)
 def test_golden_playthrough(name):
     path = FOLDER / f"{name}.txt"
     assert path.exists(), f"{name} has no golden playthrough; write it with `python -m tests.support.golden`"

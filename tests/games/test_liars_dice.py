@@ -256,7 +256,7 @@ def test_chance_at_least_is_the_binomial_tail(n, need, faces, wild):
 
     params = configure("liars_dice", num_faces=faces, wild="ones" if wild else None).params
     p = (2 if wild else 1) / faces
-    ours = chance_at_least(params, need + 3, 3, n, 1)  # 3 of its own
+    ours = chance_at_least(params, params.wild, need + 3, 3, n, 1)  # 3 of its own
     assert ours == pytest.approx(binom.sf(need - 1, n, p), abs=1e-9)
 
 
@@ -272,7 +272,7 @@ def test_chance_at_least_is_the_binomial_tail(n, need, faces, wild):
         ({"num_dice": (5, 5, 5)}, "num_dice must be one number or 2"),
         ({"num_faces": 1}, "num_faces"),
         ({"num_faces": 9}, "num_faces"),
-        ({"raise_rule": "any"}, "raise_rule must be one of 'quantity', 'either', not 'any'"),
+        ({"raise_rule": "any"}, "raise_rule must be one of 'quantity', 'either', 'perudo', not 'any'"),
         ({"wild": "sixes"}, "wild"),
         ({"rounds": "double"}, "rounds"),
         ({"starter": 1}, "starter"),

@@ -6,6 +6,7 @@ They pin the random stream, the rules and the words. After an intended change, r
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +21,16 @@ FOLDER = Path(__file__).resolve().parent.parent / "golden"
 SHEET = "shakes_sheet.svg"  # the exact layout of a score sheet
 SEED = 2026
 MOST_TURNS = 60
+# The playthroughs by name: the game and its options.
+PLAYTHROUGHS: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in names()} | {
+    "perudo": ("liars_dice", {"rules": "perudo", "num_players": 3, "num_dice": 2}),
+}
 
 
 def playthrough(name: str) -> str:
     """A random game as text: every picture, the observation's fingerprint, the action, the rewards."""
-    variant = configure(name)
+    game, options = PLAYTHROUGHS[name]
+    variant = configure(game, **options)
     batch = Batch(variant, 1, seed=SEED)
     streams = new_streams(SEED + 1, 1)
     lines = [f"{name}, seed {SEED}, random play", f"facts: {variant.facts}", ""]
@@ -48,6 +54,6 @@ def playthrough(name: str) -> str:
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     write_sheet(FOLDER / SHEET, configure("shakes"))
-    for game in names():
-        (FOLDER / f"{game}.txt").write_text(playthrough(game), encoding="utf-8")
-        print(FOLDER / f"{game}.txt")
+    for name in PLAYTHROUGHS:
+        (FOLDER / f"{name}.txt").write_text(playthrough(name), encoding="utf-8")
+        print(FOLDER / f"{name}.txt")

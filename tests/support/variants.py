@@ -17,6 +17,10 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"num_dice": 2, "past_rounds": False},
         {"num_players": 3, "num_dice": 2, "reward": "dice"},
         {"num_players": 3, "num_dice": 1, "rounds": "single", "wild": "highest"},
+        {"rules": "perudo", "num_players": 3, "num_dice": 2, "num_faces": 3},
+        {"rules": "perudo", "num_players": 6, "num_dice": 6, "num_faces": 8, "reward": "dice"},
+        {"num_players": 3, "num_dice": (2, 3, 1), "palifico": True},
+        {"num_dice": 2, "exact_call": True, "rounds": "single"},
     ],
     "fatestones": [
         {"dice": "all", "hand_size": 5},

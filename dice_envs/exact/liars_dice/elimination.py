@@ -16,6 +16,7 @@ from dice_envs.core.game import Variant
 __all__ = [
     "Bounds",
     "Dice",
+    "check_rounds",
     "check_two_players",
     "game_width",
     "rounds_of",
@@ -49,8 +50,22 @@ def check_two_players(options: Any, what: str = "optimal play") -> None:
             f"num_players must be 2 for {what}, not {options.num_players}: with more players what one wins depends on what "
             "the others let it have, and no value of the game tells how much of that is the agent's fault"
         )
+    check_rounds(options, what)
     if options.reward != "win":
         raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
+
+
+def check_rounds(options: Any, what: str = "optimal play") -> None:
+    """Raise ValueError for rules by which the rounds of a game cannot be analysed alone."""
+    if options.exact_call:
+        raise ValueError(
+            f"exact_call must be false for {what}: a right exact call gives a die back, so the same round can come again, and "
+            "no round can be solved before those that follow it"
+        )
+    if options.raise_rule == "perudo":
+        raise ValueError(f"raise_rule must not be 'perudo' for {what}")
+    if options.palifico:
+        raise ValueError(f"palifico must be false for {what}")
 
 
 def starts_of(options: Any) -> list[Dice]:

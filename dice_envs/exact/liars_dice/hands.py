@@ -25,16 +25,16 @@ def hands_of(variant: Variant, dice: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
-def _match_all(params, hands, out):
+def _match_all(wild, hands, out):
     for i in range(len(hands)):
-        for face in range(params.num_faces):
-            out[i, face] = matching(params, hands[i], face)
+        for face in range(out.shape[1]):
+            out[i, face] = matching(wild, hands[i], face)
 
 
 def matches_of(variant: Variant, hands: np.ndarray) -> np.ndarray:
     """Count the dice of each hand that count for a bid on each face, (hands, faces) int64."""
     out = np.zeros((len(hands), variant.params.num_faces), np.int64)
-    _match_all(variant.params, hands, out)
+    _match_all(variant.params.wild, hands, out)
     return out
 
 

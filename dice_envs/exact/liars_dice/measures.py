@@ -39,7 +39,18 @@ from dice_envs.exact.liars_dice.stages import (
 )
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import Record, meet
-from dice_envs.games.liars_dice import NO_BID, chance_at_least, chance_bid_holds, face_of, legal, matching, quantity_of
+from dice_envs.games.liars_dice import (
+    NO_BID,
+    chance_at_least,
+    chance_bid_exact,
+    chance_bid_holds,
+    face_of,
+    legal,
+    matching,
+    may_call_exactly,
+    quantity_of,
+    wild_face,
+)
 
 __all__ = [
     "action_values",
@@ -265,10 +276,13 @@ def _odds(params, states, out):
     mask = np.zeros(params.num_actions, np.int8)
     legal(params, state, mask)
     unseen = np.int64(state["in_play"]) - np.int64(state["dice"][seat])
+    wild = wild_face(params, state)
     for bid in range(params.call):
         if mask[bid] != 0:
             face = face_of(params, bid)
-            own = matching(params, state["counts"][seat], face)
-            out[bid] = chance_at_least(params, quantity_of(params, bid) + 1, own, unseen, face)
+            own = matching(wild, state["counts"][seat], face)
+            out[bid] = chance_at_least(params, wild, quantity_of(params, bid) + 1, own, unseen, face)
     if state["bid"] != NO_BID:
         out[params.call] = 1.0 - chance_bid_holds(params, state, seat)
+    if may_call_exactly(params, state):
+        out[params.call + 1] = chance_bid_exact(params, state, seat)

@@ -20,7 +20,8 @@ PROBED = 512  # positions at which an agent is tested for whether past rounds ma
 PASTS = ((1, 0), (1, 1), (10, 0), (10, 5), (10, 10))
 _PROBE_GAMES, _PROBE_STEPS = 256, 12
 _ROUNDING = 1e-9
-_OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "caller", "loser")  # state fields that calls have set
+# State fields that calls have set.
+_OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "shown_exact", "shown_palifico", "caller", "loser")
 
 
 @kernel

@@ -16,7 +16,7 @@ from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.nodes import strategy_at
 from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.exact.liars_dice.tree import LEAF, Kinds
-from dice_envs.games.liars_dice import NO_BID, face_of, matching, quantity_of
+from dice_envs.games.liars_dice import NO_BID, face_of, quantity_of
 
 __all__ = ["OUTSIDE", "Solution", "Strategies", "find_node"]
 
@@ -233,7 +233,7 @@ class _Plan:
         wins = np.full(variant.facts.num_actions, np.nan)
         if bids:
             needed, face = int(quantity_of(params, bids[-1])) + 1, int(face_of(params, bids[-1]))
-            own = int(matching(params, tree.hands[player][hand], face))
+            own = int(tree.matches[player][hand, face])
             wins[params.call] = weights[tree.matches[other][:, face] + own < needed].sum()
         for bid in tree.raises_after(bids[-1] if bids else NO_BID).tolist():
             edge = edge_of[kind, bid] if kind != OUTSIDE and bid < edge_of.shape[1] else -1

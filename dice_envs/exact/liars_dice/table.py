@@ -26,7 +26,7 @@ from dice_envs.exact.liars_dice.moves import Batch, Held, Moves
 from dice_envs.exact.liars_dice.round import Round, Rules, must_call, threshold
 from dice_envs.exact.liars_dice.sources import Places, find_part
 from dice_envs.exact.liars_dice.walk import Values, write_tails
-from dice_envs.games.liars_dice import chance_at_least, face_of, matching, quantity_of
+from dice_envs.games.liars_dice import chance_at_least, face_of, matching, quantity_of, wild_face
 
 __all__ = ["NONE", "Layout", "RoundValues", "Table", "table_of", "value_all"]
 
@@ -167,13 +167,16 @@ def _value_fair(params, state, table, number, out):
     bid = np.int64(state["bid"])
     slot = bid + 1
     unseen = np.int64(state["in_play"]) - np.int64(state["dice"][seat])
+    wild = wild_face(params, state)
     if slot > 0:
-        own = matching(params, state["counts"][seat], face_of(params, bid))
-        out[params.call] = 1.0 - chance_at_least(params, quantity_of(params, bid) + 1, own, unseen, face_of(params, bid))
+        face = face_of(params, bid)
+        own = matching(wild, state["counts"][seat], face)
+        out[params.call] = 1.0 - chance_at_least(params, wild, quantity_of(params, bid) + 1, own, unseen, face)
     for edge in range(table.first[number, slot], table.first[number, slot + 1]):
         to = table.child[number, edge] - 1
-        own = matching(params, state["counts"][seat], face_of(params, to))
-        out[to] = chance_at_least(params, quantity_of(params, to) + 1, own, unseen, face_of(params, to))
+        face = face_of(params, to)
+        own = matching(wild, state["counts"][seat], face)
+        out[to] = chance_at_least(params, wild, quantity_of(params, to) + 1, own, unseen, face)
 
 
 @kernel(allocates=False)
@@ -182,6 +185,7 @@ def _value(params, state, table, number, rules, out):
     seat = np.int64(state["seat"])
     dice, others = np.int64(state["dice"][seat]), np.int64(state["dice"][1 - seat])
     counts = state["counts"][seat]
+    wild = wild_face(params, state)
     bids = np.int64(state["num_bids"])
     slot = np.int64(state["bid"]) + 1
     shift = table.shift[number]
@@ -190,7 +194,7 @@ def _value(params, state, table, number, rules, out):
     if reach <= 0.0:
         return False
     if slot > 0:
-        needed = threshold(quantity_of(params, slot - 1) + 1, matching(params, counts, face_of(params, slot - 1)), others)
+        needed = threshold(quantity_of(params, slot - 1) + 1, matching(wild, counts, face_of(params, slot - 1)), others)
         if must_call(rules, slot):
             holds = table.values[at + 1] if needed == others else 0.0
         else:
@@ -201,7 +205,7 @@ def _value(params, state, table, number, rules, out):
     for edge in range(rules.first[slot], rules.first[slot + 1]):
         to = rules.child[edge]
         if must_call(rules, to):  # a bid of all dice
-            held = matching(params, counts, face_of(params, to - 1)) == dice
+            held = matching(wild, counts, face_of(params, to - 1)) == dice
             out[to - 1] = table.values[all_match] / reach if held else 0.0
             all_match += 1
         else:

@@ -63,7 +63,7 @@ def _one_known() -> list[Finding]:
 
     def holds(known: int, others: int) -> float:
         """Return the chance, in %, that the bid holds given `known` 3s and `others` unknown dice."""
-        return 100 * float(chance_at_least(params, need, known, others, THREES))
+        return 100 * float(chance_at_least(params, params.wild, need, known, others, THREES))
 
     def by_bayes(likelihood: np.ndarray) -> float:
         """Return the mean chance over the bidder's number of 3s, given the likelihood of the evidence for each number."""

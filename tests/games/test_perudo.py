@@ -1,0 +1,301 @@
+"""Liar's Dice as Perudo: ones halved and doubled, palifico rounds and exact calls, against the rules in plain Python."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dice_envs import liars_dice_v0
+from dice_envs.agent import Uniform, ask
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, configure
+from dice_envs.games import liars_dice as rules
+from dice_envs.pictures.render import frame_size, picture_height
+from tests.games.test_liars_dice import bid, call_of, legal, table
+
+CALL, EXACT = "call", "exact"
+
+
+class Oracle:
+    """A game by the words of the docstring. A bid is (quantity, face), both from 1."""
+
+    def __init__(self, options, starter):
+        self.options = options
+        self.start = list(options.dice_per_seat)
+        self.dice = list(self.start)
+        self.rights = list(self.start)
+        self.had = [False] * len(self.dice)
+        self.palifico = False
+        self.mover, self.bidder, self.bid = starter, None, None
+        self.over = False
+
+    def after(self, seat):
+        while True:
+            seat = (seat + 1) % len(self.dice)
+            if self.dice[seat]:
+                return seat
+
+    def may_bid(self, quantity, face):
+        rule, faces = self.options.raise_rule, self.options.num_faces
+        if quantity > sum(self.dice):
+            return False
+        if self.bid is None:
+            return rule != "perudo" or face != 1 or self.palifico
+        last, named = self.bid
+        if self.palifico and self.dice[self.mover] > 1:
+            return face == named and quantity > last
+        if rule == "quantity":
+            return quantity > last and (face >= named or (named == faces and face == 1))
+        if rule == "perudo" and not self.palifico:
+            if named == 1:
+                return quantity > last if face == 1 else quantity > 2 * last
+            if face == 1:
+                return 2 * quantity >= last
+        return quantity > last or (quantity == last and face > named)
+
+    def legal(self):
+        bids = itertools.product(range(1, sum(self.start) + 1), range(1, self.options.num_faces + 1))
+        found = {each for each in bids if self.may_bid(*each)}
+        if self.bid is not None:
+            found.add(CALL)
+            if self.options.exact_call and not self.palifico and self.rights[self.mover]:
+                found.add(EXACT)
+        return found
+
+    def play(self, action, hands):
+        """Return what each seat earns; `hands` are the faces of each."""
+        earned = [0.0] * len(self.dice)
+        if action not in (CALL, EXACT):
+            self.bidder, self.bid, self.mover = self.mover, action, self.after(self.mover)
+            return earned
+        quantity, face = self.bid
+        wild = {"ones": 1, "highest": self.options.num_faces, None: None}[None if self.palifico else self.options.wild]
+        found = sum(shown in (face, wild) for hand in hands for shown in hand)
+        caller, others = self.mover, len(self.dice) - 1
+        if action == EXACT:
+            loser = None if found == quantity else caller
+        else:
+            loser = caller if found >= quantity else self.bidder
+        self.bid, self.bidder, self.palifico = None, None, False
+        by_die = self.options.reward == "dice"
+        if self.options.rounds == "single":
+            self.over = True
+            if loser is None:
+                return earned if by_die else [1.0 if seat == caller else -1 / others for seat in range(others + 1)]
+            return [-1.0 if seat == loser else 0.0 if by_die else 1 / others for seat in range(others + 1)]
+        if loser is None:
+            self.rights[caller] -= 1
+            if self.dice[caller] < self.start[caller]:
+                self.dice[caller] += 1
+                earned[caller] = float(by_die)
+            return earned
+        self.dice[loser] -= 1
+        earned[loser] = -1.0 if by_die else 0.0
+        self.mover = loser if self.dice[loser] else self.after(loser)
+        if not self.dice[loser] and not by_die:
+            earned[loser] = -1 / others
+        if np.count_nonzero(self.dice) == 1:
+            self.over = True
+            if not by_die:
+                earned[self.mover] = 1.0
+        elif self.options.palifico and self.dice[loser] == 1 and not self.had[loser]:
+            self.palifico = self.had[loser] = True
+        return earned
+
+
+def words(variant, action):
+    if action >= variant.params.call:
+        return CALL if action == variant.params.call else EXACT
+    return action // variant.options.num_faces + 1, action % variant.options.num_faces + 1
+
+
+GAMES = [
+    {"rules": "perudo", "num_dice": 2},
+    {"rules": "perudo", "num_players": 4, "num_dice": (3, 1, 2, 2), "num_faces": 3, "reward": "dice"},
+    {"rules": "perudo", "num_players": 3, "num_dice": 2, "rounds": "single"},
+    {"num_dice": 3, "num_faces": 3, "palifico": True, "wild": "highest"},
+    {"num_players": 3, "num_dice": 2, "exact_call": True, "raise_rule": "either", "starter": "first"},
+    {"num_dice": (3, 2), "raise_rule": "perudo", "wild": "ones", "num_faces": 2, "palifico": True},
+]
+
+
+@pytest.mark.parametrize("options", GAMES, ids=range(len(GAMES)))
+def test_games_follow_the_rules_in_plain_python(options):
+    """Random games: what is legal, by mask and one by one, who moves, the dice left, what is earned and seen."""
+    variant = configure("liars_dice", **options)
+    params, kernels, seats = variant.params, variant.game, variant.facts.num_seats
+    batch, streams = Batch(variant, 60, seed=3), new_streams(4, 60)
+    oracles = [Oracle(variant.options, int(seat)) for seat in batch.seats]
+    seen = set()
+    for _ in range(400):
+        playing = np.flatnonzero(batch.seats != OVER)
+        if not len(playing):
+            break
+        masks = batch.legal()
+        actions = ask(Uniform(), variant, batch.states, playing, streams)
+        earned = []
+        for i, action in zip(playing, actions, strict=True):
+            state, oracle = batch.states[i], oracles[i]
+            hands = [np.repeat(np.arange(rules.MAX_FACES) + 1, hand) for hand in state["counts"][:seats]]
+            expected, marked = oracle.legal(), np.flatnonzero(masks[i]).tolist()
+            assert {words(variant, action) for action in marked} == expected
+            assert [a for a in range(variant.facts.num_actions) if kernels.is_legal(params, state, a)] == marked
+            raises = {words(variant, rules.nth_raise(params, state, k)) for k in range(rules.count_raises(params, state))}
+            assert raises == expected - {CALL, EXACT}
+            lowest = {rules.nth_lowest(params, state, k) for k in range(rules.count_lowest(params, state))}
+            by_face = {rules.lowest_raise(params, state, face) for face in range(params.num_faces)} - {rules.NO_BID}
+            assert lowest == by_face
+            assert {words(variant, action) for action in lowest} == {min(group) for group in grouped(raises)}
+            earned.append(oracle.play(words(variant, int(action)), hands))
+            seen.add(words(variant, int(action)) if action >= params.call else "bid")
+        batch.play(actions, playing)
+        for i, each in zip(playing, earned, strict=True):
+            state, oracle = batch.states[i], oracles[i]
+            assert batch.rewards[i].tolist() == pytest.approx(each)
+            assert (state["seat"] == OVER) == oracle.over
+            if not oracle.over:
+                assert state["seat"] == oracle.mover
+                assert state["dice"][:seats].tolist() == oracle.dice
+                assert state["palifico"] == oracle.palifico
+                assert state["exact_left"][:seats].tolist() == oracle.rights
+    assert all(oracle.over for oracle in oracles)
+    assert seen == {"bid", CALL} | ({EXACT} if variant.options.exact_call else set())
+
+
+def grouped(bids):
+    return [list(group) for _, group in itertools.groupby(sorted(bids, key=lambda each: each[::-1]), key=lambda each: each[1])]
+
+
+# --- by hand --------------------------------------------------------------------------------------------------------
+
+
+def test_bids_on_ones_are_halved_and_doubled():
+    env = table([[2, 2, 3], [3, 4, 6]], raise_rule="perudo", wild="ones")
+    assert legal(env) == {bid(q, f) for q in range(1, 7) for f in range(2, 7)}, "no first bid on ones"
+    env.step(bid(3, 5))
+    others = {bid(3, 6)} | {bid(q, f) for q in range(4, 7) for f in range(2, 7)}
+    assert legal(env) == {bid(q, 1) for q in range(2, 7)} | others | {call_of(env)}
+    env.step(bid(2, 1))
+    assert legal(env) == {bid(q, 1) for q in range(3, 7)} | {bid(q, f) for q in (5, 6) for f in range(2, 7)} | {call_of(env)}
+
+
+def test_the_longest_round_makes_every_bid_and_its_picture_fits():
+    variant = configure("liars_dice", raise_rule="perudo", wild="ones", num_dice=3, rounds="single")
+    batch, (height, _) = Batch(variant, 1, seed=1), frame_size(variant)
+    others = [((q, 0, f), bid(q, f)) for q in range(1, 7) for f in range(2, 7)]
+    ones = [((2 * q, 1, q), bid(q, 1)) for q in range(1, 7)]
+    for _, action in sorted(others + ones):
+        batch.play(np.array([action]))
+    assert np.flatnonzero(batch.legal()[0]).tolist() == [variant.params.call]
+    assert batch.states["num_bids"][0] + 1 == variant.facts.max_steps
+    assert picture_height(variant.picture(batch.states[0], 1)) <= height
+
+
+def test_a_player_who_comes_down_to_one_die_starts_a_palifico_round():
+    env = table([[2, 2], [3, 4]], raise_rule="perudo", wild="ones", palifico=True)
+    env.step(bid(4, 6))
+    env.step(call_of(env))
+    state = env._states[0]
+    assert (state["palifico"], env.agent_selection) == (1, "player_0")
+    assert legal(env) == set(range(3 * 6)), "ones may be bid first"
+    env.step(bid(1, 1))
+    assert legal(env) == {bid(2, 1), bid(3, 1), call_of(env)}, "player 1 has two dice and may not change the face"
+    env.step(bid(2, 1))
+    assert legal(env) == {bid(2, f) for f in range(2, 7)} | {bid(3, f) for f in range(1, 7)} | {call_of(env)}
+    holds = rules.chance_bid_holds(env.variant.params, state, 0)
+    ones = int(state["counts"][0, 0])
+    assert holds == pytest.approx(1 / 36 if ones == 0 else 1 - (5 / 6) ** 2), "no dice are wild"
+    shown = str(env.variant.picture(state, 0))
+    assert "a palifico round: no dice are wild, and only players with one die may change the face" in shown
+
+
+@pytest.mark.parametrize(("quantity", "right"), [(1, False), (2, True), (3, False)])
+def test_an_exact_call_wins_a_die_back_or_loses_one(quantity, right):
+    env = table([[5, 5], [2, 3]], exact_call=True, num_dice=2)
+    state = env._states[0]
+    state["dice"][0] = state["counts"][0, 4] = 1  # as if player 0 had lost a die
+    state["counts"][1, 4], state["counts"][1, 2] = 1, 0
+    state["in_play"], state["seat"], state["starter"] = 3, 1, 1
+    env.agent_selection = "player_1"
+    env.step(bid(quantity, 5))
+    env.step(env.variant.params.call + 1)
+    shown = str(env.variant.picture(state))
+    if right:
+        assert state["dice"][:2].tolist() == [2, 2]
+        assert state["exact_left"][:2].tolist() == [1, 2]
+        assert "player 0 called 2 x 5 exactly right: there were 2, so player 0 wins a die back" in shown
+        assert env.agent_selection == "player_0"
+    else:
+        assert env.terminations["player_0"]
+        assert "exactly right: there were 2, so player 0 loses a die" in shown
+
+
+def test_a_player_is_right_as_often_as_it_had_dice_and_wins_no_more_than_those():
+    env = table([[5], [2, 3]], exact_call=True, num_faces=6)
+    state, exact = env._states[0], env.variant.params.call + 1
+    env.step(bid(1, 5))
+    env.step(exact)  # player 1 has all its dice
+    assert state["dice"][:2].tolist() == [1, 2]
+    assert state["exact_left"][:2].tolist() == [1, 1]
+    state["exact_left"][0] = 0
+    env.step(bid(1, 5))
+    assert exact not in legal(env)
+    assert env.variant.explain_illegal(state, exact) == "a player can be right with 1 exact call in a game, and you have been"
+
+
+@pytest.mark.parametrize(
+    ("bids", "action", "words"),
+    [
+        ([], bid(1, 1), "1 x 1 cannot be the first bid, which must not be on ones"),
+        ([], 25, "there is no bid to call yet"),
+        ([bid(3, 2)], bid(1, 1), "1 x 1 does not raise 3 x 2: there must be ones for at least half the quantity"),
+        ([bid(3, 2), bid(2, 1)], bid(4, 6), "4 x 6 does not raise 2 x 1: after ones the quantity must be more than twice"),
+        ([bid(3, 2), bid(2, 1)], bid(2, 1), "2 x 1 does not raise 2 x 1: there must be more ones"),
+        ([bid(3, 4)], bid(3, 2), "3 x 2 does not raise 3 x 4: the quantity must rise, or the face with the same quantity"),
+        ([bid(4, 6), 24, bid(1, 2)], bid(1, 3), "1 x 3 does not raise 1 x 2: in a palifico round the quantity must rise, and"),
+        ([bid(4, 6), 24, bid(1, 2)], 25, "no exact call is allowed in a palifico round"),
+    ],
+    ids=range(8),
+)
+def test_illegal_actions_are_explained(bids, action, words):
+    env = table([[2, 2], [3, 4]], rules="perudo")
+    for each in bids:
+        env.step(each)
+    assert action not in legal(env)
+    assert env.variant.explain_illegal(env._states[0], action).startswith(words)
+
+
+def test_observation_of_what_perudo_adds():
+    env = table([[2, 2], [3, 4]], rules="perudo", past_rounds=False)
+    names = [block.name for block in env.variant.blocks]
+    assert names[-4:] == ["palifico", "had_palifico", "exact_left", "exact_chance"]
+    env.step(bid(1, 5))
+    seen = env.observe("player_0")["observation"]
+    assert seen[-6:] == pytest.approx([0, 0, 0, 1, 1, 2 * (1 / 3) * (2 / 3)])
+    env.step(bid(4, 6))
+    env.step(24)  # player 1 loses a die
+    assert env.observe("player_0")["observation"][-6:] == pytest.approx([1, 0, 1, 1, 1, 0])
+    assert env.observe("player_1")["observation"][-6:] == pytest.approx([1, 1, 0, 1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"raise_rule": "perudo"}, "wild must be 'ones' with raise_rule=\"perudo\", not None"),
+        ({"rules": "perudo", "wild": "highest"}, "wild must be 'ones' with rules=\"perudo\", not 'highest'"),
+        ({"palifico": 1}, "palifico must be true or false, not 1"),
+        ({"exact_call": "yes"}, "exact_call must be true or false, not 'yes'"),
+    ],
+    ids=range(4),
+)
+def test_wrong_options_are_named(options, words):
+    with pytest.raises(ValueError, match="wild|palifico|exact_call") as caught:
+        configure("liars_dice", **options)
+    assert words in str(caught.value)
+
+
+def test_the_preset_is_all_of_perudo():
+    options = configure("liars_dice", rules="perudo").options
+    assert (options.raise_rule, options.wild, options.palifico, options.exact_call) == ("perudo", "ones", True, True)
+    assert liars_dice_v0.raw_env(rules="perudo").action_space("player_0").n == 62
