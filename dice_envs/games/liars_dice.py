@@ -154,6 +154,9 @@ class Params(NamedTuple):
     call: int  # the action that calls, and so the number of bids
     raise_rule: int  # QUANTITY, EITHER or PERUDO
     wild: int  # index of the wild face except in palifico rounds, or NO_WILD
+    # True with any of Perudo's rules of raising and calling. None, which compilers know by its type, leaves their code out: it
+    # would slow down random play by a third.
+    extended: bool | None
     palifico: bool
     exact_call: bool  # then action call + 1 calls the bid exactly right
     single: bool
@@ -224,6 +227,7 @@ def _params(options: Options) -> Params:
         call=num_bids,
         raise_rule={"quantity": QUANTITY, "either": EITHER, "perudo": PERUDO}[options.raise_rule],
         wild=_wild(options),
+        extended=True if options.raise_rule == "perudo" or options.palifico or options.exact_call else None,
         palifico=options.palifico,
         exact_call=options.exact_call,
         single=options.rounds == "single",
@@ -363,16 +367,16 @@ def rule_of(params, state):
 
 
 @kernel(allocates=False)
-def _least(params, rule, bid, face):
+def _least(faces, rule, bid, face):
     """The lowest quantity, minus 1, of a legal bid on a face index after the bid; MAX_BIDS if there is none."""
     if bid == NO_BID:
         return MAX_BIDS if rule == PERUDO and face == 0 else 0
-    last = face_of(params, bid)
-    quantity = quantity_of(params, bid)
+    quantity = _divide(bid, faces)
+    last = bid - quantity * faces
     if rule == EITHER:
         return quantity + (face <= last)
     if rule == QUANTITY:
-        return quantity + 1 if face >= last or (face == 0 and last == params.num_faces - 1) else MAX_BIDS
+        return quantity + 1 if face >= last or (face == 0 and last == faces - 1) else MAX_BIDS
     if rule == SAME_FACE:
         return quantity + 1 if face == last else MAX_BIDS
     if last == 0:
@@ -383,39 +387,56 @@ def _least(params, rule, bid, face):
 @kernel(allocates=False)
 def lowest_raise(params, state, face):
     """The lowest legal bid on a face index, as an action; NO_BID if there is none."""
-    quantity = _least(params, rule_of(params, state), np.int64(state["bid"]), face)
+    bid = np.int64(state["bid"])
+    rule = rule_of(params, state)
+    quantity = _least(params.num_faces, rule, bid, face)
     return quantity * params.num_faces + face if quantity < state["in_play"] else np.int64(NO_BID)
 
 
 @kernel(allocates=False)
 def count_raises(params, state):
     """The number of legal bids. `nth_raise` gives each of them."""
+    return _count_by_face(params, state) if params.extended is not None else _count_plain(params, state)
+
+
+@kernel(allocates=False)
+def _count_plain(params, state):
+    """As `count_raises`. It is apart, as `_nth_plain` is, because compilers inline it."""
     faces = params.num_faces
     dice = np.int64(state["in_play"])
     bid = np.int64(state["bid"])
-    rule = rule_of(params, state)
-    if rule == EITHER or (bid == NO_BID and rule == QUANTITY):
+    if params.raise_rule != QUANTITY or bid == NO_BID:
         return dice * faces - (bid + 1)
-    if rule == QUANTITY:
-        return (dice - quantity_of(params, bid) - 1) * _width(params, bid)
+    return (dice - quantity_of(params, bid) - 1) * _width(params, bid)
+
+
+@kernel(allocates=False)
+def _count_by_face(params, state):
+    rule = rule_of(params, state)
+    dice = np.int64(state["in_play"])
     raises = np.int64(0)
-    for face in range(faces):
-        raises += max(dice - _least(params, rule, bid, face), 0)
+    for face in range(params.num_faces):
+        raises += max(dice - _least(params.num_faces, rule, np.int64(state["bid"]), face), 0)
     return raises
 
 
 @kernel(allocates=False)
 def count_lowest(params, state):
     """The number of faces that can be bid. `nth_lowest` gives the lowest legal bid on each of them."""
+    if params.extended is not None:
+        return _count_lowest_by_face(params, state)
+    raises = count_raises(params, state)
     bid = np.int64(state["bid"])
-    rule = rule_of(params, state)
-    if rule == EITHER or (bid == NO_BID and rule == QUANTITY):
-        return min(count_raises(params, state), params.num_faces)
-    if rule == QUANTITY:
-        return min(count_raises(params, state), _width(params, bid))
+    if params.raise_rule != QUANTITY or bid == NO_BID:
+        return min(raises, params.num_faces)
+    return min(raises, _width(params, bid))
+
+
+@kernel(allocates=False)
+def _count_lowest_by_face(params, state):
     lowest = np.int64(0)
     for face in range(params.num_faces):
-        lowest += _least(params, rule, bid, face) < state["in_play"]
+        lowest += lowest_raise(params, state, face) != NO_BID
     return lowest
 
 
@@ -428,13 +449,15 @@ def _width(params, bid):
 
 @kernel(allocates=False)
 def nth_raise(params, state, k):
-    """The k-th legal bid, from 0, as an action: in rising order by the rules QUANTITY and EITHER, else face by face."""
+    """The k-th legal bid, from 0, as an action: face by face with Perudo's rules, otherwise in rising order."""
+    return _nth_by_face(params, state, k) if params.extended is not None else _nth_plain(params, state, k)
+
+
+@kernel(allocates=False)
+def _nth_plain(params, state, k):
     bid = np.int64(state["bid"])
-    rule = rule_of(params, state)
-    if rule == EITHER or (bid == NO_BID and rule == QUANTITY):
+    if params.raise_rule != QUANTITY or bid == NO_BID:
         return bid + 1 + k
-    if rule != QUANTITY:
-        return _nth_by_face(params, state, rule, k)
     width = _width(params, bid)
     more = _divide(k, width)
     at = k - more * width
@@ -447,11 +470,11 @@ def nth_raise(params, state, k):
 
 
 @kernel(allocates=False)
-def _nth_by_face(params, state, rule, k):
-    bid = np.int64(state["bid"])
+def _nth_by_face(params, state, k):
+    rule = rule_of(params, state)
     dice = np.int64(state["in_play"])
     for face in range(params.num_faces):
-        least = _least(params, rule, bid, face)
+        least = _least(params.num_faces, rule, np.int64(state["bid"]), face)
         if k < dice - least:
             return (least + k) * params.num_faces + face
         k -= max(dice - least, 0)
@@ -460,10 +483,12 @@ def _nth_by_face(params, state, rule, k):
 
 @kernel(allocates=False)
 def nth_lowest(params, state, k):
-    """The lowest legal bid on the k-th face that can be bid, as an action; k from 0, in an order that depends on the rule."""
-    rule = rule_of(params, state)
-    if rule < PERUDO:
-        return nth_raise(params, state, k)
+    """The lowest legal bid on the k-th face that can be bid, as an action, in the order of `nth_raise`; k from 0."""
+    return _nth_lowest_by_face(params, state, k) if params.extended is not None else nth_raise(params, state, k)
+
+
+@kernel(allocates=False)
+def _nth_lowest_by_face(params, state, k):
     for face in range(params.num_faces):
         lowest = lowest_raise(params, state, face)
         k -= lowest != NO_BID
@@ -483,21 +508,16 @@ def may_call_exactly(params, state):
 @kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the legal actions. Modified in place."""
+    if params.extended is not None:
+        _mark_by_face(params, state, mask)
+        return
     faces = params.num_faces
     bid = np.int64(state["bid"])
     end = np.int64(state["in_play"]) * faces
-    rule = rule_of(params, state)
     if bid != NO_BID:
         mask[params.call] = 1
-        if may_call_exactly(params, state):
-            mask[params.call + 1] = 1
-    if rule == EITHER or (bid == NO_BID and rule == QUANTITY):
+    if params.raise_rule != QUANTITY or bid == NO_BID:
         mask[bid + 1 : end] = 1
-        return
-    if rule != QUANTITY:
-        for face in range(faces):
-            for raised in range(_least(params, rule, bid, face) * faces + face, end, faces):
-                mask[raised] = 1
         return
     face = face_of(params, bid)
     for ones in range((quantity_of(params, bid) + 1) * faces, end, faces):  # the bid on face 1 with each higher quantity
@@ -505,6 +525,19 @@ def legal(params, state, mask):
             mask[raised] = 1
         if face == faces - 1:
             mask[ones] = 1
+
+
+@kernel(allocates=False)
+def _mark_by_face(params, state, mask):
+    rule, faces = rule_of(params, state), params.num_faces
+    if state["bid"] != NO_BID:
+        mask[params.call] = 1
+    if may_call_exactly(params, state):
+        mask[params.call + 1] = 1
+    for face in range(faces):
+        least = _least(params.num_faces, rule, np.int64(state["bid"]), face)
+        for raised in range(least * faces + face, np.int64(state["in_play"]) * faces, faces):
+            mask[raised] = 1
 
 
 @kernel(allocates=False)
@@ -517,15 +550,27 @@ def is_legal(params, state, action):
         return may_call_exactly(params, state)
     if action >= np.int64(state["in_play"]) * params.num_faces:
         return False
-    return quantity_of(params, action) >= _least(params, rule_of(params, state), bid, face_of(params, action))
+    if params.extended is None and (params.raise_rule != QUANTITY or bid == NO_BID):
+        return action > bid
+    lowest = lowest_raise(params, state, face_of(params, action))
+    return lowest != NO_BID and action >= lowest
 
 
 @kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
-    raises = count_raises(params, state)
+    if params.extended is not None:
+        return _random_by_face(params, state)
+    raises = _count_plain(params, state)
+    k = below(state, raises + (state["bid"] != NO_BID))
+    return _nth_plain(params, state, k) if k < raises else np.int64(params.call)
+
+
+@kernel(allocates=False)
+def _random_by_face(params, state):
+    raises = _count_by_face(params, state)
     k = below(state, raises + (state["bid"] != NO_BID) + may_call_exactly(params, state))
-    return nth_raise(params, state, k) if k < raises else np.int64(params.call) + k - raises
+    return _nth_by_face(params, state, k) if k < raises else np.int64(params.call) + k - raises
 
 
 @kernel(allocates=False)
@@ -577,7 +622,7 @@ def chance_bid_exact(params, state, seat):
     return max(0.0, _chance_above(params, state, seat, 0) - _chance_above(params, state, seat, 1))
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _chance_above(params, state, seat, more):
     """The probability that the last bid would hold with a quantity higher by `more`; 1 without a bid."""
     bid = state["bid"]
@@ -679,7 +724,7 @@ def _win_back(params, state):
     _start_round(params, state)  # the seat to move is the caller
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def _lose_die(params, state):
     """Take a die from the loser and go on. Modified in place."""
     loser = np.int64(state["loser"])
