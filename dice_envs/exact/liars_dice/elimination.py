@@ -51,12 +51,13 @@ def check_two_players(options: Any, what: str = "optimal play") -> None:
             "the others let it have, and no value of the game tells how much of that is the agent's fault"
         )
     check_rounds(options, what)
-    if options.reward != "win":
-        raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
 
 
 def check_rounds(options: Any, what: str = "optimal play") -> None:
-    """Raise ValueError for rules by which the rounds of a game cannot be analysed alone."""
+    """Raise ValueError for rules by which rounds cannot be analysed alone, and for a reward that is not zero-sum.
+
+    The message names `what` needs it.
+    """
     if options.exact_call:
         raise ValueError(
             f"exact_call must be false for {what}: a right exact call gives a die back, so the same round can come again, and "
@@ -66,6 +67,8 @@ def check_rounds(options: Any, what: str = "optimal play") -> None:
         raise ValueError(f"raise_rule must not be 'perudo' for {what}")
     if options.palifico:
         raise ValueError(f"palifico must be false for {what}")
+    if options.reward != "win":
+        raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
 
 
 def starts_of(options: Any) -> list[Dice]:

@@ -173,7 +173,7 @@ def test_a_game_between_two_has_the_value_of_their_solver(folder):
 
 
 def test_what_cannot_be_solved_is_named():
-    with pytest.raises(ValueError, match="reward must be 'win' for a solution, not 'dice'"):
+    with pytest.raises(ValueError, match="reward must be 'win' for optimal play, not 'dice'"):
         solve(configure("liars_dice", num_players=3, num_dice=1, reward="dice"))
     with pytest.raises(ValueError, match=r"num_dice=6 for 6 players makes a round of about"):
         solve(configure("liars_dice", num_players=6, num_dice=6, raise_rule="either"))

@@ -16,6 +16,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, Effort, Measurement
 from dice_envs.exact.agents import asked
+from dice_envs.exact.liars_dice.elimination import check_rounds
 from dice_envs.exact.liars_dice.multiplayer.seating import Dice, first_tables, rounds_of, tables_of
 from dice_envs.exact.liars_dice.multiplayer.shares import (
     Asked,
@@ -40,8 +41,7 @@ _SHARE = "share of wins"
 def check_size(variant: Variant, what: str = _WHAT) -> None:
     """Raise ValueError for a reward that is not a win, and for a game with too many values."""
     options = variant.options
-    if options.reward != "win":
-        raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
+    check_rounds(options, what)
     values = _values(variant, _hands, [first_tables(options)[0].dice])
     if values <= MOST_VALUES:  # else the first round alone has too many, and there may be very many rounds
         values = _values(variant, _hands, rounds_of(variant))

@@ -19,6 +19,7 @@ from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.kept import kept
+from dice_envs.exact.liars_dice.elimination import check_rounds
 from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver, Walker, size_of
 from dice_envs.exact.liars_dice.multiplayer.seating import Dice, first_tables
 from dice_envs.exact.liars_dice.multiplayer.shares import round_at
@@ -28,7 +29,7 @@ from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, MOST_KEPT, OutOfT
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.games.liars_dice import GAME
 
-__all__ = ["check_for_a_win", "check_in_passing", "numbers_of", "solution_of", "solve", "solved_already"]
+__all__ = ["check_in_passing", "numbers_of", "solution_of", "solve", "solved_already"]
 
 FIRST_CHECK, CHECK_AGAIN = 40, 1.3  # iterations before the first certificate; how they grow until the next
 STALLED = 6.0  # a round is left when its iterations have grown so many times without a clearly better certificate
@@ -38,12 +39,6 @@ TIGHTER = 0.75  # a round with one die less has this share of the gain that is a
 LEAST_SECONDS_A_NUMBER = 4e-8  # for one iteration and its certificate; half of a fast core's time
 BYTES_A_NUMBER = 28  # of a round that is being solved: regrets, averages, a copy to certify, what is stored
 MOST_NODES = 10**9  # of a round; keeps the counts small, and counting fast
-
-
-def check_for_a_win(options: Any, what: str = "a solution") -> None:
-    """Raise ValueError for a game that is not played for a win; the message names `what` needs it."""
-    if options.reward != "win":
-        raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}")
 
 
 def numbers_of(variant: Variant) -> int:
@@ -79,7 +74,7 @@ LEAST_PRECISION_IN_PASSING = 1e-3
 
 def check_in_passing(variant: Variant, precision: float) -> None:
     """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
-    check_for_a_win(variant.options)
+    check_rounds(variant.options)
     if solved_already(variant, precision):
         return
     if precision < LEAST_PRECISION_IN_PASSING:
@@ -154,7 +149,7 @@ def solve(
         OutOfTimeError: the rounds are too large for the time.
     """
     start = time.monotonic()
-    check_for_a_win(variant.options)
+    check_rounds(variant.options)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, not {seconds!r}")
@@ -197,7 +192,7 @@ def solution_of(variant: Variant, precision: float) -> Solution:
     Raises:
         ValueError: see `solve`.
     """
-    check_for_a_win(variant.options)
+    check_rounds(variant.options)
     return _solution(variant.options, precision)
 
 
