@@ -882,8 +882,8 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         elif viewer not in (None, seat):
             dice = (None,) * len(dice)
         mark = "to move" if seat == state["seat"] else ""
-        left = f"exact calls left: {state['exact_left'][seat]}" if options.exact_call and not over else ""
-        rows.append(Row(whose, dice, detail=left, mark=mark, groups=tuple(made[seat])))
+        exact_left = f"exact calls left: {state['exact_left'][seat]}" if options.exact_call and not over else ""
+        rows.append(Row(whose, dice, detail=exact_left, mark=mark, groups=tuple(made[seat])))
     if not over and state["bid"] != NO_BID:
         lead, faces = _bid_shown(options, int(state["bid"]))
         rows.append(Row("the bid", faces, lead=lead, detail=f"by {seat_name(bidder, viewer)}"))
