@@ -286,8 +286,14 @@ def test_choose_understands_words():
             "are random: an exact result of two agents",
             marks=pytest.mark.thorough,  # search takes half a minute to compile
         ),
-        (["arena", "liars_dice", "random", "random", "-o", "num_dice=6", "--exact"], "makes a round of about 5,970,557,208 "),
-        (["measure", "liars_dice", "random", "-o", "num_dice=6"], "250,000,000 at most are allowed for an exact measure"),
+        (
+            ["arena", "liars_dice", "random", "random", "-o", "num_dice=6", "-o", "wild=ones", "-o", "num_faces=8", "--exact"],
+            "information sets; 10,000,000,000 at most are allowed for an exact result of two agents",
+        ),
+        (
+            ["measure", "liars_dice", "random", "-o", "num_dice=3", "-o", "rules=openspiel"],
+            "makes a round of about 1,924,145,348,608 information sets; 10,000,000,000 at most",
+        ),
         (["play", "liars_dice", "--seat", "5"], "seat must be a whole number from 0 to 1, not 5"),
         (["play", "liars_dice", "random", "random"], "name 1 opponent; not 2"),
         (

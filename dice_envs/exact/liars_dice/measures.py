@@ -26,6 +26,7 @@ from dice_envs.exact.liars_dice.solver import solution_of, solved_already
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, source_of
 from dice_envs.exact.liars_dice.stages import (
     MOST_INFORMATION_SETS,
+    MOST_WALKED,
     Stage,
     check_measurable,
     first_stages,
@@ -88,7 +89,7 @@ def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
     Raises:
         ValueError: the game is not between two players for a win, or it is too large.
     """
-    check_measurable(variant, "an exact measure")
+    check_measurable(variant, "an exact measure", MOST_WALKED)
     return float(2 * np.mean([value[0] for found in _by_seat(variant, agent, seed) for value in found]) - 1)
 
 
@@ -132,7 +133,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """
     if variant.options.num_players > 2:
         return multiplayer.measure(variant, agent, effort)
-    check_measurable(variant, "an exact measure")
+    check_measurable(variant, "an exact measure", MOST_WALKED)
     see_if_random(variant, agent)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
     copies = 2 if getattr(agent, "is_random", False) else 1
@@ -186,7 +187,7 @@ def winning_probability(
     what = "an exact result of two agents"
     if variant.game.name != "liars_dice":
         raise ValueError(f"{what} is known for liars_dice only, not for {variant.game.name}")
-    check_measurable(variant, what)
+    check_measurable(variant, what, MOST_WALKED)
     players = [asked(each, variant) for each in (agent, other)]
     for player in players:
         check_fixed(variant, player, what)

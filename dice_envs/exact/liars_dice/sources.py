@@ -64,6 +64,7 @@ class Source(Protocol):
     Attributes:
         neglected: optional; how much of the player's play, as a probability, may be left out where a best response to it is
             valued. A source with rounding errors may allow about as much.
+        ignores_dice: optional; True: the probabilities depend on the last bid alone.
     """
 
     def write(self, asking: Asking) -> None:
@@ -246,7 +247,11 @@ def _shortest_paths(rules: Rules, player: int, players: int) -> dict[int, list[i
 
 
 class Tabled:
-    """An agent whose play depends on its own dice and the last bid only: asked once for each pair of them."""
+    """An agent whose play depends on its own dice and the last bid only: asked once for each pair of them.
+
+    Attributes:
+        ignores_dice: whether its dice make no difference, as in random play.
+    """
 
     def __init__(self, asked: Asked, round_: Round, player: int) -> None:
         self._rules = rules = round_.rules
@@ -263,6 +268,7 @@ class Tabled:
             raises[rules.first[slot] : rules.first[slot + 1]] = chances[:, to - 1].T
             calls[slot] = chances[:, -1]
         self._tables = _Tables(raises, calls, np.asarray(raises.any(axis=1)))
+        self.ignores_dice = all(np.array_equal(table, np.broadcast_to(table[:, :1], table.shape)) for table in (raises, calls))
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:

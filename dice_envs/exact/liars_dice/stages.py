@@ -21,6 +21,7 @@ from dice_envs.exact.liars_dice.walk import Keep, Record, respond
 
 __all__ = [
     "MOST_INFORMATION_SETS",
+    "MOST_WALKED",
     "Stage",
     "check_measurable",
     "first_stages",
@@ -34,7 +35,9 @@ __all__ = [
     "stages_of",
 ]
 
-MOST_INFORMATION_SETS = 250_000_000  # of one round, both players together; enough for five dice each by the article's rule
+# Of one round, both players together.
+MOST_INFORMATION_SETS = 250_000_000  # where nodes are kept, or people wait; enough for five dice each by the article's rule
+MOST_WALKED = 10_000_000_000  # where nodes are forgotten, in bounded memory; enough for six
 _ROUNDING = 1e-9
 
 
@@ -46,15 +49,18 @@ class Stage(NamedTuple):
     agent_starts: bool
 
 
-def check_measurable(variant: Variant, what: str) -> None:
-    """Raise ValueError, naming `what` is not available, unless the game is small enough and between two players for a win."""
+def check_measurable(variant: Variant, what: str, most: int = MOST_INFORMATION_SETS) -> None:
+    """Raise ValueError, naming `what` is not available, unless the game is small enough and between two players for a win.
+
+    Small enough: each round has `most` information sets or fewer.
+    """
     options = variant.options
     check_two_players(options, what)
     sets = sum(round_of(variant, options.dice_per_seat).information_sets(player) for player in range(2))
-    if sets > MOST_INFORMATION_SETS:
+    if sets > most:
         raise ValueError(
             f"num_dice={options.num_dice!r} with num_faces={options.num_faces} and raise_rule={options.raise_rule!r} makes a "
-            f"round of about {sets:,.0f} information sets; {MOST_INFORMATION_SETS:,} at most are allowed for {what}"
+            f"round of about {sets:,.0f} information sets; {most:,} at most are allowed for {what}"
         )
 
 

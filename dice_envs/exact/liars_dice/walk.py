@@ -163,8 +163,9 @@ class _Response:
     ) -> None:
         self._round, self._player, self._source, self._done = round_, player, source, done
         self._record, self._keep = record, keep
-        self._least = 0.0  # whoever looks at single nodes gets all of them
+        self._least, self._merges = 0.0, False  # whoever looks at single nodes gets all of them
         if record is None and keep is None:
+            self._merges = getattr(source, "ignores_dice", False)
             most = round_.decisions[1 - player, 0] * len(round_.hands[player])  # pairs of a node and a hand to leave out
             self._least = getattr(source, "neglected", 0.0) / max(1.0, most)
         self._classes = round_.classes[1 - player]
@@ -177,18 +178,37 @@ class _Response:
 
     def _values(self, batch: Batch, reach: Reach) -> Values:
         mover = batch.paths.shape[1] % 2
+        if self._merges and (merged := self._merged(batch, mover, reach)) is not None:
+            return merged
         size = self._classes.size[mover][batch.slots]
         at, copies = np.concatenate([[0], np.cumsum(size)]), reach.weight.shape[1]
         rows = batch.rows[:, self._player]
         numbers = (reach.start[rows + 1] - reach.start[rows] + size) * copies
         parts = parts_of(self._round.decisions.sum(axis=0)[batch.slots] * numbers)
-        if len(parts) > 1:
+        if len(parts) > 1 and not self._merges:  # merged batches are small
             return Values(at, np.concatenate([self._values(batch.part(*part), reach).won for part in parts]))
         found = Values(at, np.empty((at[-1], copies)))
         if len(found.won):
             classes = self._classes.by_mover(mover)
             (self._sum if mover == self._player else self._maximise)(batch, mover, reach, classes, found)
         return found
+
+    def _merged(self, batch: Batch, mover: int, reach: Reach) -> Values | None:
+        """Return the values from those of one node of each slot; None if the batch has no two nodes of a slot.
+
+        Nodes of a slot differ only by how likely the asked player comes there, with any hand.
+        """
+        _, first, which = np.unique(batch.slots, return_index=True, return_inverse=True)
+        if len(first) == len(batch.slots):
+            return None
+        one = self._values(Batch(batch.slots[first], batch.paths[first], batch.rows[first]), reach)
+        decisions = self._round.decisions[int(mover != self._player)][batch.slots]
+        self._done(float(decisions.sum() - decisions[first].sum()) * len(self._round.hands[self._player]))
+        chance = reach.weight[reach.start[batch.rows[:, self._player]]]
+        size = np.diff(one.at)[which]
+        at = np.concatenate([[0], np.cumsum(size)])
+        entries = np.arange(at[-1]) - np.repeat(at[:-1] - one.at[which], size)
+        return Values(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
 
     def _sum(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Values) -> None:
         """Write the values of nodes at which the asked player is to move."""

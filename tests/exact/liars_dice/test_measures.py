@@ -572,9 +572,12 @@ def test_two_agents_win_as_often_as_computed(options):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_dice": 6}, "num_dice=6 with num_faces=6 and raise_rule='quantity' makes a round of about 5,970,557,208 "),
+        (
+            {"num_dice": 3, "rules": "openspiel"},
+            "num_dice=3 with num_faces=6 and raise_rule='either' makes a round of about 1,",
+        ),
         ({"num_dice": 2, "reward": "dice"}, "reward must be 'win' for an exact measure, not 'dice'"),
-        ({"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "250,000,000 at most are allowed for an exact measure"),
+        ({"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "10,000,000,000 at most are allowed for an exact measure"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(options, words):
@@ -593,3 +596,32 @@ def test_sizes_of_the_rounds():
     assert sum(played.information_sets(player) for player in range(2)) == 2**19 * 15
     five = Round(configure("liars_dice"), (5, 5))
     assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < stages.MOST_INFORMATION_SETS
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_dice": (3, 2), "num_faces": 4}, {"num_dice": 2, "num_faces": 3, "rules": "openspiel"}]
+)
+def test_a_player_who_ignores_its_dice_is_met_once_for_each_bid(options, monkeypatch):
+    """Nodes with the same last bid are merged; the values are those of all nodes."""
+    variant = configure("liars_dice", **options)
+
+    class Caller(Uniform):
+        """Calls three times as often as it makes any raise."""
+
+        def probabilities(self, turn):
+            chances = super().probabilities(turn)
+            chances[:, -1] *= 3
+            return chances / chances.sum(axis=1, keepdims=True)
+
+    def outcome(agent):
+        told = []
+        value = measures.measure(variant, asked(agent, variant), Effort(done=lambda amount, total: told.append(amount / total)))
+        return [each.value for each in value], sum(told)
+
+    merged = [outcome(agent) for agent in (Uniform(), Caller())]
+    monkeypatch.setattr(walk._Response, "_merged", lambda *given: None)
+    for (value, told), agent in zip(merged, (Uniform(), Caller()), strict=True):
+        everywhere, _ = outcome(agent)
+        assert value == pytest.approx(everywhere, abs=1e-12)
+        assert told == pytest.approx(1)
+    assert merged[0] != merged[1]
