@@ -915,8 +915,8 @@ def _call_in_words(options: Options, state: Any, viewer: int | None) -> str:
     """Who called what last, and what came of it."""
     bid, caller = int(state["shown_bid"]), seat_name(int(state["caller"]), viewer)
     found = sum(int(state["shown"][:, face].sum()) for face in _faces_that_count(options, state))
-    exactly = " exactly right" if state["shown_exact"] else ""
-    called = f"{caller} called {_describe_action(options, bid)}{exactly}: there {'was' if found == 1 else 'were'} {found}"
+    exactly = "exactly " if state["shown_exact"] else ""
+    called = f"{caller} called {exactly}{_describe_action(options, bid)}: there {'was' if found == 1 else 'were'} {found}"
     if state["loser"] == NOBODY:
         if options.rounds == "single":
             return called

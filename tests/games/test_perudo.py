@@ -224,11 +224,11 @@ def test_an_exact_call_wins_a_die_back_or_loses_one(quantity, right):
     if right:
         assert state["dice"][:2].tolist() == [2, 2]
         assert state["exact_left"][:2].tolist() == [1, 2]
-        assert "player 0 called 2 x 5 exactly right: there were 2, so player 0 wins a die back" in shown
+        assert "player 0 called exactly 2 x 5: there were 2, so player 0 wins a die back" in shown
         assert env.agent_selection == "player_0"
     else:
         assert env.terminations["player_0"]
-        assert "exactly right: there were 2, so player 0 loses a die" in shown
+        assert f"called exactly {quantity} x 5: there were 2, so player 0 loses a die" in shown
 
 
 def test_a_player_is_right_as_often_as_it_had_dice_and_wins_no_more_than_those():
