@@ -69,9 +69,10 @@ def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
 
 
 COMPILE = """
-import resource
+import resource, sys
 from dice_envs.core.dice import new_streams, roll
 if {limit}:
+    sys.dont_write_bytecode = True  # Python 3.11 keeps what the limit has cut short
     resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 print(roll(new_streams({seed}, 1)[0], 6))
 """

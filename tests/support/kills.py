@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import sys
 import time
 
 from dice_envs.experiments.__main__ import app
@@ -86,6 +87,7 @@ def _run(arguments, folder, death, changes, told) -> None:
         PRESETS[game] = {"quick": preset}
     disk = Disk(folder, death)
     if death is not None and death.way == FULL:
+        sys.dont_write_bytecode = True  # Python 3.11 keeps what the limit has cut short
         resource.setrlimit(resource.RLIMIT_FSIZE, (death.count, death.count))
     told.send(None)
     try:
