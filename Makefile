@@ -47,15 +47,14 @@ example: $(EXAMPLE_VENV)/.installed
 # With bounds checks, kernels raise when they index outside an array. Less optimisation makes them compile faster. Jobs with these
 # settings share compiled kernels, also from other environments with the same numba and NumPy.
 CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1
-# The tests of a file share kernels and solutions, so one process runs them all. (`worksteal`, below, begins with half of all files
-# for each of two processes, and shares out what is left when one has nothing to do.)
+# The tests of a file share kernels and solutions, so one process runs them all.
 test: $(STAMP)
 	$(CHECKED) $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web"
 
 # Tests in which kernels compute for long, and the golden playthroughs once more, with kernels optimised as users run them. They
 # are all compiled anew: what is long for another reason belongs to `thorough`.
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "(slow or golden) and not web"
+	$(BIN)/python -m pytest -n auto -m "(slow or golden) and not web"
 
 # The page in a browser, which tests/experiments/web/install-browser installs if there is none.
 test-web: $(STAMP)
@@ -74,7 +73,7 @@ mutants: $(STAMP)
 # The tests that `make test` leaves out: every agent with every game and option, invalid inputs, training, kills, Ray, and the longer
 # of the short tests.
 test-thorough: $(STAMP)
-	$(CHECKED) $(BIN)/python -m pytest -n auto --dist worksteal -m "thorough and not slow and not web"
+	$(CHECKED) $(BIN)/python -m pytest -n auto -m "thorough and not slow and not web"
 
 # Kernels as plain Python, with fewer games and simulations (`scaled` in tests/conftest.py).
 INTERPRETED = games/test_conformance agents/test_every_agent agents/mcts/test_room games/test_golden

@@ -75,7 +75,7 @@ def test_a_measurement_is_the_same_wherever_its_repeats_are_made():
     assert "mean of 10 runs" in here.measures[0].note
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_solution_is_the_same_wherever_its_rounds_are_solved(tmp_path):
     """The precision is chosen so that some rounds are solved again."""
     variant = configure("liars_dice", num_dice=3)
@@ -231,7 +231,7 @@ def cluster():
     made.shutdown()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_part_whose_node_is_killed_is_done_again_and_the_others_are_kept(cluster, tmp_path, capsys):
     victim = cluster.add_node(num_cpus=1)
     killed = []
@@ -253,7 +253,7 @@ def test_a_part_whose_node_is_killed_is_done_again_and_the_others_are_kept(clust
     assert len(begun) - len(parts) <= 3  # only parts that the node was working on, or had finished and not returned
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
     one_die = ["liars_dice", "-o", "rules=openspiel", "-o", "num_dice=1"]
     small = ["--steps", "4096", "--evaluation-games", "200", "--set", "num_envs=32", "--set", "minibatch=256,512"]
@@ -296,7 +296,7 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
     assert len(ends[0][2]) == 4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_is_solved_on_a_cluster_is_the_same(cluster, tmp_path, monkeypatch):
     rounds = ["liars_dice", "-o", "num_dice=3", "--precision", "1e-3"]
     sample = ["fatestones", "--draws", "30000", "--seed", "2"]
@@ -314,7 +314,7 @@ def test_what_is_solved_on_a_cluster_is_the_same(cluster, tmp_path, monkeypatch)
     assert kept[0] == kept[1]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_errors_of_a_worker_are_those_of_the_work(cluster):
     with on_ray(cluster.address) as there, pytest.raises(ValueError, match="invalid literal"):
         there.map(int, ["1", "x"])
@@ -371,7 +371,7 @@ def test_wrong_settings_are_named(given, message):
     assert message in " ".join(result.output.split())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
