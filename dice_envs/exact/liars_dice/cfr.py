@@ -276,18 +276,11 @@ class RoundSolver(Walker):
         self.iterations = 0
 
     def iterate(self, count: int) -> None:
-        """Learn for `count` more iterations.
-
-        Brown and Sandholm's discounts: before iteration t + 1 the regrets are multiplied by t^α/(t^α + 1); before iteration t
-        the averages by ((t - 1)/t)^γ. α grows from 1 to 3 and γ falls from 6 to 3.
-        """
+        """Learn for `count` more iterations."""
         for _ in range(count):
             self.iterations += 1
-            t = self.iterations
-            if t > 1:
-                alpha, gamma = min(3.0, 1 + 2 * t / 200), max(3.0, 6 - 3 * t / 200)
-                weight = self._pace.weight * (t / (t - 1)) ** gamma
-                self._pace = Pace(weight, self._pace.step * (1 + (t - 1) ** -alpha))
+            if self.iterations > 1:
+                self._pace = self._pace.at(self.iterations)
             for player in range(2):
                 self._pass(player, LEARN)
 

@@ -31,6 +31,15 @@ class Pace(NamedTuple):
     weight: float  # of the strategies in their averages
     step: float  # of regrets
 
+    def at(self, t: int) -> Pace:
+        """Return the pace of iteration t, from 2 on, after that of the one before.
+
+        Brown and Sandholm's discounts: before iteration t + 1 the regrets are multiplied by t^α/(t^α + 1); before iteration t
+        the averages by ((t - 1)/t)^γ. α grows from 1 to 3 and γ falls from 6 to 3.
+        """
+        alpha, gamma = min(3.0, 1 + 2 * t / 200), max(3.0, 6 - 3 * t / 200)
+        return Pace(self.weight * (t / (t - 1)) ** gamma, self.step * (1 + (t - 1) ** -alpha))
+
 
 class View(NamedTuple):
     """How a walk goes: in whose view, and by which numbers."""
