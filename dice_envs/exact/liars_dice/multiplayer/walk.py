@@ -119,9 +119,11 @@ def _add_mover(tail, scratch):
 
 
 @kernel(allocates=False, inline=True)
-def _holding(sums, need, match):
-    """Return how likely a bid holds, from the others' tails and the party's matches."""
-    return sums[min(max(need - match, 0), len(sums) - 1)]
+def _called(rules, slot, sides, caller, bidder, sums, hand):
+    """Return what a call of the slot's bid is worth to a party's hand, from the others' tails."""
+    need = rules.need[slot] - sides.matches[hand, rules.face[slot]]
+    hold = sums[min(max(need, 0), len(sums) - 1)]
+    return hold * sides.worth[caller] + (sums[0] - hold) * sides.worth[bidder]
 
 
 # --- visits -------------------------------------------------------------------------------------------------------------
@@ -140,41 +142,21 @@ def _respond(scene, sides, children, below, found, scratch):
         if at < 0:
             continue
         best = found.won[at]
-        for hand in range(len(best)):
-            best[hand] = -np.inf
         if slot > 0:
             _tails(scene, node, rules.face[slot], sides.others, -1, scratch)
-            _settle(rules, slot, sides, mover, before, scratch.sums, best)
+        for hand in range(len(best)):
+            best[hand] = _called(rules, slot, sides, mover, before, scratch.sums, hand) if slot > 0 else -np.inf
         for edge in range(rules.first[slot], rules.first[slot + 1]):
             below_slot = rules.child[edge]
             if must_call(rules, below_slot):
                 _tails(scene, node, rules.face[below_slot], sides.others, -1, scratch)
-                _settle(rules, below_slot, sides, after, mover, scratch.sums, best)
+                for hand in range(len(best)):
+                    best[hand] = max(best[hand], _called(rules, below_slot, sides, after, mover, scratch.sums, hand))
             else:  # a member may make every raise, so there is a child for each
                 won = below.won[below.at[child]]
                 for hand in range(len(best)):
                     best[hand] = max(best[hand], won[hand])
                 child += 1
-
-
-@kernel(allocates=False, inline=True)
-def _settle(rules, slot, sides, caller, bidder, sums, best):
-    """Take the winnings of a call of the slot's bid into the best ones of each hand. In place."""
-    holds, fails = sides.worth[caller], sides.worth[bidder]
-    face, need = rules.face[slot], rules.need[slot]
-    for hand in range(len(best)):
-        hold = _holding(sums, need, sides.matches[hand, face])
-        best[hand] = max(best[hand], hold * holds + (sums[0] - hold) * fails)
-
-
-@kernel(allocates=False, inline=True)
-def _add_call(rules, slot, sides, caller, bidder, sums, won):
-    """Add the winnings of a call of the slot's bid to those of each hand. In place."""
-    holds, fails = sides.worth[caller], sides.worth[bidder]
-    face, need = rules.face[slot], rules.need[slot]
-    for hand in range(len(won)):
-        hold = _holding(sums, need, sides.matches[hand, face])
-        won[hand] += hold * holds + (sums[0] - hold) * fails
 
 
 @kernel(allocates=False)
@@ -195,14 +177,16 @@ def _add_up(scene, sides, asked, moves, children, below, found, scratch):
         if at >= 0 and slot > 0 and moves.calls[i, 0, 0] > 0.0:
             _tails(scene, node, rules.face[slot], sides.others, mover, scratch)
             _add_mover(moves.calls[i, :, 0], scratch)
-            _add_call(rules, slot, sides, mover, before, scratch.sums, found.won[at])
+            for hand in range(found.won.shape[1]):
+                found.won[at, hand] += _called(rules, slot, sides, mover, before, scratch.sums, hand)
     for leaf in range(len(moves.leaf_node)):
         node, slot = asked[moves.leaf_node[leaf]], rules.child[moves.leaf_edge[leaf]]
         at = found.at[node]
         if at >= 0:
             _tails(scene, node, rules.face[slot], sides.others, mover, scratch)
             _add_mover(moves.leaf_tail[leaf, :, 0], scratch)
-            _add_call(rules, slot, sides, after, mover, scratch.sums, found.won[at])
+            for hand in range(found.won.shape[1]):
+                found.won[at, hand] += _called(rules, slot, sides, after, mover, scratch.sums, hand)
     for child in range(len(children.node)):
         at, to = found.at[children.node[child]], below.at[child]
         if at >= 0 and to >= 0:
