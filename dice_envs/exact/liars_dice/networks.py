@@ -134,7 +134,7 @@ class Networked:
 
     Args:
         round_: the round.
-        player: which of the two it is.
+        player: which of them it is.
         network: of the agent.
         asked: the agent, which is told where it observes something.
 

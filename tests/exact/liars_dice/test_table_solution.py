@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dice_envs import configure
+from dice_envs import configure, measure
 from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver
 from dice_envs.exact.liars_dice.multiplayer.shares import Question, mean_shares, shares_of
 from dice_envs.exact.liars_dice.multiplayer.solution import Strategy
@@ -150,6 +150,14 @@ def test_three_players_with_a_die_each_are_solved_and_certified_by_the_measure_o
     assert solution.plays == pytest.approx(found.plays, abs=1e-12)
     assert solution.responds == pytest.approx(found.responds, abs=1e-12)
     assert solution.gain < 1e-5
+
+
+def test_one_round_is_certified_in_the_shares_of_the_measure(folder):
+    variant = configure("liars_dice", num_players=3, num_dice=1, num_faces=3, rounds="single")
+    solution = solve(variant, 1e-2)
+    measured = measure(variant, "nash:precision=0.01").measures[0]
+    assert solution.plays.sum() == pytest.approx(1)
+    assert solution.gain == pytest.approx(3 * measured.value, abs=1e-9)
 
 
 def test_kept_rounds_are_taken_and_damaged_ones_solved_again(folder):

@@ -111,6 +111,7 @@ def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effo
     seated = Asked(variant, [agent], effort.seed)
     known, merged = shares_of(variant, seated, question, True, done), True
     if not seated.alike:  # each seat is asked by itself
+        total += _information_sets(variant, [table.dice for table in tables_of(variant)])
         seated = Asked(variant, [agent] * variant.options.num_players, effort.seed)
         known, merged = shares_of(variant, seated, question, False, done), False
     starts = [known[table_key(table, merged)] for table in first_tables(variant.options)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dice_envs.core.game import Variant
 
-__all__ = ["Dice", "Table", "after", "first_tables", "players_of", "rounds_of", "tables_of"]
+__all__ = ["Dice", "Table", "after", "first_tables", "players_of", "rounds_of", "share_after", "tables_of"]
 
 Dice = tuple[int, ...]  # of each seat, counted from the round's starter; 0 for players who are out
 
@@ -46,6 +47,26 @@ def after(table: Table, loser: int) -> Table:
     left = [number - (place == loser) for place, number in enumerate(table.dice)]
     shift = next(place % count for place in range(loser, loser + count) if left[place % count] > 0)
     return Table(tuple(left[shift:] + left[:shift]), table.seat(shift))
+
+
+def share_after(options: Any, table: Table, loser: int, place: int, share: Callable[[Table, int], float]) -> float:
+    """Return the share of wins of the player at a place after another, or itself, has lost the round's die.
+
+    Who is out has none, and a winner has all. In a game of one round all who lose no die share the win equally.
+
+    Args:
+        options: the game's.
+        table: at the beginning of the round.
+        loser, place: places at the table.
+        share: the table of the next round, a place there → that player's share.
+    """
+    if options.rounds == "single":
+        return (place != loser) / (len(table.dice) - 1)
+    follows = after(table, loser)
+    now = follows.place(table.seat(place))
+    if follows.is_over or follows.dice[now] == 0:
+        return float(now == 0)  # the winner is the starter
+    return share(follows, now)
 
 
 def first_tables(options: Any) -> list[Table]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.exact.liars_dice.multiplayer.seating import Dice, Table, after, first_tables, tables_of
+from dice_envs.exact.liars_dice.multiplayer.seating import Dice, Table, first_tables, share_after, tables_of
 from dice_envs.exact.liars_dice.multiplayer.walk import Party, walk
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, Source, source_of
@@ -31,6 +31,9 @@ class Shares(NamedTuple):
     plays: np.ndarray  # when all follow their policies
     responds: np.ndarray  # of a player who responds best to all others
     alone: np.ndarray  # of a player against whom all others respond as one, each knowing the dice of all of them
+
+
+PLAYS, RESPONDS, ALONE = range(3)  # parts of `Shares`
 
 
 class Question(NamedTuple):
@@ -82,28 +85,6 @@ class Asked:
 # --- shares -------------------------------------------------------------------------------------------------------------
 
 
-class _Rest:
-    """What the rest of a game is worth after a round at a table."""
-
-    def __init__(self, variant: Variant, table: Table, known: dict[Table, Shares], merged: bool) -> None:
-        self._single = variant.options.rounds == "single"
-        self._table, self._known, self._merged = table, known, merged
-
-    def worth(self, places: tuple[int, ...], place: int, part: str) -> np.ndarray:
-        """Return the share of the player at `place` if each of the players at `places` loses the die, (players,) float64."""
-        return np.array([self._share(loser, place, part) for loser in places])
-
-    def _share(self, loser: int, place: int, part: str) -> float:
-        if self._single:
-            return (place != loser) / (len(self._table.dice) - 1)
-        follows = after(self._table, loser)
-        now = follows.place(self._table.seat(place))
-        if follows.is_over or follows.dice[now] == 0:
-            return float(now == 0)
-        shares: np.ndarray = getattr(self._known[table_key(follows, self._merged)], part)
-        return float(shares[now])
-
-
 def table_key(table: Table, merged: bool) -> Table:
     """Return the table by which shares are known: with one agent in all seats it makes no difference which seat begins."""
     return Table(table.dice, 0) if merged else table
@@ -128,16 +109,24 @@ def shares_of(
     known: dict[Table, Shares] = {}
     for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant)):
         round_ = round_at(variant, table.dice)
-        rest = _Rest(variant, table, known, merged)
         players = range(len(round_.dice))
         sources = [seated(round_, player, table) for player in players]
-        parties = [Party((), rest.worth(round_.places, place, "plays")) for place in round_.places]
+
+        def worth(player: int, part: int, table: Table = table, places: tuple[int, ...] = round_.places) -> np.ndarray:
+            """Return a player's share if each of the players loses the die, (players,) float64."""
+
+            def share(follows: Table, place: int) -> float:
+                return float(known[table_key(follows, merged)][part][place])
+
+            return np.array([share_after(variant.options, table, loser, places[player], share) for loser in places])
+
+        parties = [Party((), worth(player, PLAYS)) for player in players]
         if question.responds:
-            parties += [Party((player,), rest.worth(round_.places, round_.places[player], "responds")) for player in players]
+            parties += [Party((player,), worth(player, RESPONDS)) for player in players]
         if question.alone:
-            for player in players:
-                members = tuple(other for other in players if other != player)
-                parties.append(Party(members, -rest.worth(round_.places, round_.places[player], "alone")))
+            parties += [
+                Party(tuple(other for other in players if other != player), -worth(player, ALONE)) for player in players
+            ]
         found = iter(walk(round_, sources, parties, done).reshape(-1, len(players)))
         known[table] = Shares(
             plays=_by_place(table, round_, next(found)),
@@ -158,7 +147,6 @@ def _by_place(table: Table, round_: Round, shares: np.ndarray | None) -> np.ndar
 def mean_shares(variant: Variant, known: dict[Table, Shares], merged: bool = True) -> Shares:
     """Return the shares at the beginning of a game, mean over those who may begin, by seat."""
     starts = first_tables(variant.options)
-    by_seat = [
-        [np.roll(part, table.starter) for part in known[table_key(table, merged)]] for table in starts
-    ]  # the share of place p is that of seat (starter + p)
+    # The share of a place is that of the seat so many seats after the starter.
+    by_seat = [[np.roll(part, table.starter) for part in known[table_key(table, merged)]] for table in starts]
     return Shares(*(np.mean([each[part] for each in by_seat], axis=0) for part in range(len(Shares._fields))))

@@ -15,7 +15,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.multiplayer.cfr import Layout, Walker, mix_at
-from dice_envs.exact.liars_dice.multiplayer.seating import Dice, Table, after, first_tables, players_of, rounds_of
+from dice_envs.exact.liars_dice.multiplayer.seating import Dice, Table, first_tables, players_of, rounds_of, share_after
 from dice_envs.exact.liars_dice.round import Round, must_call
 from dice_envs.exact.liars_dice.sources import Asking, find_part
 
@@ -36,7 +36,7 @@ def rounds_left(variant: Variant) -> list[Dice]:
 
 
 class Certificate(NamedTuple):
-    """Shares of wins from a round on, each (players,) float64. In a game of one round a player wins if it loses no die."""
+    """Shares of wins from a round on, each (players,) float64. In a game of one round all who lose no die share the win."""
 
     plays: np.ndarray  # when all follow the strategies
     responds: np.ndarray  # of a player who responds best to all others, in this round and all that follow
@@ -75,24 +75,17 @@ class Rest:
     """
 
     def __init__(self, variant: Variant, dice: Dice, known: Mapping[Dice, Certificate]) -> None:
-        players = range(len(dice))
-        single = variant.options.rounds == "single"
-        self.plays, self.responds = np.zeros((len(dice), len(dice))), np.zeros((len(dice), len(dice)))
-        for loser in players:
-            follows = after(Table(dice, 0), loser)
-            left = players_of(follows.dice)
-            for player in players:
-                place = follows.place(player)
-                if single:
-                    worth = (float(player != loser),) * 2
-                elif place not in left:
-                    worth = (0.0, 0.0)
-                elif len(left) == 1:
-                    worth = (1.0, 1.0)
-                else:
-                    found, now = known[left_of(follows.dice)], left.index(place)
-                    worth = (float(found.plays[now]), float(found.responds[now]))
-                self.plays[player, loser], self.responds[player, loser] = worth
+        def worth(part: int) -> np.ndarray:
+            def share(follows: Table, place: int) -> float:
+                return float(known[left_of(follows.dice)][part][players_of(follows.dice).index(place)])
+
+            players = range(len(dice))
+            table = Table(dice, 0)
+            return np.array(
+                [[share_after(variant.options, table, loser, player, share) for loser in players] for player in players]
+            )
+
+        self.plays, self.responds = worth(0), worth(1)
 
     def certify(self, walker: Walker) -> Certificate:
         """Certify the strategies of a walker."""
@@ -192,7 +185,7 @@ class Solution:
         variant: of Liar's Dice.
         rounds: dice of those who are left, the starter's first → the solved round.
         plays, responds: (seats,) float64: each seat's share of wins when all follow the strategies, and when it alone
-            responds best to them; mean over the seats that may start. In a game of one round, how often it loses no die.
+            responds best to them; mean over the seats that may start. In a game of one round all who lose no die share the win.
         gain: what the seats gain by leaving the strategies, each alone, in all. For two players it is the exploitability
             for returns of ±1.
         seconds: taken to solve or load it.
