@@ -33,6 +33,7 @@ __all__ = [
     "solve_round",
     "solved_already",
     "throttled",
+    "told",
 ]
 
 LEAST_PRECISION = 1e-12
@@ -413,6 +414,11 @@ class _Work:
 _SAY_EVERY = 5.0  # seconds between two lines of progress
 
 
+def told(line_of: Callable[[Progress], str]) -> Callable[[Progress], Any]:
+    """Return a progress callback that prints lines on standard error, not too many."""
+    return throttled(lambda progress: print(line_of(progress), file=sys.stderr, flush=True), _SAY_EVERY)
+
+
 def solution_of(variant: Variant, precision: float) -> Solution:
     """Return the solution that is kept, or solve the game with lines of progress on standard error. Cached.
 
@@ -430,13 +436,11 @@ def solved_already(variant: Variant, precision: float) -> bool:
 
 @kept(MOST_KEPT, lambda solution: sum(each.numbers.nbytes for each in solution.rounds.values()))
 def _solution(options: Any, precision: float) -> Solution:
-    def say(progress: Progress) -> None:
+    def line_of(progress: Progress) -> str:
         own, others = progress.dice
-        print(
+        return (
             f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {max(progress.width, 0):.1e} "
-            f"at most, {progress.rounds_left} rounds left",
-            file=sys.stderr,
-            flush=True,
+            f"at most, {progress.rounds_left} rounds left"
         )
 
-    return solve(Variant(GAME, options), precision, resume=True, done=throttled(say, _SAY_EVERY))
+    return solve(Variant(GAME, options), precision, resume=True, done=told(line_of))

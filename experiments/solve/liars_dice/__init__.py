@@ -13,9 +13,10 @@ from rich.text import Text
 from dice_envs import configure
 from dice_envs.exact.liars_dice.elimination import Dice, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
+from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.experiments.jobs.workers import on_ray
+from dice_envs.experiments.solve.liars_dice.in_time import in_time
 from dice_envs.experiments.solve.liars_dice.table import TABLE_PRECISION, solve_table
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
@@ -23,7 +24,6 @@ from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
 from dice_envs.experiments.ui.plots import saved_plot
 
-SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
 PRECISION = 1e-4
 
 
@@ -71,9 +71,7 @@ def main(
     if variant.options.num_players > 2:
         if threads != 1 or ray is not None:
             raise ValueError("--threads and --ray are for two players: leave them out with num_players above 2")
-        found, plot_table = solve_table(
-            variant, TABLE_PRECISION if precision is None else precision, minutes, resume, SAY_EVERY
-        )
+        found, plot_table = solve_table(variant, TABLE_PRECISION if precision is None else precision, minutes, resume)
         finish(
             lambda: write_json(json, found.as_dict()),
             lambda: plot_table(report) if report is not None else None,
@@ -81,18 +79,8 @@ def main(
         return
     precision = PRECISION if precision is None else precision
     with on_ray(ray, cores=threads) as workers:
-        try:
-            solution = solve(
-                variant,
-                precision,
-                seconds=60 * minutes if minutes else float("inf"),
-                threads=threads,
-                resume=resume,
-                done=throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True),
-                elsewhere=None if ray is None else workers.as_done,
-            )
-        except OutOfTimeError as problem:
-            raise ValueError(f"--minutes {minutes} is too short: {problem}") from None
+        elsewhere = None if ray is None else workers.as_done
+        solution = in_time(solve, minutes, line_of, variant, precision, threads=threads, resume=resume, elsewhere=elsewhere)
     _show(solution)
     if solution.exploitability > precision:
         console.print(Text.assemble(("not reached: ", "yellow"), f"an exploitability of {precision:.1e}"))

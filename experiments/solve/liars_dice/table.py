@@ -13,8 +13,9 @@ from dice_envs.core.game import Variant
 from dice_envs.exact.liars_dice.multiplayer.seating import Dice
 from dice_envs.exact.liars_dice.multiplayer.solution import Solution
 from dice_envs.exact.liars_dice.multiplayer.solver import solve
-from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, throttled
+from dice_envs.exact.liars_dice.solver import Progress
 from dice_envs.exact.liars_dice.store import cache_folder
+from dice_envs.experiments.solve.liars_dice.in_time import in_time
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.plots import saved_plot
@@ -24,23 +25,14 @@ MOST_PLOTTED = 40  # rounds; the largest ones
 
 
 def solve_table(
-    variant: Variant, precision: float, minutes: float | None, resume: bool, say_every: float
+    variant: Variant, precision: float, minutes: float | None, resume: bool
 ) -> tuple[Solution, Callable[[Path], Any]]:
     """Solve a game and show the result; return it, and what plots it into a folder.
 
     Raises:
         ValueError: the time is too short.
     """
-    try:
-        solution = solve(
-            variant,
-            precision,
-            seconds=60 * minutes if minutes else float("inf"),
-            resume=resume,
-            done=throttled(lambda progress: console.print(line_of(progress)), say_every, ends=True),
-        )
-    except OutOfTimeError as problem:
-        raise ValueError(f"--minutes {minutes} is too short: {problem}") from None
+    solution = in_time(solve, minutes, line_of, variant, precision, resume=resume)
     _show(solution)
     if solution.gain > precision:
         text = f"a gain of {precision:.1e} in all: no theorem promises it for three players and more"
@@ -67,14 +59,14 @@ def _percent(shares: np.ndarray) -> str:
 
 def _show(solution: Solution) -> None:
     single = solution.variant.options.rounds == "single"
-    won = "% of rounds in which each loses no die" if single else "% of games that each wins from here"
+    won = "share of the win of each, %" if single else "% of games that each wins from here"
     headings = ["dice, the starter's first", won, "gain by best responses, % each", "iterations", "seconds"]
     rows = []
     for dice, each in solution.rounds.items():
         plays, responds = each.certificate
         rows.append([_named(dice), _percent(plays), _percent(responds - plays), f"{each.iterations:,}", f"{each.seconds:.1f}"])
     Grid("", headings, rows, words=range(len(headings))).show()
-    what = "loses no die" if single else "wins"
+    what = "has of the win, which all who lose no die share" if single else "wins"
     console.print(f"each seat {what}, % (mean over those who may start): {_percent(solution.plays)}")
     console.print(
         f"by leaving the strategies alone the seats gain {_percent(solution.responds - solution.plays)} %, "
@@ -85,7 +77,7 @@ def _show(solution: Solution) -> None:
 def _draw(folder: Path, solution: Solution) -> None:
     """Plot the shares of each round as bars, one on another, the starter's first."""
     rounds = list(solution.rounds.items())[-MOST_PLOTTED:]
-    what = "% of rounds in which each loses no die" if solution.variant.options.rounds == "single" else "% of games won"
+    what = "share of the win, %" if solution.variant.options.rounds == "single" else "% of games won"
     most = max(len(dice) for dice, _ in rounds)
     shares = np.zeros((len(rounds), most))
     for row, (dice, each) in zip(shares, rounds, strict=True):

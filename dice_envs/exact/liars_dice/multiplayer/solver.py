@@ -7,7 +7,6 @@ responses. The best strategies found are stored, and a round whose gain has ceas
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +24,7 @@ from dice_envs.exact.liars_dice.multiplayer.seating import Dice, first_tables
 from dice_envs.exact.liars_dice.multiplayer.shares import round_at
 from dice_envs.exact.liars_dice.multiplayer.solution import Certificate, Rest, Solution, SolvedRound, rounds_left
 from dice_envs.exact.liars_dice.multiplayer.store import file_of, keep, kept_round, quantised
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, MOST_KEPT, OutOfTimeError, Progress, memory_limit, throttled
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, MOST_KEPT, OutOfTimeError, Progress, memory_limit, told
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.games.liars_dice import GAME
 
@@ -183,8 +182,6 @@ def solve(
 
 # --- the solution that is kept --------------------------------------------------------------------------------------------
 
-_SAY_EVERY = 5.0  # seconds between two lines of progress
-
 
 def solution_of(variant: Variant, precision: float) -> Solution:
     """Return the solution that is kept, or solve the game with lines of progress on standard error. Cached.
@@ -203,12 +200,10 @@ def solved_already(variant: Variant, precision: float) -> bool:
 
 @kept(MOST_KEPT, lambda solution: solution.nbytes)
 def _solution(options: Any, precision: float) -> Solution:
-    def say(progress: Progress) -> None:
-        print(
+    def line_of(progress: Progress) -> str:
+        return (
             f"nash: solving {', '.join(map(str, progress.dice))} dice, {progress.iterations} iterations, players gain "
-            f"{max(progress.width, 0):.1e} in all, {progress.rounds_left} rounds left",
-            file=sys.stderr,
-            flush=True,
+            f"{max(progress.width, 0):.1e} in all, {progress.rounds_left} rounds left"
         )
 
-    return solve(Variant(GAME, options), precision, resume=True, done=throttled(say, _SAY_EVERY))
+    return solve(Variant(GAME, options), precision, resume=True, done=told(line_of))
