@@ -21,7 +21,7 @@ from dice_envs import agents, configure, measure
 from dice_envs.core.files import folder_lock
 from dice_envs.experiments import train as training
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.outcome import gap_label
+from dice_envs.experiments.outcome import add_measures, gap_label, run_sections
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.presets import PRESETS, Preset
@@ -726,3 +726,13 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
         one_line(CliRunner().invoke(app, ["policies", *map(str, wrong)]), words)
     (folder / "results.json").unlink()
     one_line(CliRunner().invoke(app, ["policies", "--add", str(folder)]), "holds no finished run of `train`")
+
+
+def test_a_report_says_why_a_policy_was_not_measured(capsys):
+    """Dice lost are no zero-sum reward."""
+    result = {"steps": 10, "minutes": None, "steps_per_second": None}
+    add_measures(configure("liars_dice", num_players=3, num_dice=1, reward="dice"), "random", True, 1, result)
+    measured = next(section for section in run_sections(result, None, ()) if section.title == "How far from optimal play")
+    (why,) = measured.text
+    assert why.startswith("Not measured: reward must be 'win' for an exact result at a table, not 'dice'")
+    assert "not measured against optimal play: reward must be 'win'" in capsys.readouterr().out
