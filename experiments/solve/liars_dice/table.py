@@ -66,7 +66,7 @@ def _show(solution: Solution) -> None:
         plays, responds = each.certificate
         rows.append([_named(dice), _percent(plays), _percent(responds - plays), f"{each.iterations:,}", f"{each.seconds:.1f}"])
     Grid("", headings, rows, words=range(len(headings))).show()
-    what = "has of the win, which all who lose no die share" if single else "wins"
+    what = "has this share of the win, which all who lose no die share" if single else "wins"
     console.print(f"each seat {what}, % (mean over those who may start): {_percent(solution.plays)}")
     console.print(
         f"by leaving the strategies alone the seats gain {_percent(solution.responds - solution.plays)} %, "

@@ -36,8 +36,8 @@ class Party(NamedTuple):
 # --- what kernels receive -----------------------------------------------------------------------------------------------
 
 
-class _Sides(NamedTuple):
-    """A party at a node, and all others."""
+class _View(NamedTuple):
+    """A party, as kernels see it."""
 
     worth: np.ndarray  # (players,) float64
     others: np.ndarray  # int64: the players who follow their policies
@@ -119,18 +119,18 @@ def _add_mover(tail, scratch):
 
 
 @kernel(allocates=False, inline=True)
-def _called(rules, slot, sides, caller, bidder, sums, hand):
+def _called(rules, slot, view, caller, bidder, sums, hand):
     """Return what a call of the slot's bid is worth to a party's hand, from the others' tails."""
-    need = rules.need[slot] - sides.matches[hand, rules.face[slot]]
+    need = rules.need[slot] - view.matches[hand, rules.face[slot]]
     hold = sums[min(max(need, 0), len(sums) - 1)]
-    return hold * sides.worth[caller] + (sums[0] - hold) * sides.worth[bidder]
+    return hold * view.worth[caller] + (sums[0] - hold) * view.worth[bidder]
 
 
 # --- visits -------------------------------------------------------------------------------------------------------------
 
 
 @kernel(allocates=False)
-def _respond(scene, sides, children, below, found, scratch):
+def _respond(scene, view, children, below, found, scratch):
     """Write a party's greatest winnings where a member is to move. In place; `found` has a row for each node it comes to."""
     rules, players = scene.rules, scene.spread.shape[1]
     mover, after, before = scene.mover, (scene.mover + 1) % players, (scene.mover - 1) % players
@@ -143,15 +143,15 @@ def _respond(scene, sides, children, below, found, scratch):
             continue
         best = found.won[at]
         if slot > 0:
-            _tails(scene, node, rules.face[slot], sides.others, -1, scratch)
+            _tails(scene, node, rules.face[slot], view.others, -1, scratch)
         for hand in range(len(best)):
-            best[hand] = _called(rules, slot, sides, mover, before, scratch.sums, hand) if slot > 0 else -np.inf
+            best[hand] = _called(rules, slot, view, mover, before, scratch.sums, hand) if slot > 0 else -np.inf
         for edge in range(rules.first[slot], rules.first[slot + 1]):
             below_slot = rules.child[edge]
             if must_call(rules, below_slot):
-                _tails(scene, node, rules.face[below_slot], sides.others, -1, scratch)
+                _tails(scene, node, rules.face[below_slot], view.others, -1, scratch)
                 for hand in range(len(best)):
-                    best[hand] = max(best[hand], _called(rules, below_slot, sides, after, mover, scratch.sums, hand))
+                    best[hand] = max(best[hand], _called(rules, below_slot, view, after, mover, scratch.sums, hand))
             else:  # a member may make every raise, so there is a child for each
                 won = below.won[below.at[child]]
                 for hand in range(len(best)):
@@ -160,7 +160,7 @@ def _respond(scene, sides, children, below, found, scratch):
 
 
 @kernel(allocates=False)
-def _add_up(scene, sides, asked, moves, children, below, found, scratch):
+def _add_up(scene, view, asked, moves, children, below, found, scratch):
     """Write a party's winnings where another is to move, which follows its policy. In place.
 
     `asked` (nodes asked,) are the nodes that `moves` counts; `found` has a row for each node to which the party may come.
@@ -175,18 +175,18 @@ def _add_up(scene, sides, asked, moves, children, below, found, scratch):
         node = asked[i]
         slot, at = scene.slots[node], found.at[node]
         if at >= 0 and slot > 0 and moves.calls[i, 0, 0] > 0.0:
-            _tails(scene, node, rules.face[slot], sides.others, mover, scratch)
+            _tails(scene, node, rules.face[slot], view.others, mover, scratch)
             _add_mover(moves.calls[i, :, 0], scratch)
             for hand in range(found.won.shape[1]):
-                found.won[at, hand] += _called(rules, slot, sides, mover, before, scratch.sums, hand)
+                found.won[at, hand] += _called(rules, slot, view, mover, before, scratch.sums, hand)
     for leaf in range(len(moves.leaf_node)):
         node, slot = asked[moves.leaf_node[leaf]], rules.child[moves.leaf_edge[leaf]]
         at = found.at[node]
         if at >= 0:
-            _tails(scene, node, rules.face[slot], sides.others, mover, scratch)
+            _tails(scene, node, rules.face[slot], view.others, mover, scratch)
             _add_mover(moves.leaf_tail[leaf, :, 0], scratch)
             for hand in range(found.won.shape[1]):
-                found.won[at, hand] += _called(rules, slot, sides, after, mover, scratch.sums, hand)
+                found.won[at, hand] += _called(rules, slot, view, after, mover, scratch.sums, hand)
     for child in range(len(children.node)):
         at, to = found.at[children.node[child]], below.at[child]
         if at >= 0 and to >= 0:
@@ -246,7 +246,7 @@ class _Side:
         self.members = party.members
         hands, self.chances = hands_of(round_.variant, sum(round_.dice[member] for member in party.members))
         self.others = np.array([player for player in range(len(round_.dice)) if player not in party.members], np.int64)
-        self.view = _Sides(np.asarray(party.worth, np.float64), self.others, matches_of(round_.variant, hands))
+        self.view = _View(np.asarray(party.worth, np.float64), self.others, matches_of(round_.variant, hands))
 
     def live(self, batch: Batch) -> np.ndarray:
         """Return whether the others come to each node, (nodes,) bool."""
