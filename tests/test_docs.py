@@ -97,3 +97,15 @@ def test_python_blocks_run(run_python, page: Path):
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):
         if not block.startswith('"""Pig'):  # a whole game, tested elsewhere
             run_python(block)
+
+
+def test_the_page_of_libraries_names_what_the_tests_run():
+    """A run of all of CI compares the page with what ran; this finds a row that nobody wrote, or that is left over, at once."""
+    marks = [
+        mark
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for mark in re.findall(r'mark\.library\(\s*"([^"]+)", "([^"]+)"', path.read_text())
+    ]
+    rows = re.findall(r"^\| ([\w_-]+) \| [^|]+ \| ([^|]+) \|", (DOCS / "libraries.md").read_text(), re.M)
+    named = {row for row in rows if "example `" not in row[1]}  # examples are named by the parameters of their test
+    assert {mark for mark in marks if "example `" not in mark[1]} == named - {("library", "what was run")}
