@@ -107,7 +107,7 @@ class Effort:
 
     seed: int = 0
     sample: int | None = None
-    done: Callable[[int, int], Any] = lambda amount, total: None
+    done: Callable[[float, float], Any] = lambda amount, total: None
 
 
 class GameMeasure(Protocol):

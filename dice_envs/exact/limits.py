@@ -1,13 +1,16 @@
-"""Limits on a measurement: progress callbacks for `measure` that stop one that takes too long."""
+"""Progress callbacks for `measure` that say how long it will take, or stop it where that is too long."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["TooLong", "up_to", "within"]
+__all__ = ["FORETELLS_FROM", "TooLong", "duration", "foretold", "up_to", "within"]
 
+FORETELLS_FROM = 0.002  # share of the work done before the remaining time is estimated
+SILENT = 10.0  # seconds before a measurement that nobody follows says how long it takes
 LOOKS = 2.0  # seconds before the whole time is estimated from the progress so far
 MUCH_LESS = 50  # a measurement may take this many times less than estimated
 
@@ -42,3 +45,27 @@ def within(minutes: float) -> Callable[[float, float], Any]:
             raise TooLong(f"{total:,.0f} positions")
 
     return checked
+
+
+def foretold(clock: Callable[[], float] = time.perf_counter) -> Callable[[float, float], Any]:
+    """Return a progress callback that writes one line to standard error, the time left, if the work takes over ten seconds."""
+    start, amount_done, is_told = clock(), 0.0, False
+
+    def told(amount: float, total: float) -> None:
+        nonlocal amount_done, is_told
+        amount_done += amount
+        seconds, share = clock() - start, amount_done / total
+        if is_told or seconds < SILENT or share < FORETELLS_FROM:
+            return
+        is_told = True
+        left = duration(seconds * max(0.0, 1 / share - 1))
+        print(f"measuring: {100 * share:.0f} % of {total:,.0f} positions, about {left} left", file=sys.stderr)
+
+    return told
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: seconds, minutes or hours."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -29,6 +29,7 @@ from dice_envs.exact.contract import (
     ResponseValues,
     offered,
 )
+from dice_envs.exact.limits import foretold
 
 __all__ = ["OPTIMAL", "action_values", "measure", "optima", "response_values"]
 
@@ -45,7 +46,7 @@ def measure(
     *,
     seed: int = 0,
     sample: int | None = None,
-    done: Callable[[int, int], Any] = lambda amount, total: None,
+    done: Callable[[float, float], Any] | None = None,
     apply: Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]] = map,
     against: Sequence[str | Agent | Callable[[np.ndarray, np.ndarray], Any]] = (),
     **options: Any,
@@ -59,7 +60,8 @@ def measure(
             action masks (n, actions) int8 to action probabilities (n, actions): an array or a PyTorch tensor.
         seed: fixes all that is drawn.
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
-        done: called with progress, as (amount done since the last call, amount in all).
+        done: progress callback, called with (amount done since the last call, amount in all). None: after ten seconds a line
+            on standard error says how long it will take.
         apply: used like `map` to repeat the measurement with several seeds; an executor's `map` spreads repeats over processes.
         against: who has the other seats, in their order after the agent's; none: the game's measure decides, which at a table
             of Liar's Dice seats copies of the agent there. Then there is no score.
@@ -77,12 +79,13 @@ def measure(
     check_seed(seed)
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
+    done = foretold() if done is None else done
     if against:
         return _measure_table(variant, agent, against, Effort(seed, sample, done))
     measure_game = _measure_of(variant.game)
     player = asked(agent, variant)
 
-    def report(amount: int, total: int) -> None:
+    def report(amount: float, total: float) -> None:
         done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at the first positions, as a rule
 
     runs = [_run(measure_game, variant, player, Effort(seed, sample, report))]

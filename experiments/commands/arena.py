@@ -116,8 +116,8 @@ def main(
         )
 
     if exact:
-        with progress("computing, %", 100) as done:
-            result = exact_tournament(variant, agents, lambda share: done(100 * share / meetings), players)
+        with progress("computing") as done:
+            result = exact_tournament(variant, agents, lambda share: done(share / meetings), players)
         hand_over(result)
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
@@ -132,8 +132,8 @@ def main(
 
 def _values(variant: Variant, specs: Sequence[str], agents: Sequence[Agent]) -> tuple[list[ResponseValues | None], list[str]]:
     """Do what `known_values` does, with progress."""
-    with progress("values of choices, %", 100) as done:
-        return known_values(variant, specs, agents, lambda amount, total: done(100 * amount / total / len(set(specs))))
+    with progress("values of choices") as done:
+        return known_values(variant, specs, agents, lambda amount, total: done(amount / total / len(set(specs))))
 
 
 def _check_together(exact: bool, match: int, given: Sequence[str]) -> None:

@@ -68,8 +68,8 @@ def main(
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
     with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
-        with progress("values of choices, %", 100) as valued:
-            values = response_values(variant, against, done=lambda amount, total: valued(100 * amount / total))
+        with progress("values of choices") as valued:
+            values = response_values(variant, against, done=lambda amount, total: valued(amount / total))
         with progress(f"{games:,} games", games) as done:
             found = evaluate(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run

@@ -19,9 +19,9 @@ WORDS = (0, 5, 6)
 
 @contextlib.contextmanager
 def measuring(agent: str) -> Iterator[Callable[[float, float], Any]]:
-    """Show the progress of one measurement in per cent; yields the callback `done` for `measure`."""
-    with progress(f"measuring {agent}, %", 100) as done:
-        yield lambda amount, total: done(100 * amount / total)
+    """Show the progress of one measurement; yields the callback `done` for `measure`."""
+    with progress(f"measuring {agent}") as done:
+        yield lambda amount, total: done(amount / total)
 
 
 def _rows(measured: Measures) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Measurements that are stopped because they would take too long."""
+"""Measurements that take long: they say so, or are stopped."""
 
 import types
 
@@ -6,7 +6,7 @@ import pytest
 
 from dice_envs import measure
 from dice_envs.exact import limits
-from dice_envs.exact.limits import TooLong, up_to, within
+from dice_envs.exact.limits import TooLong, foretold, up_to, within
 
 
 def test_up_to_a_number_of_positions():
@@ -33,3 +33,27 @@ def test_within_a_time(monkeypatch, seconds, amount, stops):
             done(amount, 1_000)
     else:
         done(amount, 1_000)
+
+
+def test_a_long_measurement_says_once_how_long_it_takes(capsys):
+    now = 0.0
+    done = foretold(lambda: now)
+    for now, amount in ((9.0, 50), (11.0, 0), (12.0, 50), (300.0, 700)):
+        done(amount, 2_000)
+    assert capsys.readouterr().err == "measuring: 2 % of 2,000 positions, about 7 min left\n"
+
+
+def test_it_says_nothing_before_it_can_tell(capsys):
+    now = 0.0
+    done = foretold(lambda: now)
+    now = 60.0
+    done(1, 1_000)
+    assert capsys.readouterr().err == ""
+
+
+def test_measure_says_so_unless_progress_is_followed(capsys, monkeypatch):
+    monkeypatch.setattr(limits, "SILENT", 0.0)
+    measure("liars_dice", "random", num_dice=1, done=lambda amount, total: None)
+    assert capsys.readouterr().err == ""
+    measure("liars_dice", "random", num_dice=1)
+    assert capsys.readouterr().err.startswith("measuring: ")

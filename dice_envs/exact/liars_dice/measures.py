@@ -138,7 +138,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
     copies = 2 if getattr(agent, "is_random", False) else 1
     while True:
-        found = _by_seat(variant, agent, effort.seed, copies, effort.done)  # type: ignore[arg-type]
+        found = _by_seat(variant, agent, effort.seed, copies, effort.done)
         if copies == 2 or not getattr(agent, "is_random", False):
             break
         copies = 2  # the agent's randomness has shown only now

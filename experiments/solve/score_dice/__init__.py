@@ -45,13 +45,13 @@ def main(
     check_writable(json)
     check_report(report)
     game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
-    with progress(f"{game}, %", 100) as advance:
+    with progress(game) as advance:
         result = score_distribution(
             options.pool_a,
             options.pool_b,
             options.ties,
             pairing,  # type: ignore[arg-type]
-            done=lambda amount, total: advance(100 * amount / total),
+            done=lambda amount, total: advance(amount / total),
         )
     rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in result.chances.items()]
     Grid(game, ("score", "chance", "exactly"), rows, words=()).show()

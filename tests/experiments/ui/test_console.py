@@ -143,7 +143,7 @@ def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
     ],
 )
 def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.ui.progress.FIRST_LINE", float("inf"))  # kernels may compile for longer
+    monkeypatch.setattr("dice_envs.experiments.ui.progress.SOON", float("inf"))  # kernels may compile for longer
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Path, "write_text", full)
     result = run(*command, "--json", "out.json")
@@ -317,6 +317,18 @@ def test_progress_before_anything_is_done(capsys):
         "[games]: 0 %, 0 of 10",
         "[games]: 10 %, 1 of 10, about 6 min left",
         "[games]: 20 %, 2 of 10, about 10.0 h left",
+    ]
+
+
+def test_progress_in_per_cent_looks_again_soon_until_it_can_foretell(capsys):
+    now = 0.0
+    with progress("measuring", None, lambda: now) as done:
+        for now, share in ((11.0, 0.001), (21.0, 0.019), (31.0, 0.0), (51.0, 0.48)):
+            done(share)
+    assert capsys.readouterr().err.splitlines() == [
+        "measuring: 0 %",
+        "measuring: 2 %, about 17 min left",
+        "measuring: 50 %, about 51 s left",
     ]
 
 

@@ -106,7 +106,7 @@ def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effo
     total = _information_sets(variant, rounds_of(variant))
 
     def done(amount: float) -> None:
-        effort.done(amount, total)  # type: ignore[arg-type]
+        effort.done(amount, total)
 
     seated = Asked(variant, [agent], effort.seed)
     known, merged = shares_of(variant, seated, question, True, done), True
@@ -183,7 +183,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effo
     found = []
     for shift in range(seats):
         seated = Asked(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
-        known = shares_of(variant, seated, question, False, lambda amount: effort.done(amount, total))  # type: ignore[arg-type]
+        known = shares_of(variant, seated, question, False, lambda amount: effort.done(amount, total))
         found.append([np.roll(part, -shift) for part in mean_shares(variant, known, merged=False)])
         if are_equal and seated.alike:
             break  # the other seats would give the same
