@@ -38,7 +38,8 @@ def test_within_a_time(monkeypatch, seconds, amount, stops):
 def test_a_long_measurement_says_once_how_long_it_takes(capsys):
     now = 0.0
     done = foretold(lambda: now)
-    for now, amount in ((9.0, 50), (11.0, 0), (12.0, 50), (300.0, 700)):
+    for second, amount in ((9.0, 50), (11.0, 0), (12.0, 50), (300.0, 700)):
+        now = float(second)
         done(amount, 2_000)
     assert capsys.readouterr().err == "measuring: 2 % of 2,000 positions, about 7 min left\n"
 

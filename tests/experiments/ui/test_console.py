@@ -323,7 +323,8 @@ def test_progress_before_anything_is_done(capsys):
 def test_progress_in_per_cent_looks_again_soon_until_it_can_foretell(capsys):
     now = 0.0
     with progress("measuring", None, lambda: now) as done:
-        for now, share in ((11.0, 0.001), (21.0, 0.019), (31.0, 0.0), (51.0, 0.48)):
+        for second, share in ((11.0, 0.001), (21.0, 0.019), (31.0, 0.0), (51.0, 0.48)):
+            now = second
             done(share)
     assert capsys.readouterr().err.splitlines() == [
         "measuring: 0 %",
