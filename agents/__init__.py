@@ -16,7 +16,7 @@ from typing import Any
 
 from dice_envs.agent import Agent
 from dice_envs.core.game import load
-from dice_envs.core.options import parse_options, shown
+from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
 __all__ = ["factories", "for_game", "games_of", "make", "parameters_of", "parse"]
@@ -79,7 +79,8 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
     name, rest = _split(spec)
     own = split_own(name)
     if own is None and name not in factories():
-        raise ValueError(f"unknown agent {shown(name)}; known: {', '.join(factories())}, or one of your own as {FORMS}")
+        known, near = ", ".join(factories()), did_you_mean(name, factories())
+        raise ValueError(f"unknown agent {shown(name)}; known: {known}, or one of your own as {FORMS}{near}")
     factory = factories()[name] if own is None else load_own(*own[:2], "agent")
     parameters = parameters_of(factory)
     pairs = [part for part in rest.split(",") if part]
@@ -90,7 +91,8 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
     given = parse_options(pairs, [key for key, each in parameters.items() if each.annotation in ("str", str)])
     for key in given:
         if key not in parameters:
-            raise ValueError(f"{name} has no parameter {shown(key)}; it has: {', '.join(parameters) or 'none'}")
+            known, near = ", ".join(parameters) or "none", did_you_mean(key, parameters)
+            raise ValueError(f"{name} has no parameter {shown(key)}; it has: {known}{near}")
     return factory, given
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dice_envs.agent import Agent, check_plays, players, resolve
 from dice_envs.core.game import Variant, configure
-from dice_envs.core.options import shown
+from dice_envs.core.options import did_you_mean, shown
 from dice_envs.core.own import FORMS, split_own
 
 __all__ = ["Cast", "cast", "make_player", "make_players"]
@@ -94,5 +94,6 @@ def make_player(variant: Variant, spec: str) -> Agent:
         options = "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE"
         hint = options if "=" in name else f"one of your own is written {FORMS}"
         known = ", ".join(players().for_game(variant.game.name))
-        raise ValueError(f"unknown agent {shown(name)}; agents for {variant.game.name} are: {known}; {hint}")
+        near = did_you_mean(name, players().factories())
+        raise ValueError(f"unknown agent {shown(name)}; agents for {variant.game.name} are: {known}; {hint}{near}")
     return resolve(spec)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dice_envs.core.loops import Kernels, compile_kernels
-from dice_envs.core.options import options_text, python_value, shown
+from dice_envs.core.options import did_you_mean, options_text, python_value, shown
 from dice_envs.core.state import MAX_SEATS, OVER, state_dtype
 from dice_envs.core.view import Block, Picture, Row, seat_name
 
@@ -222,7 +222,9 @@ class Game:
         known = [field.name for field in dataclasses.fields(self.options)]
         for name in options:
             if name not in known:
-                message = f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}"
+                message = (
+                    f"{self.name} has no option {shown(name)}; its options are: {', '.join(known)}{did_you_mean(name, known)}"
+                )
                 raise UnknownOptionError(message, name)
         return Variant(self, self.options(**{name: python_value(value) for name, value in options.items()}))
 
@@ -380,7 +382,7 @@ def _load(name: str) -> Game:
     if wanted in _registered:
         return _registered[wanted]
     if wanted not in names():
-        raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}")
+        raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}{did_you_mean(wanted, names())}")
     game = importlib.import_module(f"dice_envs.games.{wanted}").GAME
     if not isinstance(game, Game) or game.name != wanted:
         raise TypeError(f"dice_envs/games/{wanted}.py must end with GAME = Game.of(globals(), name={wanted!r}, ...)")

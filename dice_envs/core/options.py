@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
 import itertools
 import math
@@ -10,7 +11,7 @@ import re
 import reprlib
 import types
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "check_reset_options",
     "check_seed",
     "check_types",
+    "did_you_mean",
     "is_list",
     "option_texts",
     "options_text",
@@ -140,7 +142,14 @@ def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
     if not _is_one_of(value, allowed):
         only_truth = all(isinstance(choice, bool) for choice in allowed)
         words = "true or false" if only_truth else f"one of {', '.join(map(repr, allowed))}"
-        raise ValueError(f"{name} must be {words}, not {shown(value)}")
+        raise ValueError(f"{name} must be {words}, not {shown(value)}{did_you_mean(value, allowed)}")
+
+
+def did_you_mean(value: Any, known: Iterable[Any]) -> str:
+    """Return `; did you mean 'numbers'?` for a word that resembles a known one, else an empty text."""
+    words = [each for each in known if isinstance(each, str)]
+    near = difflib.get_close_matches(value.lower(), words, n=1) if isinstance(value, str) and len(value) <= MAX_SHOWN else []
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _is_one_of(value: Any, allowed: Sequence[Any]) -> bool:

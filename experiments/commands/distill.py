@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dice_envs.experiments.distill import distill, hidden_sizes
-from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, SeedOption
+from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, SeedOption, count_option
 from dice_envs.learn.distill import Settings
 
 __all__ = ["PLACE", "main"]
@@ -21,7 +21,7 @@ def main(
     game: GameArgument,
     option: OptionOption = None,
     hidden: Annotated[str, typer.Option(help="The sizes of the hidden layers, separated by commas.")] = "512,512",
-    steps: Annotated[int, typer.Option(help="Updates of the network, each from 2,048 positions.")] = Settings().steps,
+    steps: Annotated[int, count_option(help="Updates of the network, each from 2,048 positions.")] = Settings().steps,
     minutes: Annotated[
         float | None, typer.Option(help="Stop training after this many minutes; the seed alone does not repeat the run then.")
     ] = None,

@@ -22,6 +22,7 @@ from dice_envs.experiments.ui.options import (
     ReportOption,
     ResumeOption,
     SeedOption,
+    count_option,
     game_options,
     seed_or_fresh,
 )
@@ -40,7 +41,7 @@ def main(
         typer.Option(help="The opponent, with fixed probabilities; nash if left out. Solo and team games have none."),
     ] = None,
     option: OptionOption = None,
-    games: Annotated[int, typer.Option("--games", help="Number of games; seats rotate.")] = 1000,
+    games: Annotated[int, count_option("--games", help="Number of games; seats rotate.")] = 1000,
     match: Annotated[int, typer.Option(help="Games played one after another; agents with a memory keep it.")] = 1,
     seed: SeedOption = None,
     json: JsonOption = None,

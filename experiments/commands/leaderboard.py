@@ -17,7 +17,15 @@ from dice_envs.experiments.ui.boards import INTRO, plot, sections, show
 from dice_envs.experiments.ui.boards import markdown as as_markdown
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption, seed_or_fresh
+from dice_envs.experiments.ui.options import (
+    JsonOption,
+    RayOption,
+    ReportOption,
+    ResumeOption,
+    SeedOption,
+    count_option,
+    seed_or_fresh,
+)
 from dice_envs.experiments.ui.page import About, write_page
 from dice_envs.experiments.ui.plots import plots_noted
 from dice_envs.experiments.ui.progress import progress
@@ -38,7 +46,7 @@ def main(
         list[str] | None, typer.Option(help="Your own agent, MODULE:FACTORY, say mine:make; repeat it for more.")
     ] = None,
     sample: Annotated[
-        int | None, typer.Option(help="Deals or games to sample where there are too many for all of them.")
+        int | None, count_option(help="Deals or games to sample where there are too many for all of them.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="Time limit of one agent on one task; then a smaller sample is tried.")] = 3.0,
     seed: SeedOption = None,

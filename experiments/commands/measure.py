@@ -21,6 +21,7 @@ from dice_envs.experiments.ui.options import (
     OptionOption,
     RayOption,
     SeedOption,
+    count_option,
     game_options,
     seed_or_fresh,
 )
@@ -36,7 +37,7 @@ def main(
     agent: Annotated[str, typer.Argument(help="The agent, say numbers:bluff=0.25; `agents` lists them.")],
     option: OptionOption = None,
     sample: Annotated[
-        int | None, typer.Option(help="Size of a sample of deals or games, where there are too many for all of them.")
+        int | None, count_option(help="Size of a sample of deals or games, where there are too many for all of them.")
     ] = None,
     against: Annotated[
         list[str] | None,
@@ -48,7 +49,7 @@ def main(
         str | None, typer.Option(help="ppo: train a response to the agent; its return is a lower bound on a best response's.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="Minutes of training, with --response.")] = 5.0,
-    games: Annotated[int, typer.Option(help="Games in which the trained response is evaluated, with --response.")] = 20_000,
+    games: Annotated[int, count_option(help="Games in which the trained response is evaluated, with --response.")] = 20_000,
     seed: SeedOption = None,
     json: JsonOption = None,
     ray: RayOption = None,

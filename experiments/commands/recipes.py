@@ -11,7 +11,7 @@ from dice_envs.core.options import check_range
 from dice_envs.experiments.recipes import RECIPES, compare, recipes_of, show
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, game_options
+from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, count_option, game_options
 from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
@@ -25,7 +25,7 @@ def main(
         list[str] | None, typer.Argument(help=f"Recipes: {'; '.join(RECIPES)}. All but published if left out.")
     ] = None,
     option: OptionOption = None,
-    steps: Annotated[int, typer.Option(help="Learner steps of each run.")] = 3_000_000,
+    steps: Annotated[int, count_option(help="Learner steps of each run.")] = 3_000_000,
     seeds: Annotated[int, typer.Option(help="Runs of each recipe, with seeds 0, 1, 2 …")] = 5,
     jobs: Annotated[int, typer.Option(help="Runs at once, one core each.")] = 2,
     json: JsonOption = None,

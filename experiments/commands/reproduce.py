@@ -10,7 +10,7 @@ import typer
 import dice_envs.experiments.reproduce
 from dice_envs.experiments.discovery import add_commands, modules
 from dice_envs.experiments.report import reproduce_all, with_page
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, SeedOption
+from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, SeedOption, count_option
 
 __all__ = ["group"]
 
@@ -25,7 +25,7 @@ def group(guarded: Callable[..., Any]) -> typer.Typer:
 
 def all_sources(
     games: Annotated[
-        int | None, typer.Option("--games", help="Games to play for each source; each source's default if left out.")
+        int | None, count_option("--games", help="Games to play for each source; each source's default if left out.")
     ] = None,
     seed: SeedOption = None,
     json: JsonOption = None,

@@ -12,7 +12,7 @@ from dice_envs.core.options import check_range
 from dice_envs.experiments.soak.run import MOST_MOVES, broken, show, soak
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.options import JsonOption, SeedOption, seed_or_fresh
+from dice_envs.experiments.ui.options import JsonOption, SeedOption, count_option, seed_or_fresh
 from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
@@ -23,7 +23,7 @@ PLACE = 12  # in the list of --help
 def main(
     games: Annotated[list[str] | None, typer.Argument(help="Games, say liars_dice; all if left out.")] = None,
     moves: Annotated[
-        int, typer.Option(help="Moves in the compiled loop; each interface plays one for every 2,000 of them.")
+        int, count_option(help="Moves in the compiled loop; each interface plays one for every 2,000 of them.")
     ] = 10**7,
     seed: SeedOption = None,
     json: JsonOption = None,

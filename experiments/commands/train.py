@@ -11,7 +11,15 @@ from dice_envs import names
 from dice_envs.core.options import check_range
 from dice_envs.experiments.sweep import MOST_RUNS, parse_settings, sweep
 from dice_envs.experiments.train import train
-from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, RayOption, ReportOption, SeedOption
+from dice_envs.experiments.ui.options import (
+    GameArgument,
+    JsonOption,
+    OptionOption,
+    RayOption,
+    ReportOption,
+    SeedOption,
+    count_option,
+)
 from dice_envs.learn.presets import presets_of
 
 __all__ = ["PLACE", "main"]
@@ -29,10 +37,10 @@ def main(
     opponents: Annotated[
         list[str] | None, typer.Option("--opponent", help="A fixed opponent instead of the preset's; may be repeated.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Learner steps in all, instead of the preset's number.")] = None,
+    steps: Annotated[int | None, count_option(help="Learner steps in all, instead of the preset's number.")] = None,
     seed: SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
-    evaluation_games: Annotated[int, typer.Option(help="Games for each pair of agents in the final cross table.")] = 20_000,
+    evaluation_games: Annotated[int, count_option(help="Games for each pair of agents in the final cross table.")] = 20_000,
     device: Annotated[str, typer.Option(help="PyTorch's device, such as cpu or cuda.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="PyTorch's threads, instead of the preset's number.")] = None,
     settings: Annotated[

@@ -33,6 +33,7 @@ from dice_envs.experiments.ui.options import (
     RayOption,
     ResumeOption,
     SeedOption,
+    count_option,
     game_options,
     seed_or_fresh,
 )
@@ -47,7 +48,7 @@ MOST_SOLVED = 10**9  # draws with --draws 0, which take hours
 
 def main(
     option: OptionOption = None,
-    draws: Annotated[int, typer.Option(help="Sampled draws; 0 for all (fair dice, three a hand: minutes).")] = 100_000,
+    draws: Annotated[int, count_option(help="Sampled draws; 0 for all (fair dice, three a hand: minutes).")] = 100_000,
     seed: SeedOption = None,
     json: JsonOption = None,
     resume: ResumeOption = False,

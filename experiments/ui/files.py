@@ -33,6 +33,8 @@ def check_folder(folder: Path | None) -> None:
     """Create the folder if needed. Raises OSError if nothing can be written there."""
     if folder is None:
         return
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "this is a file; a folder is needed", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass

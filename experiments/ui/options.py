@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "ReportOption",
     "ResumeOption",
     "SeedOption",
+    "count_option",
     "game_options",
     "own_game",
     "seed_or_fresh",
@@ -30,6 +32,26 @@ __all__ = [
 
 LARGEST_SEED = 2**32 - 1  # the limit of NumPy's older generator, which Stable-Baselines3 seeds
 MOST_BYTES = 2**20  # of a file that an option is read from
+
+
+def whole_number(text: str | int) -> int:
+    """Read a number as people type large ones: 100000, 100_000 or 1e5.
+
+    Raises:
+        ValueError: no whole number.
+    """
+    with contextlib.suppress(ValueError):
+        return int(text)
+    with contextlib.suppress(ValueError, OverflowError):
+        if (number := int(float(text))) == float(text):
+            return number
+    raise ValueError(f"{shown(text)} is no whole number; 20000, 20_000 and 2e4 are")
+
+
+def count_option(*names: str, help: str) -> Any:
+    """Declare an option that is a number of games, steps and the like."""
+    return typer.Option(*names, help=help, parser=whole_number, metavar="<int>")
+
 
 GameArgument = Annotated[str, typer.Argument(help="The game, say liars_dice; `games` lists them. Or your own: FILE.py:GAME.")]
 AgentsArgument = Annotated[list[str], typer.Argument(help="Agents, say random numbers:bluff=0.25; `agents` lists them.")]
@@ -41,7 +63,7 @@ OptionOption = Annotated[
         help="A game option, KEY=VALUE or KEY=@FILE (a list in a file); repeat it. `games` lists them.",
     ),
 ]
-GamesOption = Annotated[int, typer.Option("--games", help="Number of games of each pair, table, or agent that plays alone.")]
+GamesOption = Annotated[int, count_option("--games", help="Number of games of each pair, table, or agent that plays alone.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", help="Seed of all random draws; if left out, one is chosen and printed.")
 ]

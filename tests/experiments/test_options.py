@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dice_envs.experiments import thread_settings
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.ui.options import game_options
+from dice_envs.experiments.ui.options import game_options, whole_number
 from tests.conftest import ROOT
 
 ARENA = ("arena", "fatestones", "random", "random")
@@ -123,3 +123,48 @@ def test_threads_spin_only_where_cores_are_free(run_python):
     for given in ({names[0]: "ACTIVE"}, {names[1]: "7"}):  # settings of the user's own stay as they are
         code = f"import os\nfor name in {names}: os.environ.pop(name, None)\nos.environ.update({given})\nimport experiments\n"
         assert run_python(f"{code}print({{name: os.environ[name] for name in {names} if name in os.environ}})") == f"{given}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [("1000", 1000), ("1_000", 1000), ("1e5", 100_000), ("2.5E3", 2500), ("99999999999999999999", 10**20 - 1)],
+)
+def test_large_numbers_as_people_type_them(typed, number):
+    assert whole_number(typed) == number
+
+
+@pytest.mark.parametrize("typed", ["", "x", "1.5", "1e-3", "1e999", "inf", "nan", "1,000"])
+def test_what_is_no_whole_number(typed):
+    with pytest.raises(ValueError, match="is no whole number; 20000, 20_000 and 2e4 are$"):
+        whole_number(typed)
+
+
+def test_commands_take_them():
+    done = CliRunner().invoke(app, [*ARENA, "--games", "1e2", "--seed", "1"])
+    assert done.exit_code == 0, done.output
+    assert done.output == CliRunner().invoke(app, [*ARENA, "--games", "100", "--seed", "1"]).output
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (("arena", "liar_dice", "random", "random"), "liars_dice"),
+        (("arena", "liars_dice", "randm", "random"), "random"),
+        (("measure", "liars_dice", "numbers:blff=0.25"), "bluff"),
+        (("measure", "liars_dice", "random", "-o", "num_dic=2"), "num_dice"),
+        (("measure", "liars_dice", "random", "-o", "raise_rule=qantity"), "quantity"),
+    ],
+)
+def test_a_slip_gets_a_suggestion(typed, meant):
+    assert CliRunner().invoke(app, list(typed)).output.endswith(f"; did you mean '{meant}'?\n")
+
+
+def test_what_resembles_nothing_gets_none():
+    assert "did you mean" not in CliRunner().invoke(app, ["arena", "chess", "random", "random"]).output
+
+
+def test_a_file_where_a_folder_is_needed(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    done = CliRunner().invoke(app, [*ARENA, "--report", str(file)])
+    assert done.output == f"error: {file}: this is a file; a folder is needed\n"

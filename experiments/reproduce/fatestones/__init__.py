@@ -37,6 +37,7 @@ from dice_envs.experiments.ui.options import (
     ReportOption,
     ResumeOption,
     SeedOption,
+    count_option,
     seed_or_fresh,
 )
 from dice_envs.experiments.ui.page import Chapter
@@ -46,12 +47,12 @@ from dice_envs.games.fatestones import CODES
 def main(
     log: Annotated[list[Path] | None, typer.Option(help="Recount a log in the source's format; repeat it for more.")] = None,
     games: GamesOption = 100_000,
-    draws: Annotated[int, typer.Option(help="Sampled draws for the exact values.")] = 100_000,
+    draws: Annotated[int, count_option(help="Sampled draws for the exact values.")] = 100_000,
     work: Annotated[float, typer.Option(help="Simulation budget per point of each curve, in millions.")] = 10.0,
-    most: Annotated[int, typer.Option(help="Most simulations a move in the curves.")] = 10_000,
+    most: Annotated[int, count_option(help="Most simulations a move in the curves.")] = 10_000,
     liars_dice: Annotated[
         int,
-        typer.Option(help="Most simulations an information set in the curve of one-die Liar's Dice; 0: no such curve."),
+        count_option(help="Most simulations an information set in the curve of one-die Liar's Dice; 0: no such curve."),
     ] = 100,
     seed: SeedOption = None,
     json: JsonOption = None,
