@@ -319,12 +319,12 @@ def retract(params, state):
 
 
 def _describe_action(options: Options, action: int) -> str:
-    return f"roll die {action}"
+    return f"roll die {action + 1}"
 
 
 def _explain_illegal(options: Options, state: Any, action: int) -> str:
     left = int(state["left"])
-    return f"there is no die {action}: you have {left} left, {'die 0' if left == 1 else f'0 to {left - 1}'}"
+    return f"there is no die {action + 1}: you have {left} left, {'die 1' if left == 1 else f'1 to {left}'}"
 
 
 def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
@@ -338,7 +338,8 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
             chosen = int(state["committed"])
         dice = [FACES[die].tolist() for die in state["hands"][seat, : state["left"]]]
         strips = [
-            Group(str(i), tuple(die), strip=True, tone=Tone.BRIGHT if i == chosen else Tone.PLAIN) for i, die in enumerate(dice)
+            Group(str(i + 1), tuple(die), strip=True, tone=Tone.BRIGHT if i == chosen else Tone.PLAIN)
+            for i, die in enumerate(dice)
         ]
         detail = "chosen" if not over and seat == 0 and state["committed"] != NONE else ""
         mark = "to choose" if seat == state["seat"] else ""

@@ -409,7 +409,11 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     over = state["seat"] == OVER
     hands = [_hand_row(options, state, seat, viewer) for seat in range(2)]
     columns = [_columns_row(options, state, seat, viewer) for seat in range(2)] if state["column"] else []
-    notes = [f"the score is {int(state['score']):+d} for A" if state["score"] else "the score is even"]
+    notes = []
+    if state["column"]:
+        last = [int(state["faces"][seat, state["shown"][seat, state["column"] - 1]]) for seat in range(2)]
+        notes.append(", ".join(f"{with_verb(_whose(seat, viewer), 'show')} {face}" for seat, face in enumerate(last)))
+    notes.append(f"the score is {int(state['score']):+d} for A" if state["score"] else "the score is even")
     if state["rolls"] > 1:
         notes.append(f"roll {state['rolls']}: tied dice rolled again")
     if over:

@@ -42,7 +42,7 @@ from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_faces, check_types, shown
 from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name
+from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
 
 MAX_DICE = 8
 MAX_FACES = 8
@@ -399,10 +399,16 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         rewards = ", ".join(f"{reward:+g}" for reward in state["rewards"][: options.num_players])
         notes = ["the game is over", f"rewards: {rewards}" if table else f"goal {options.goal}: {rewards}"]
     elif table:
-        notes = [f"round {int(state['round']) + 1} of {options.rounds}; the fewest points win"]
+        notes = [_roll_in_words(state, viewer), f"round {int(state['round']) + 1} of {options.rounds}; the fewest points win"]
     else:
-        notes = [f"target {options.target}, goal {options.goal}"]
+        notes = [_roll_in_words(state, viewer), f"target {options.target}, goal {options.goal}"]
     return Picture("Thirties", tuple(rows), tuple(notes))
+
+
+def _roll_in_words(state: Any, viewer: int | None) -> str:
+    rolled, aside = (" ".join(map(str, faces_of(state[name]))) for name in ("counts", "aside"))
+    who = with_verb(seat_name(int(state["seat"]), viewer), "roll")
+    return f"{who} {rolled}, with {aside} aside" if aside else f"{who} {rolled}"
 
 
 def _full_picture(options: Options) -> Picture:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from dice_envs.experiments.play.words import WIDTH
+from dice_envs.experiments.play.words import width
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.table.review import Judged, Review, Split, review
 from dice_envs.table.sitting import Sitting
@@ -77,8 +77,9 @@ def graph_lines(split: Split, moves: Sequence[Judged]) -> Iterator[str]:
         columns.append((BLOCKS[_height((point.value - low) / span)], sign, COLOURS[mark] if mark else "blue"))
     what = "chance to win" if split.scale.is_share else f"expected {split.scale.unit}"
     yield f"{what}: {level(split.start, split)} at the start, {level(split.result, split)} at the end   ({LEGEND})"
-    for first in range(0, len(columns), WIDTH - 2):
-        part = columns[first : first + WIDTH - 2]
+    most = width() - 2
+    for first in range(0, len(columns), most):
+        part = columns[first : first + most]
         yield "  " + "".join(typer.style(block, fg=colour or None) for block, _, colour in part)
         yield "  " + "".join(typer.style(sign, fg=colour or None) for _, sign, colour in part)
 

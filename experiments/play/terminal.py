@@ -12,7 +12,6 @@ from dice_envs.experiments.play.words import (
     AFTER,
     LOOKING,
     OVER,
-    WIDTH,
     advice_text,
     choose,
     entry_text,
@@ -21,6 +20,8 @@ from dice_envs.experiments.play.words import (
     is_number,
     listed,
     plain,
+    say,
+    width,
 )
 from dice_envs.experiments.ui.console import console
 from dice_envs.pictures.render import ansi
@@ -62,11 +63,11 @@ class Terminal:
         typer.echo(ansi(sitting.picture()))
         for seat in sitting.people or range(len(sitting.seats)):
             who = sitting.variant.seat_name(seat, seat if [seat] == list(sitting.people) else None)
-            typer.echo(f"{who}: {sitting.returns[seat]:+g}")
+            say(f"{who}: {sitting.returns[seat]:+g}")
 
     def after(self) -> bool:
         """Read commands after the end. Return whether to play on, after `undo` or `from N`."""
-        typer.echo(f"the game is over: {AFTER}")
+        say(f"the game is over: {AFTER}")
         while True:
             try:
                 words = str(typer.prompt("", prompt_suffix="> ", default="", show_default=False)).strip()
@@ -86,12 +87,12 @@ class Terminal:
                 )
                 if not near:
                     return False
-                typer.echo(f"did you mean {near[0]}?")
+                say(f"did you mean {near[0]}?")
 
     def show_review(self) -> None:
         """Show the cost of each move of a person, and how much of the result was luck."""
         for line in review_lines(make_review(self.sitting, agents=not self.sitting.people), self.sitting, self._reader):
-            typer.echo(line)
+            say(line)
 
     def _let_person_move(self, person: int) -> None:
         sitting = self.sitting
@@ -104,7 +105,7 @@ class Terminal:
         typer.echo(ansi(sitting.picture(person)))
         legal = sitting.legal()
         choices = f"you can play   (help says what else can be typed, q quits)\n{listed(sitting.variant, legal)}"
-        typer.echo(choices)
+        say(choices)
         while True:
             words = str(typer.prompt("your move", prompt_suffix="> ")).strip()
             moves = {plain(sitting.variant.describe_action(action)) for action in legal}
@@ -116,13 +117,13 @@ class Terminal:
                         return
                     continue
                 if self._command(words, person):
-                    typer.echo(choices)
+                    say(choices)
                     continue
             action = choose(sitting.variant, legal, words)
             if action is not None:
                 sitting.play(action)
                 return
-            typer.echo(explain_mistake(sitting.variant, sitting.state, legal, words))
+            say(explain_mistake(sitting.variant, sitting.state, legal, words))
 
     def _command(self, words: str, person: int | None) -> bool:
         """Carry out a command that is not a move. Return whether the words are one. `person` is to move; None after the end."""
@@ -132,41 +133,41 @@ class Terminal:
         if rest.strip() and name != "save":
             return False
         if name == "help":
-            typer.echo(help_text(sitting.variant))
+            say(help_text(sitting.variant))
         elif name == "rules":
-            typer.echo(rules_text(sitting.variant.game, WIDTH))
+            say(rules_text(sitting.variant.game, width()))
         elif name == "history":
             viewer = self._reader if person is None else person
             for entry in sitting.history(viewer):
-                typer.echo(f"{entry.number:4}  {entry_text(sitting.variant, entry, viewer)}")
+                say(f"{entry.number:4}  {entry_text(sitting.variant, entry, viewer)}")
         elif name == "save":
             self._save(rest.strip())
         elif name in ("hint", "odds") and person is not None:
             give = give_hint if name == "hint" else give_odds
             try:
-                typer.echo(advice_text(give(sitting.variant, sitting.state, len(sitting))))
+                say(advice_text(give(sitting.variant, sitting.state, len(sitting))))
             except KeyboardInterrupt:  # solving may take longer than a person wants to wait
-                typer.echo("stopped")
+                say("stopped")
         else:
             return False
         return True
 
     def _save(self, name: str) -> None:
         if not name:
-            typer.echo("save needs the name of a file: save FILE")
+            say("save needs the name of a file: save FILE")
             return
         try:
             self.sitting.save_to(Path(name))
         except (OSError, ValueError) as problem:
-            typer.echo(f"not saved: {problem}")
+            say(f"not saved: {problem}")
         else:
-            typer.echo(f"saved; `play --load {name}` goes on")
+            typer.echo(f"saved; `play --load {name}` goes on")  # unbroken, so that it can be copied
 
     def _undo(self, person: int | None) -> bool:
         try:
             self.sitting.undo(person)
         except ValueError as problem:
-            typer.echo(str(problem))
+            say(str(problem))
             return False
         self._forget()
         return True
@@ -175,7 +176,7 @@ class Terminal:
         """Take back move N and all after it, as `from N` says. Return whether that was possible."""
         number, most = words[len("from") :].strip(), len(self.sitting)
         if not is_number(number) or not 1 <= int(number) <= most:
-            typer.echo(f"from needs the number of a move, 1 to {most}, as in: from {most}")
+            say(f"from needs the number of a move, 1 to {most}, as in: from {most}")
             return False
         self.sitting.cut(int(number) - 1)
         self._forget()
@@ -190,7 +191,7 @@ class Terminal:
         for entry in self.sitting.history(viewer)[self._shown.get(viewer, 0) :]:
             if entry.action is None:
                 return
-            typer.echo(entry_text(self.sitting.variant, entry, viewer))
+            say(entry_text(self.sitting.variant, entry, viewer))
             self._shown[viewer] = entry.number
 
     def look(self) -> bool:
@@ -200,9 +201,9 @@ class Terminal:
         """
         sitting, at = self.sitting, 0
         self._show(at)
-        typer.echo(LOOKING)
+        say(LOOKING)
         if sitting.over and sitting.people:
-            typer.echo(OVER)
+            say(OVER)
         while True:
             try:
                 words = str(typer.prompt(f"move {at}", prompt_suffix="> ", default="", show_default=False)).strip().lower()
@@ -226,7 +227,7 @@ class Terminal:
                     return True
                 continue
             elif not self._command(words, None):
-                typer.echo(LOOKING)
+                say(LOOKING)
                 continue
             else:
                 continue
@@ -241,9 +242,9 @@ class Terminal:
     def _show(self, at: int) -> None:
         sitting = self.sitting
         if at:
-            typer.echo(entry_text(sitting.variant, sitting.history()[at - 1], None))
+            say(entry_text(sitting.variant, sitting.history()[at - 1], None))
         position = sitting.position(at)
         typer.echo(ansi(position.picture))
         if at == len(sitting) and (sitting.over or sitting.people):
             earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(position.returns))
-            typer.echo(earned if sitting.over else "the game was saved here; it is not over")
+            say(earned if sitting.over else "the game was saved here; it is not over")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 import functools
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+import typer
+
 from dice_envs import Variant
 from dice_envs.core.options import shown
+from dice_envs.experiments.ui.console import console
 from dice_envs.table.advice import Advice
 from dice_envs.table.sitting import Entry
 
@@ -17,7 +21,6 @@ __all__ = [
     "AFTER",
     "LOOKING",
     "OVER",
-    "WIDTH",
     "advice_text",
     "choose",
     "entry_text",
@@ -27,11 +30,13 @@ __all__ = [
     "listed",
     "number_choices",
     "plain",
+    "say",
+    "width",
 ]
 
 MOST_LISTED = 12  # legal actions; of more, the first and the last are listed
 MOST_ADVISED = 8  # rows of a hint or of odds
-WIDTH = 100  # characters of a line
+WIDEST = 100  # characters of a line that reads well
 COMMANDS = {
     "help": "this",
     "rules": "the rules of the game",
@@ -45,6 +50,19 @@ COMMANDS = {
 AFTER = "review, history, undo, from N: play on from the position before move N, save FILE; Enter leaves"
 LOOKING = "Enter: next move, b: back, a number: to that move, e: to the end, history, save FILE, q: leave"
 OVER = "the game is over: review, from N: play on from the position before move N"
+
+
+def width() -> int:
+    """Return the number of characters of a line of text on this terminal."""
+    return min(WIDEST, console.width)
+
+
+def say(text: str) -> None:
+    """Print text; break lines that are too long for the terminal between words, below the second column if there are two."""
+    for line in text.split("\n"):
+        columns = re.match(r" +\S+(?: \S+)*  +(?=\S)", line)
+        indent = " " * (columns.end() if columns else len(line) - len(line.lstrip()) + 2)
+        typer.echo(textwrap.fill(line, width(), subsequent_indent=indent, break_on_hyphens=False, break_long_words=False))
 
 
 def plain(words: str) -> str:
@@ -138,7 +156,7 @@ def listed(variant: Variant, legal: Sequence[int]) -> str:
         items = [*items[:half], "…", *items[-half:]]
     lines = [""]
     for item in items:
-        if lines[-1] and len(lines[-1]) + 3 + len(item) > WIDTH:
+        if lines[-1] and len(lines[-1]) + 3 + len(item) > width():
             lines.append("")
         lines[-1] += ("   " if lines[-1] else "") + item
     return "\n".join(lines)

@@ -7,7 +7,8 @@ import pytest
 
 from dice_envs import Batch, configure
 from dice_envs.core.game import names
-from dice_envs.experiments.play.words import choose, explain_mistake, number_choices
+from dice_envs.experiments.play.words import choose, explain_mistake, help_text, number_choices, say
+from dice_envs.experiments.ui.console import console
 from dice_envs.table.rules import rules_text, sections
 from tests.support.variants import MARKED
 
@@ -54,7 +55,7 @@ def test_no_number_says_something_else_than_the_words():
         ("liars_dice", {}, [], "call", "there is no bid to call yet"),
         ("liars_dice", {}, [], "3", None),
         ("liars_dice", {}, [8], "rasie", "'rasie' is no move"),
-        ("fatestones", {"dice": (333333,) * 6}, [1, 1], "2", "there is no die 2: you have 2 left, 0 to 1"),
+        ("fatestones", {"dice": (333333,) * 6}, [1, 1], "3", "there is no die 3: you have 2 left, 1 to 2"),
         ("score_dice", {}, [1, 1], "2", "die 2 has been shown in this roll"),
         ("shakes", {"mode": "maesters"}, [0, 0], "yield", "all others have yielded"),
         ("thirties", {}, [1], "3", "at least one die goes aside: 1 die lies on the table, so at most 0"),
@@ -85,3 +86,14 @@ def test_rules_have_every_word_of_the_docstring(game):
     assert rules_text(game).split()[len(game.title.split()) :] == text.split()
     assert all(len(line) <= 130 for line in rules_text(game).splitlines())
     assert [section.heading for section in sections(game)][:2] == ["", "Play"]
+
+
+@pytest.mark.parametrize("columns", [40, 57, 100])
+def test_text_is_broken_between_words(columns, monkeypatch, capsys):
+    monkeypatch.setattr(console, "width", columns)
+    text = help_text(configure("liars_dice"))
+    say(text)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert " ".join(" ".join(lines).split()) == " ".join(text.split())
+    assert all(re.match(r"\S|  \S| {13}\S", line) for line in lines), "what continues a command stands below its meaning"
