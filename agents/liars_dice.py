@@ -15,7 +15,8 @@ from dice_envs.core.dice import below, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range
-from dice_envs.exact.liars_dice.elimination import check_rounds, check_two_players
+from dice_envs.exact.liars_dice.elimination import check_two_players
+from dice_envs.exact.liars_dice.multiplayer.seating import check_table
 from dice_envs.exact.liars_dice.multiplayer.solution import Solution as TableSolution
 from dice_envs.exact.liars_dice.multiplayer.solver import solution_of as table_solution_of
 from dice_envs.exact.liars_dice.solution import Solution
@@ -451,7 +452,7 @@ class Nash(OfOneGame):
         if variant.options.num_players == 2:
             check_two_players(variant.options)
         else:
-            check_rounds(variant.options)
+            check_table(variant.options)
 
     def played_solution(self, variant: Variant) -> Solution | TableSolution:
         """Return the solution of the variant.

@@ -78,9 +78,8 @@ class Adaptive(OfOneGame):
             )
         if options.raise_rule != "quantity":
             raise ValueError(f"raise_rule must be 'quantity' for adaptive play, not {options.raise_rule!r}")
-        for rule in ("palifico", "exact_call"):
-            if getattr(options, rule):
-                raise ValueError(f"{rule} must be false for adaptive play")
+        if options.palifico:
+            raise ValueError("palifico must be false for adaptive play, which knows one rule of raising")
         check_measurable(variant, "adaptive play")
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:

@@ -64,8 +64,8 @@ def has_a_value(spec: str, variant: Variant) -> str | None:
     if variant.game.name == "liars_dice":
         if variant.options.exact_call:
             return "exact_call must be false"
-        if variant.options.raise_rule == "perudo" or variant.options.palifico:
-            return "raise_rule|palifico"
+        if variant.options.palifico and variant.options.num_players > 2:
+            return "palifico must be false"
         if variant.options.reward != "win":
             return "reward must be 'win'"
     return None

@@ -28,10 +28,14 @@ class Plain:
     def raises(self, dice, bids):
         every = [(quantity, face) for quantity in range(1, sum(dice) + 1) for face in self.faces]
         if not bids:
-            return every
+            return [bid for bid in every if bid[1] != 1] if self.options.raise_rule == "perudo" else every
         quantity, face = bids[-1]
         if self.options.raise_rule == "either":
             return [bid for bid in every if bid > (quantity, face)]
+        if self.options.raise_rule == "perudo":  # ones count double
+            twice = [((4 * more + 1, 0) if to == 1 else (2 * more, to), (more, to)) for more, to in every]
+            last = (4 * quantity + 1, 0) if face == 1 else (2 * quantity, face)
+            return [bid for worth, bid in twice if worth > last]
         most = max(self.faces)
         return [(more, to) for more, to in every if more > quantity and (to >= face or (face == most and to == 1))]
 

@@ -19,6 +19,7 @@ __all__ = [
     "check_rounds",
     "check_two_players",
     "game_width",
+    "is_palifico",
     "rounds_of",
     "starter_wins",
     "starts_of",
@@ -54,7 +55,7 @@ def check_two_players(options: Any, what: str = "optimal play") -> None:
 
 
 def check_rounds(options: Any, what: str = "optimal play") -> None:
-    """Raise ValueError for rules by which rounds cannot be analysed alone, and for a reward that is not zero-sum.
+    """Raise ValueError for rules by which rounds cannot be analysed backward from the last, and a reward that is not zero-sum.
 
     The message names `what` needs it.
     """
@@ -63,12 +64,16 @@ def check_rounds(options: Any, what: str = "optimal play") -> None:
             f"exact_call must be false for {what}: a right exact call gives a die back, so the same round can come again, and "
             "no round can be solved before those that follow it"
         )
-    if options.raise_rule == "perudo":
-        raise ValueError(f"raise_rule must not be 'perudo' for {what}")
-    if options.palifico:
-        raise ValueError(f"palifico must be false for {what}")
     if options.reward != "win":
         raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
+
+
+def is_palifico(options: Any, dice: Dice) -> bool:
+    """Return whether a round between two players is a palifico round: its starter has just come down to one die.
+
+    The starter of any round but the first has just lost a die. No dice that begin a game come again later in it.
+    """
+    return bool(options.palifico and options.rounds == "elimination" and dice[0] == 1 and dice not in starts_of(options))
 
 
 def starts_of(options: Any) -> list[Dice]:

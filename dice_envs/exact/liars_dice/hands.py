@@ -10,7 +10,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.games.liars_dice import MAX_DICE, MAX_FACES, matching
+from dice_envs.games.liars_dice import MAX_DICE, MAX_FACES, NO_WILD, matching
 
 __all__ = ["Hands", "hand_number", "hands_of", "matches_of", "numbered_hands"]
 
@@ -31,10 +31,10 @@ def _match_all(wild, hands, out):
             out[i, face] = matching(wild, hands[i], face)
 
 
-def matches_of(variant: Variant, hands: np.ndarray) -> np.ndarray:
+def matches_of(variant: Variant, hands: np.ndarray, palifico: bool = False) -> np.ndarray:
     """Count the dice of each hand that count for a bid on each face, (hands, faces) int64."""
     out = np.zeros((len(hands), variant.params.num_faces), np.int64)
-    _match_all(variant.params.wild, hands, out)
+    _match_all(NO_WILD if palifico else variant.params.wild, hands, out)
     return out
 
 

@@ -82,7 +82,7 @@ def deal(round_: Round, players: tuple[int, ...], copies: int) -> tuple[Batch, l
 def children_of(batch: Batch, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, new_rows: bool) -> Batch:
     """Return the batch that edges lead to; with `new_rows` the mover's reach has a row for each of them."""
     slots = round_.rules.child[edges]
-    paths = np.column_stack([batch.paths[nodes], (slots - 1).astype(np.int16)])
+    paths = np.column_stack([batch.paths[nodes], round_.rules.bid[slots].astype(np.int16)])
     rows = batch.rows[nodes]
     if new_rows:
         rows[:, mover] = np.arange(len(nodes))

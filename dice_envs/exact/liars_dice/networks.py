@@ -174,7 +174,7 @@ class Networked:
 
     def _prepare(self, asking: Asking, node: int, slot: int) -> _AfterBid:
         seen = self._asked.observe(asking.paths, np.full(self._hands, node), np.arange(self._hands))
-        to = self._round.rules.raises(slot) - 1
+        to = self._round.rules.bid[self._round.rules.raises(slot)]
         actions = np.append(to, self._round.variant.params.call) if slot > 0 else to
         weights, biases = self._layers[-1]
         of_hand = (seen - seen[0]) @ self._layers[0][0].T

@@ -1,6 +1,6 @@
 """One round of Liar's Dice: what may be bid, the hands, and classes of hands that no later call tells apart.
 
-Player 0 is the round's starter; the others follow in the order of play. A *slot* is a bid plus 1, or 0 before the first bid.
+Player 0 is the round's starter; the others follow in the order of play.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.hands import hands_of, matches_of
-from dice_envs.exact.liars_dice.tree import raises_of
-from dice_envs.games.liars_dice import face_of, quantity_of
+from dice_envs.exact.liars_dice.tree import movers_differ, raises_of, rising_bids
+from dice_envs.games.liars_dice import NO_BID, face_of, quantity_of
 
 __all__ = ["CALL", "Classes", "MoverClasses", "Round", "Rules", "must_call", "threshold"]
 
@@ -22,12 +22,17 @@ CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a
 
 
 class Rules(NamedTuple):
-    """The bids of a round, for kernels."""
+    """The bids of a round, for kernels.
+
+    Slot 0 is the empty history. A *slot* is a last bid, and with it the player to move if that makes a difference, as it does
+    in palifico rounds. Raises lead to higher slots.
+    """
 
     first: np.ndarray  # (slots + 1,) int64: where the raises after a slot begin in `child`
-    child: np.ndarray  # (edges,) int64: the slots that raises lead to, in rising order for each slot
+    child: np.ndarray  # (edges,) int64: the slots that raises lead to, for each slot in the order of the bids' numbers
     need: np.ndarray  # (slots,) int64: quantity of the bid; 0 at slot 0
     face: np.ndarray  # (slots,) int64: face index of the bid; 0 at slot 0
+    bid: np.ndarray  # (slots,) int64: the bid, an action; NO_BID at slot 0
 
     def raises(self, slot: int) -> np.ndarray:
         """Return the slots that the raises after a slot lead to."""
@@ -63,6 +68,25 @@ class MoverClasses(NamedTuple):
     maps: np.ndarray
 
 
+def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> Rules:
+    turns = len(dice) if movers_differ(dice, palifico) else 1
+    # The last bid and the player to move; 0 stands for anybody if that makes no difference.
+    keys = [(NO_BID, 0), *((bid, mover) for bid in rising_bids(variant, dice, palifico) for mover in range(turns))]
+    slot_of = {key: slot for slot, key in enumerate(keys)}
+    raises = [
+        [slot_of[higher, (mover + 1) % turns] for higher in raises_of(variant, dice, bid, mover, palifico).tolist()]
+        for bid, mover in keys
+    ]
+    bids = [bid for bid, _ in keys]
+    return Rules(
+        first=np.cumsum([0] + [len(each) for each in raises], dtype=np.int64),
+        child=np.array([slot for each in raises for slot in each], np.int64),
+        need=np.array([0] + [quantity_of(variant.params, bid) + 1 for bid in bids[1:]], np.int64),
+        face=np.array([0] + [face_of(variant.params, bid) for bid in bids[1:]], np.int64),
+        bid=np.array(bids, np.int64),
+    )
+
+
 class Round:
     """One round: what may be bid, and the hands.
 
@@ -80,30 +104,24 @@ class Round:
     Args:
         variant: the game.
         seated: dice of each seat, the starter's first; 0 for players who are out.
+        palifico: whether it is a palifico round.
     """
 
-    def __init__(self, variant: Variant, seated: tuple[int, ...]) -> None:
-        self.variant = variant
+    def __init__(self, variant: Variant, seated: tuple[int, ...], palifico: bool = False) -> None:
+        self.variant, self.palifico = variant, palifico
         self.places = tuple(place for place, number in enumerate(seated) if number > 0)
         self.dice = dice = tuple(seated[place] for place in self.places)
-        slots = 1 + sum(dice) * variant.params.num_faces
-        raises = [1 + raises_of(variant, dice, slot - 1) for slot in range(slots)]
-        bids = np.arange(slots - 1)
-        self.rules = Rules(
-            first=np.concatenate([[0], np.cumsum([len(each) for each in raises])]).astype(np.int64),
-            child=np.concatenate(raises),
-            need=np.concatenate([[0], [quantity_of(variant.params, bid) + 1 for bid in bids]]).astype(np.int64),
-            face=np.concatenate([[0], [face_of(variant.params, bid) for bid in bids]]).astype(np.int64),
-        )
+        self.rules = rules = _rules(variant, dice, palifico)
+        slots = len(rules.need)
         self.decisions = np.zeros((len(dice), slots))
         for slot in range(slots - 1, -1, -1):
-            if len(raises[slot]):
-                self.decisions[:, slot] = np.roll(self.decisions[:, raises[slot]].sum(axis=1), 1)
+            if len(rules.raises(slot)):
+                self.decisions[:, slot] = np.roll(self.decisions[:, rules.raises(slot)].sum(axis=1), 1)
                 self.decisions[0, slot] += 1
         dealt = [hands_of(variant, number) for number in dice]
         self.hands = tuple(hands for hands, _ in dealt)
         self.chances = tuple(chances for _, chances in dealt)
-        self.matches = tuple(matches_of(variant, hands) for hands in self.hands)
+        self.matches = tuple(matches_of(variant, hands, palifico) for hands in self.hands)
 
     def information_sets(self, player: int) -> float:
         """Return the number of pairs of a node and a hand at which the player has a choice."""
@@ -149,6 +167,7 @@ class Round:
         state["in_round"][0] = state["dice"][0] > 0
         state["in_play"] = sum(self.dice)
         state["seat"] = state["starter"] = starter
+        state["palifico"] = state["had_palifico"][0, starter] = self.palifico
         return state
 
 

@@ -235,7 +235,7 @@ class _Plan:
             needed, face = int(quantity_of(params, bids[-1])) + 1, int(face_of(params, bids[-1]))
             own = int(tree.matches[player][hand, face])
             wins[params.call] = weights[tree.matches[other][:, face] + own < needed].sum()
-        for bid in tree.raises_after(bids[-1] if bids else NO_BID).tolist():
+        for bid in tree.raises_after(bids[-1] if bids else NO_BID, player).tolist():
             edge = edge_of[kind, bid] if kind != OUTSIDE and bid < edge_of.shape[1] else -1
             if edge >= 0 and kinds.child[edge] != LEAF:
                 child = int(kinds.child[edge])

@@ -31,7 +31,7 @@ __all__ = [
     "Solved",
     "Source",
     "Tabled",
-    "find_part",
+    "find_place",
     "source_of",
 ]
 
@@ -111,7 +111,7 @@ def _scatter(rules, call, asking, node_of, begin, chances, copy):
         hands = asking.entry_at[node + 1] - asking.entry_at[node]
         at = asking.raise_at[node] + entry - asking.entry_at[node]
         for edge in range(rules.first[slot], rules.first[slot + 1]):
-            asking.raises[at, copy] = chances[i, rules.child[edge] - 1]
+            asking.raises[at, copy] = chances[i, rules.bid[rules.child[edge]]]
             at += hands
         asking.calls[entry, copy] = chances[i, call]
 
@@ -264,9 +264,10 @@ class Tabled:
             if not len(to) or path is None:  # forced, or never this player's turn
                 continue
             nodes = np.zeros(hands, np.int64)
-            chances = asked.ask(np.array([path], np.int16).reshape(1, -1) - 1, nodes, np.arange(hands), streams)
-            raises[rules.first[slot] : rules.first[slot + 1]] = chances[:, to - 1].T
-            calls[slot] = chances[:, -1]
+            bids = rules.bid[np.array([path], np.int64)].astype(np.int16)
+            chances = asked.ask(bids, nodes, np.arange(hands), streams)
+            raises[rules.first[slot] : rules.first[slot + 1]] = chances[:, rules.bid[to]].T
+            calls[slot] = chances[:, round_.variant.params.call]
         self._tables = _Tables(raises, calls, np.asarray(raises.any(axis=1)))
         self.ignores_dice = all(np.array_equal(table, np.broadcast_to(table[:, :1], table.shape)) for table in (raises, calls))
 
@@ -303,7 +304,7 @@ def _write_node(strategies, by_hand, rules, asking, node, kind, mix):
         if by_hand[kind, asking.hand[begin + k]] >= active:
             asking.calls[entry + k, 0] = 1.0
     for edge in range(rules.first[slot], rules.first[slot + 1]):
-        own = strategies.edge_of[kind, rules.child[edge] - 1]
+        own = strategies.edge_of[kind, rules.bid[rules.child[edge]]]
         if own >= 0:
             _copy_chances(by_hand[kind], active, mix[1 + own - kinds.first_edge[kind]], asking, node, at, asking.raises)
         else:
@@ -369,8 +370,8 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
 class Places(NamedTuple):
     """Where each node's numbers stand in a list over all nodes, by the player to move and the slot or the edge.
 
-    Parents stand before their children and the children in rising order of bids, each with all that follows it before the
-    next.
+    Parents stand before their children and the children in the order of the bids' numbers, each with all that follows it
+    before the next.
     """
 
     size: np.ndarray  # (players, slots) int64: numbers of the whole subtree
@@ -399,8 +400,8 @@ def _place_all(rules, own, places):
 
 
 @kernel(allocates=False)
-def find_part(path, rules, shift):
-    """Return where the numbers of the node begin that the bids lead to; −1 if they are no legal bids."""
+def find_place(path, rules, shift):
+    """Return where the numbers of the node begin that the bids lead to, and its slot; −1 twice if they are no legal bids."""
     at = 0
     slot = 0
     for k in range(len(path)):
@@ -408,15 +409,15 @@ def find_part(path, rules, shift):
         high = rules.first[slot + 1]
         while low < high:
             middle = (low + high) // 2
-            if rules.child[middle] < path[k] + 1:
+            if rules.bid[rules.child[middle]] < path[k]:
                 low = middle + 1
             else:
                 high = middle
-        if low == rules.first[slot + 1] or rules.child[low] != path[k] + 1:
-            return -1
+        if low == rules.first[slot + 1] or rules.bid[rules.child[low]] != path[k]:
+            return -1, -1
         at += shift[k % len(shift), low]
         slot = rules.child[low]
-    return at
+    return at, slot
 
 
 @kernel(allocates=False)
@@ -425,7 +426,7 @@ def _read_list(rules, shift, size, policy, asking):
     for node in range(len(asking.slots)):
         begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
         hands = asking.entry_at[node + 1] - entry
-        at = find_part(asking.paths[node], rules, shift)
+        at, _ = find_place(asking.paths[node], rules, shift)
         for k in range(hands):
             asking.calls[entry + k, 0] = policy[at + asking.hand[begin + k]]
         to = asking.raise_at[node]
@@ -440,7 +441,7 @@ class Listed:
     """A player whose policy stands in one list.
 
     The list has a part for each node at which the player has a choice, in the order of `Places`. A part holds the chance
-    of a call for each hand (0 before the first bid), then the chance of each raise, in rising order, for each hand:
+    of a call for each hand (0 before the first bid), then the chance of each raise, in the order of `Rules`, for each hand:
     (1 + raises, hands). `part` is the part of a node.
 
     Args:
@@ -473,9 +474,9 @@ class Listed:
         Raises:
             ValueError: the bids are not legal, or the player has no choice there.
         """
-        at = find_part(np.array(bids, np.int64), self._rules, self._places.shift)
-        raises = len(self._rules.raises(bids[-1] + 1 if bids else 0))
-        if at < 0 or not raises or len(bids) % len(self._places.size) != self._player:
+        at, slot = find_place(np.array(bids, np.int64), self._rules, self._places.shift)
+        raises = len(self._rules.raises(slot)) if at >= 0 else 0
+        if not raises or len(bids) % len(self._places.size) != self._player:
             raise ValueError(f"the player has no choice after the bids {bids}")
         return self.policy[at : at + (1 + raises) * self._hands].reshape(1 + raises, self._hands)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.exact.liars_dice.elimination import Dice, check_two_players, wins_game
+from dice_envs.exact.liars_dice.elimination import Dice, check_two_players, is_palifico, wins_game
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, source_of
 from dice_envs.exact.liars_dice.walk import Keep, Record, respond
@@ -67,7 +67,7 @@ def check_measurable(variant: Variant, what: str, most: int = MOST_INFORMATION_S
 @functools.lru_cache(maxsize=64)
 def round_of(variant: Variant, dice: tuple[int, int]) -> Round:
     """Return the round with these dice of the starter and of the other player."""
-    return Round(variant, dice)
+    return Round(variant, dice, is_palifico(variant.options, dice))
 
 
 def starters(variant: Variant) -> tuple[int, ...]:

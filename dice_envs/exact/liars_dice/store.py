@@ -70,7 +70,7 @@ def file_of(tree: Tree, folder: Path) -> Path:
     for array in (*tree.kinds, tree.bids, *tree.chances):
         digest.update(np.ascontiguousarray(array).tobytes())
     options = tree.variant.options
-    rules = f"{options.num_faces}-faces-{options.raise_rule}-{options.wild or 'no'}-wild"
+    rules = f"{options.num_faces}-faces-{options.raise_rule}-{options.wild or 'no'}-wild{'-palifico' if tree.palifico else ''}"
     return folder / rules / f"{tree.dice[0]}-{tree.dice[1]}-{digest.hexdigest()[:12]}.npz"
 
 

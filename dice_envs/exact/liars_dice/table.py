@@ -24,7 +24,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.hands import Hands, hand_number
 from dice_envs.exact.liars_dice.moves import Batch, Held, Moves
 from dice_envs.exact.liars_dice.round import Round, Rules, must_call, threshold
-from dice_envs.exact.liars_dice.sources import Places, find_part
+from dice_envs.exact.liars_dice.sources import Places, find_place
 from dice_envs.exact.liars_dice.walk import Values, write_tails
 from dice_envs.games.liars_dice import chance_at_least, face_of, matching, quantity_of, wild_face
 
@@ -66,13 +66,14 @@ def _keep_values(paths, rules, shift, found, moves, values):
     A part has an entry for each class, or two after a bid that must be called.
     """
     for node in range(len(paths)):
-        to = find_part(paths[node], rules, shift)
+        to, _ = find_place(paths[node], rules, shift)
         for k in range(found.at[node], found.at[node + 1]):
             values[to] = found.won[k, 0]
             to += 1
     for leaf in range(len(moves.leaf_node)):
         path, tail = paths[moves.leaf_node[leaf]], moves.leaf_tail[leaf]
-        to = find_part(path, rules, shift) + shift[len(path) % 2, moves.leaf_edge[leaf]]
+        to, _ = find_place(path, rules, shift)
+        to += shift[len(path) % 2, moves.leaf_edge[leaf]]
         values[to] = tail[0, 0]
         values[to + 1] = tail[len(tail) - 2, 0]
 
@@ -84,7 +85,7 @@ def _keep_reach(slots, paths, rules, shift, held, tail, values):
     A part has an entry for each of a tail's and for each raise that must be called. `tail` (dice + 2, 1) is scratch.
     """
     for node in range(len(slots)):
-        to = find_part(paths[node], rules, shift)
+        to, _ = find_place(paths[node], rules, shift)
         write_tails(held, node, rules.face[slots[node]], tail)
         for k in range(len(tail)):
             values[to] = tail[k, 0]
@@ -131,6 +132,7 @@ class Table(NamedTuple):
     ends: np.ndarray  # (rounds, 2) float64: the return after the round is lost, and after it is won
     first: np.ndarray  # (rounds, slots + 1) int64: see `round.Rules`
     child: np.ndarray  # (rounds, edges) int64
+    bid: np.ndarray  # (rounds, slots) int64
     shift: np.ndarray  # (rounds, 2, edges) int64: see `Places`
     class_of: np.ndarray  # (rounds, slots, hands) int16: the responder's hand → class where the opponent is to move
 
@@ -155,46 +157,50 @@ def table_of(stage: np.ndarray, hands: Hands, layouts: Sequence[Layout], values:
         ends=ends,
         first=_padded([each.first for each in rules], np.int64),
         child=_padded([each.child for each in rules], np.int64),
+        bid=_padded([each.bid for each in rules], np.int64),
         shift=_padded([each.places.shift for each in layouts], np.int64),
         class_of=_padded([each.round_.classes[1 - each.player].of[each.player] for each in layouts], np.int16),
     )
 
 
 @kernel(allocates=False)
-def _value_fair(params, state, table, number, out):
+def _value_fair(params, state, rules, slot, out):
     """Write each action's chance to win the round if the other's dice are fair and every raise is called. In place."""
     seat = np.int64(state["seat"])
     bid = np.int64(state["bid"])
-    slot = bid + 1
     unseen = np.int64(state["in_play"]) - np.int64(state["dice"][seat])
     wild = wild_face(params, state)
     if slot > 0:
         face = face_of(params, bid)
         own = matching(wild, state["counts"][seat], face)
         out[params.call] = 1.0 - chance_at_least(params, wild, quantity_of(params, bid) + 1, own, unseen, face)
-    for edge in range(table.first[number, slot], table.first[number, slot + 1]):
-        to = table.child[number, edge] - 1
+    for edge in range(rules.first[slot], rules.first[slot + 1]):
+        to = rules.bid[rules.child[edge]]
         face = face_of(params, to)
         own = matching(wild, state["counts"][seat], face)
         out[to] = chance_at_least(params, wild, quantity_of(params, to) + 1, own, unseen, face)
 
 
 @kernel(allocates=False)
-def _value(params, state, table, number, rules, out):
-    """Write each action's chance to win round `number`. In place; return False if the opponent never reaches the state."""
+def _value(params, state, table, number, rules, place, out):
+    """Write each action's chance to win round `number`. In place; return False if the opponent never reaches the state.
+
+    `place` is the state's part and slot: see `find_place`.
+    """
     seat = np.int64(state["seat"])
     dice, others = np.int64(state["dice"][seat]), np.int64(state["dice"][1 - seat])
     counts = state["counts"][seat]
     wild = wild_face(params, state)
     bids = np.int64(state["num_bids"])
-    slot = np.int64(state["bid"]) + 1
     shift = table.shift[number]
-    at = table.at[number] + find_part(state["bids"][:bids], rules, shift)
+    part, slot = place
+    at = table.at[number] + part
     reach = np.float64(table.values[at])
     if reach <= 0.0:
         return False
     if slot > 0:
-        needed = threshold(quantity_of(params, slot - 1) + 1, matching(wild, counts, face_of(params, slot - 1)), others)
+        bid = np.int64(state["bid"])
+        needed = threshold(quantity_of(params, bid) + 1, matching(wild, counts, face_of(params, bid)), others)
         if must_call(rules, slot):
             holds = table.values[at + 1] if needed == others else 0.0
         else:
@@ -204,12 +210,13 @@ def _value(params, state, table, number, rules, out):
     all_match = at + others + 2
     for edge in range(rules.first[slot], rules.first[slot + 1]):
         to = rules.child[edge]
+        bid = rules.bid[to]
         if must_call(rules, to):  # a bid of all dice
-            held = matching(wild, counts, face_of(params, to - 1)) == dice
-            out[to - 1] = table.values[all_match] / reach if held else 0.0
+            held = matching(wild, counts, face_of(params, bid)) == dice
+            out[bid] = table.values[all_match] / reach if held else 0.0
             all_match += 1
         else:
-            out[to - 1] = table.values[at + shift[bids % 2, edge] + table.class_of[number, to, hand]] / reach
+            out[bid] = table.values[at + shift[bids % 2, edge] + table.class_of[number, to, hand]] / reach
     return True
 
 
@@ -221,9 +228,10 @@ def value_all(params, table, states, out):
         seat = np.int64(state["seat"])
         starts = 1 if state["starter"] == seat else 0
         number = table.stage[seat, np.int64(state["dice"][seat]), np.int64(state["dice"][1 - seat]), starts]
-        rules = Rules(table.first[number], table.child[number], table.first[number], table.first[number])
-        if not _value(params, state, table, number, rules, out[i]):
-            _value_fair(params, state, table, number, out[i])
+        rules = Rules(table.first[number], table.child[number], table.bid[number], table.bid[number], table.bid[number])
+        place = find_place(state["bids"][: np.int64(state["num_bids"])], rules, table.shift[number])
+        if not _value(params, state, table, number, rules, place, out[i]):
+            _value_fair(params, state, rules, place[1], out[i])
         low, high = table.ends[number, 0], table.ends[number, 1]
         for action in range(params.num_actions):
             out[i, action] = low + (high - low) * out[i, action]

@@ -21,10 +21,11 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.elimination import is_palifico
 from dice_envs.exact.liars_dice.hands import hands_of, matches_of
-from dice_envs.games.liars_dice import NO_BID, NO_WILD, count_raises, face_of, nth_raise, quantity_of
+from dice_envs.games.liars_dice import NO_BID, NO_WILD, PERUDO, count_raises, face_of, nth_raise, quantity_of
 
-__all__ = ["LEAF", "Kinds", "Tree", "public_nodes", "raises_of"]
+__all__ = ["LEAF", "Kinds", "Tree", "movers_differ", "public_nodes", "raises_of", "rising_bids"]
 
 
 class Kinds(NamedTuple):
@@ -72,23 +73,54 @@ def _write_raises(params, state, out):
     return count
 
 
-def raises_of(variant: Variant, dice: tuple[int, ...], bid: int) -> np.ndarray:
-    """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in rising order, int64."""
+def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0, palifico: bool = False) -> np.ndarray:
+    """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in the order of their numbers, int64.
+
+    `mover` is the player to move. It makes a difference in palifico rounds only.
+    """
     state = np.zeros(1, variant.game.state)[0]
-    state["in_play"], state["bid"] = sum(dice), bid
+    state["in_play"], state["bid"], state["palifico"] = sum(dice), bid, palifico
+    state["dice"][0] = dice[mover]  # of the seat to move
     out = np.empty(variant.params.num_actions, np.int64)
-    return out[: _write_raises(variant.params, state, out)].copy()
+    return np.sort(out[: _write_raises(variant.params, state, out)])
 
 
-def _raises_by_bid(variant: Variant, dice: tuple[int, int]) -> dict[int, np.ndarray]:
-    return {bid: raises_of(variant, dice, bid) for bid in range(NO_BID, sum(dice) * variant.params.num_faces)}
+def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> list[int]:
+    """Return all bids with these dice in play, each after all that it may raise."""
+    bids, faces = range(sum(dice) * variant.params.num_faces), variant.params.num_faces
+    if variant.params.raise_rule != PERUDO or palifico:
+        return list(bids)
+
+    def place(bid: int) -> tuple[int, bool, int]:
+        quantity, face = bid // faces + 1, bid % faces
+        return (2 * quantity, True, 0) if face == 0 else (quantity, False, face)
+
+    return sorted(bids, key=place)
 
 
-def _count_nodes(raises: dict[int, np.ndarray]) -> int:
-    below: dict[int, int] = {}
-    for bid in reversed(raises):
-        below[bid] = 1 + sum(below[higher] for higher in raises[bid].tolist())
-    return below[NO_BID]
+def movers_differ(dice: tuple[int, ...], palifico: bool) -> bool:
+    """Return whether it makes a difference to the raises after a bid who is to move."""
+    return palifico and max(dice) > 1
+
+
+Raises = dict[tuple[int, int], np.ndarray]  # (last bid, player to move) → bids; parents first
+
+
+def _raises_by_bid(variant: Variant, dice: tuple[int, int]) -> Raises:
+    palifico = is_palifico(variant.options, dice)
+    found: Raises = {}
+    for bid in [NO_BID, *rising_bids(variant, dice, palifico)]:
+        first = raises_of(variant, dice, bid, 0, palifico)
+        found[bid, 0] = first
+        found[bid, 1] = raises_of(variant, dice, bid, 1, palifico) if movers_differ(dice, palifico) else first
+    return found
+
+
+def _count_nodes(raises: Raises) -> int:
+    below: dict[tuple[int, int], int] = {}
+    for bid, mover in reversed(raises):
+        below[bid, mover] = 1 + sum(below[higher, 1 - mover] for higher in raises[bid, mover].tolist())
+    return below[NO_BID, 0]
 
 
 def public_nodes(variant: Variant, dice: tuple[int, int]) -> int:
@@ -107,6 +139,7 @@ class Tree:
     Attributes:
         variant: only its rules of a round count: faces, raise rule and wild dice.
         dice: of the starter and of the other player.
+        palifico: whether it is a palifico round.
         kinds: for kernels.
         bids: (kinds,) int64: the last bid of each kind, NO_BID for the first.
         kind_of: (bid, mover) → kind; not for leaves.
@@ -124,10 +157,11 @@ class Tree:
 
     def __init__(self, variant: Variant, dice: tuple[int, int]) -> None:
         self.variant, self.dice = variant, dice
+        self.palifico = is_palifico(variant.options, dice)
         dealt = [hands_of(variant, number) for number in dice]
         self.hands = (dealt[0][0], dealt[1][0])
         self.hand_chances = (dealt[0][1], dealt[1][1])
-        self.matches = tuple(matches_of(variant, hands) for hands in self.hands)
+        self.matches = tuple(matches_of(variant, hands, self.palifico) for hands in self.hands)
         self._raises = _raises_by_bid(variant, dice)
         self.nodes = _count_nodes(self._raises)
         if self.nodes > MOST_NODES:
@@ -145,27 +179,28 @@ class Tree:
             np.bincount(self.class_of[0][player], dealt[player][1], int(self.kinds.classes[0, player])) for player in range(2)
         )
 
-    def raises_after(self, bid: int) -> np.ndarray:
-        """Return the legal bids after `bid` (NO_BID: the first ones), in rising order, int64."""
-        return self._raises[bid]
+    def raises_after(self, bid: int, mover: int) -> np.ndarray:
+        """Return the bids that a player may make after `bid` (NO_BID: the first ones), in the order of their numbers, int64."""
+        return self._raises[bid, mover]
 
-    def is_leaf(self, bid: int) -> bool:
-        """Return whether every hand calls the bid: nothing can be raised, or all dice are bid and none are wild."""
+    def is_leaf(self, bid: int, mover: int) -> bool:
+        """Return whether every hand of a player calls the bid: nothing can be raised, or all dice are bid and none are wild."""
         if bid == NO_BID:
             return False
         all_dice = quantity_of(self.variant.params, bid) + 1 == sum(self.dice)
-        return len(self._raises[bid]) == 0 or (all_dice and self.variant.params.wild == NO_WILD)
+        return len(self._raises[bid, mover]) == 0 or (all_dice and (self.palifico or self.variant.params.wild == NO_WILD))
 
     def _find_kinds(self) -> None:
         waiting = [(NO_BID, 0)]
         reached = set(waiting)
         while waiting:
             bid, mover = waiting.pop()
-            for higher in self._raises[bid].tolist():
-                if not self.is_leaf(higher) and (higher, 1 - mover) not in reached:
+            for higher in self._raises[bid, mover].tolist():
+                if not self.is_leaf(higher, 1 - mover) and (higher, 1 - mover) not in reached:
                     reached.add((higher, 1 - mover))
                     waiting.append((higher, 1 - mover))
-        self.kind_of = {key: kind for kind, key in enumerate(sorted(reached))}
+        # Parents first: `_raises` lists them so.
+        self.kind_of = {key: kind for kind, key in enumerate(key for key in self._raises if key in reached)}
 
     def _needed(self, bid: int) -> int:
         return 0 if bid == NO_BID else int(quantity_of(self.variant.params, bid)) + 1
@@ -187,7 +222,7 @@ class Tree:
         """Return whether bids that are called for certain may be a hand's best move, (hands, leaves)."""
         other = 1 - mover
         wins = [self._all_match(leaf, mover)[:, None] & self._all_match(leaf, other)[None, :] for leaf in leaves]
-        worth = np.array([won.any(axis=1) for won in wins]).reshape(len(leaves), -1).T
+        worth = np.array([won.any(axis=1) for won in wins]).reshape(len(leaves), len(self.hands[mover])).T
         for place, won in enumerate(wins):
             if bid != NO_BID:
                 fails = self._counting(bid, mover)[:, None] + self._counting(bid, other)[None, :] < self._needed(bid)
@@ -203,8 +238,8 @@ class Tree:
         classes = np.zeros((count, 2), np.int64)
         for (bid, mover), kind in reversed(self.kind_of.items()):
             other = 1 - mover
-            raises = self._raises[bid].tolist()
-            leaves = [higher for higher in raises if self.is_leaf(higher)]
+            raises = self._raises[bid, mover].tolist()
+            leaves = [higher for higher in raises if self.is_leaf(higher, other)]
             worth = dict(zip(leaves, self._worth_bidding(bid, mover, leaves).T, strict=True))
             inner = [higher for higher in raises if higher not in worth]
             leaves = [leaf for leaf in leaves if worth[leaf].any()]

@@ -238,7 +238,7 @@ class _Response:
         if self._record is not None:
             for node, slot in enumerate(batch.slots):
                 edge = choice[found.at[node] + self._classes.of[mover, slot]]
-                self._record(tuple(batch.paths[node].tolist()), np.where(edge == CALL, CALL, rules.child[edge] - 1))
+                self._record(tuple(batch.paths[node].tolist()), np.where(edge == CALL, CALL, rules.bid[rules.child[edge]]))
 
 
 def respond(

@@ -254,8 +254,8 @@ def _table(tree: Tree) -> _Table:
         matches = tree.matches[player]
         best.append(np.zeros((len(tree.bids), len(matches)), np.int64))
         blind.append(np.zeros((len(tree.bids), len(matches), len(FACES_NAMED))))
-        for kind, bid in enumerate(tree.bids.tolist()):
-            held = matches[:, np.unique(tree.raises_after(bid) % faces)]  # of each face that may be named
+        for (bid, mover), kind in tree.kind_of.items():
+            held = matches[:, np.unique(tree.raises_after(bid, mover) % faces)]  # of each face that may be named
             most = held.max(axis=1)
             named = np.where(held == most[:, None], MOST, np.where(held > 0, FEWER, NONE))
             named[most == 0] = FORCED

@@ -18,7 +18,7 @@ from tests.envs.openspiel.cases import EITHER, GAMES, ONE_ROUND, QUANTITY, TWO_R
 
 
 @pytest.mark.parametrize(
-    "which", ["quantity", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("either", "pools"))]
+    "which", ["quantity", "perudo", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("either", "pools"))]
 )
 def test_exploitability_of_random_play_is_what_measure_finds(which):
     name, options = GAMES[which]
@@ -39,6 +39,8 @@ def test_exploitability_of_random_play_is_what_measure_finds(which):
         ("two rounds", "random", False),
         ("two rounds", "numbers:bluff=0.5", False),
         ("two rounds", "nash", True),
+        ("perudo", "numbers:bluff=0.5", False),
+        ("perudo", "nash", True),
         ("stones", "random", False),
         ("stones", "nash", True),
         ("stones", "best_response", False),

@@ -253,10 +253,12 @@ class Plain:
     def __init__(self, variant, *players):
         self.variant, self.players = variant, players  # by seat; None is the best response
         self.known, self.values = {}, {}
+        self.palifico = set()  # rounds, by dice and starter, that the kernels have called so
 
     def position(self, dice, starter, path, hands):
         state = np.zeros(1, self.variant.game.state)
         self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
+        state["palifico"] = (dice, starter) in self.palifico
         state["dice"][0, :2] = dice
         state["in_play"] = sum(dice)
         state["seat"] = state["starter"] = starter
@@ -296,6 +298,8 @@ class Plain:
         left = tuple(state["dice"][0, :2].tolist())
         if state["seat"][0] < 0:
             return float(state["rewards"][0, 0] > 0)
+        if state["palifico"][0]:
+            self.palifico.add((left, int(state["seat"][0])))
         return self.value(left, int(state["seat"][0]))
 
     def legal(self, dice, starter, path, hands):
@@ -350,6 +354,9 @@ PLAIN = [
     {"num_dice": (2, 1), "num_faces": 3, "wild": "ones", "starter": "first"},
     {"num_dice": (1, 2), "num_faces": 2, "raise_rule": "either", "wild": "highest"},
     {"num_dice": 2, "num_faces": 2, "raise_rule": "either", "rounds": "single"},
+    {"num_dice": 1, "num_faces": 3, "raise_rule": "perudo", "wild": "ones"},
+    {"num_dice": 2, "num_faces": 2, "raise_rule": "perudo", "wild": "ones", "palifico": True},
+    {"num_dice": (2, 1), "num_faces": 3, "palifico": True, "wild": "highest"},
 ]
 ONE_FAST = [PLAIN[3], *(pytest.param(each, marks=pytest.mark.slow) for each in PLAIN if each != PLAIN[3])]
 

@@ -16,6 +16,7 @@ GAMES = {
     "article, wild": {"num_players": 3, "num_dice": 1, "wild": "ones"},
     "either": {"num_players": 3, "num_dice": 1, "num_faces": 3, "raise_rule": "either"},
     "either, wild": {"num_players": 3, "num_dice": 1, "num_faces": 3, "raise_rule": "either", "wild": "highest"},
+    "perudo": {"num_players": 3, "num_dice": 1, "num_faces": 3, "raise_rule": "perudo", "wild": "ones"},
     "unequal": {"num_players": 3, "num_dice": (2, 1, 1), "num_faces": 3},
     "one round": {"num_players": 3, "num_dice": (1, 2, 1), "num_faces": 2, "rounds": "single", "starter": "first"},
     "four": {"num_players": 4, "num_dice": 1, "num_faces": 2, "raise_rule": "either"},
@@ -60,7 +61,11 @@ def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
 
 @pytest.mark.library("open_spiel", "deviation gains at a table of three", game="liars_dice")
 @pytest.mark.parametrize("agent", ["random", "numbers:bluff=0.25"])
-@pytest.mark.parametrize("options", [{"raise_rule": "either"}, {"wild": "highest"}, {"rounds": "elimination"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"raise_rule": "either"}, {"wild": "highest"}, {"rounds": "elimination"}, {"raise_rule": "perudo", "wild": "ones"}],
+    ids=str,
+)
 def test_openspiel_finds_the_same_gains(options, agent):
     """Its NashConv is the sum of all players' gains, in returns: -1 to 1/2 for one round, -1/2 to 1 for a game."""
     exploitability = pytest.importorskip("open_spiel.python.algorithms.exploitability")

@@ -53,6 +53,7 @@ class Both:
         ({"num_dice": 2, "num_faces": 3, "rules": "openspiel"}, {"hidden": ()}),
         ({"num_dice": (1, 3), "num_faces": 4, "wild": "ones", "past_rounds": False}, {"hidden": (8,), "floor": 0.2}),
         ({"num_dice": 3}, {"floor": 0.05}),
+        ({"num_dice": 2, "num_faces": 3, "raise_rule": "perudo", "wild": "ones", "palifico": True}, {}),
         ({"num_dice": 2}, {"steepness": 1e30}),  # infinite sums
     ],
     ids=str,

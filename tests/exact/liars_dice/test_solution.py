@@ -11,7 +11,7 @@ import pytest
 from dice_envs import configure
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
-from dice_envs.exact.liars_dice.elimination import Bounds, rounds_of, starter_wins
+from dice_envs.exact.liars_dice.elimination import Bounds, is_palifico, rounds_of, starter_wins
 from dice_envs.exact.liars_dice.programme import solve_exactly
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
@@ -74,9 +74,10 @@ def test_a_certificate_is_that_of_what_is_stored():
     assert Walker(tree, numbers).bounds().width > 0.1
 
 
-def position(params, dice, mover, counts, bids=()):
+def position(params, dice, mover, counts, bids=(), palifico=False):
     """A state in a round started by seat 0. The mover holds `counts`; the other dice are not set."""
     state = np.zeros(1, STATE)[0]
+    state["palifico"] = palifico
     state["dice"][:2] = dice
     state["in_round"][:2] = 1
     state["in_play"] = sum(dice)
@@ -93,13 +94,15 @@ def plain_response(variant, tree, averages, player, dice):
 
     The strategies are looked up by state, so this is also a test of where they are found.
     """
-    solution = Solution(variant, {dice: SolvedRound.of(tree, averages, 0, 0.0)})
+    trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
+    rounds = {each: SolvedRound.of(other, np.ones(other.kinds.size[0]), 0, 0.0) for each, other in trees.items()}
+    solution = Solution(variant, rounds | {dice: SolvedRound.of(tree, averages, 0, 0.0)})
     params = variant.params
     hands, chances = tree.hands, tree.hand_chances
 
     def state_of(bids, hand):
         mover = len(bids) % 2
-        return np.array([position(params, dice, mover, hands[mover][hand], bids)])
+        return np.array([position(params, dice, mover, hands[mover][hand], bids, tree.palifico)])
 
     def wins_call(bids, own, other):
         """Return whether the caller wins."""
@@ -113,7 +116,7 @@ def plain_response(variant, tree, averages, player, dice):
         """Values for each of the player's hands."""
         mover = len(bids) % 2
         other = 1 - player
-        raises = tree.raises_after(bids[-1] if bids else -1).tolist()
+        raises = tree.raises_after(bids[-1] if bids else -1, len(bids) % 2).tolist()
         mine = np.zeros(len(hands[player]))
         if mover == player:
             options = []
@@ -134,7 +137,12 @@ def plain_response(variant, tree, averages, player, dice):
     return float(value((), chances[1 - player]) @ chances[player])
 
 
-@pytest.mark.parametrize("rules", [{}, {"raise_rule": "either"}, {"raise_rule": "either", "wild": "highest"}, {"wild": "ones"}])
+PERUDO = {"raise_rule": "perudo", "wild": "ones"}
+
+
+@pytest.mark.parametrize(
+    "rules", [{}, {"raise_rule": "either"}, {"raise_rule": "either", "wild": "highest"}, {"wild": "ones"}, PERUDO]
+)
 @pytest.mark.parametrize("dice", [(1, 1), (2, 1), (1, 2)])
 def test_a_plain_program_agrees(dice, rules):
     """Pruning the tree changes no best response, even to a strategy far from optimal."""
@@ -146,6 +154,30 @@ def test_a_plain_program_agrees(dice, rules):
     bounds = solver.bounds()
     assert plain_response(variant, tree, solver.averages, 0, dice) == pytest.approx(bounds.upper, abs=1e-12)
     assert 1 - plain_response(variant, tree, solver.averages, 1, dice) == pytest.approx(bounds.lower, abs=1e-12)
+
+
+@pytest.mark.parametrize("rules", [PERUDO, {}], ids=["perudo", "quantity"])
+def test_a_plain_program_agrees_on_a_palifico_round(rules):
+    """The starter has just come down to one die, and the other player has two and may not change the face."""
+    variant = configure("liars_dice", num_dice=2, num_faces=2, palifico=True, starter="first", **rules)
+    tree = Tree(variant, (1, 2))
+    assert tree.palifico
+    solver = RoundSolver(tree)
+    solver.iterate(3)
+    bounds = solver.bounds()
+    assert plain_response(variant, tree, solver.averages, 0, (1, 2)) == pytest.approx(bounds.upper, abs=1e-12)
+    assert 1 - plain_response(variant, tree, solver.averages, 1, (1, 2)) == pytest.approx(bounds.lower, abs=1e-12)
+
+
+def test_which_rounds_are_palifico_rounds():
+    def palifico(**options):
+        options = configure("liars_dice", palifico=True, **options).options
+        return [dice for dice in rounds_of(options) if is_palifico(options, dice)]
+
+    assert palifico(num_dice=3) == [(1, 1), (1, 2), (1, 3)]
+    assert palifico(num_dice=(2, 1)) == [(1, 1)], "who begins the game with one die has none"
+    assert palifico(num_dice=1) == []
+    assert palifico(num_dice=3, rounds="single") == []
 
 
 # --- games --------------------------------------------------------------------------------------------------------

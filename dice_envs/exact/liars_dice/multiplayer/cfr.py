@@ -35,6 +35,7 @@ class Layout(NamedTuple):
 
     first: np.ndarray  # (slots + 1,) int64: see `round.Rules`
     child: np.ndarray  # (edges,) int64
+    bid: np.ndarray  # (slots,) int64
     shift: np.ndarray  # (players, edges) int64: see `sources.Places`
     size: np.ndarray  # (players, movers, slots) int64: classes of each player; see `round.Classes` for all that follows
     need: np.ndarray  # (slots,) int64
@@ -50,6 +51,7 @@ class Layout(NamedTuple):
         return cls(
             first=rules.first,
             child=rules.child,
+            bid=rules.bid,
             shift=_places_of(round_).shift,
             size=np.array([each.size for each in classes]),
             need=rules.need,

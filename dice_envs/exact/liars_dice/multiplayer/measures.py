@@ -16,8 +16,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, Effort, Measurement
 from dice_envs.exact.agents import asked
-from dice_envs.exact.liars_dice.elimination import check_rounds
-from dice_envs.exact.liars_dice.multiplayer.seating import Dice, first_tables, rounds_of, tables_of
+from dice_envs.exact.liars_dice.multiplayer.seating import Dice, check_table, first_tables, rounds_of, tables_of
 from dice_envs.exact.liars_dice.multiplayer.shares import (
     Asked,
     Question,
@@ -41,7 +40,7 @@ _SHARE = "share of wins"
 def check_size(variant: Variant, what: str = _WHAT) -> None:
     """Raise ValueError for a reward that is not a win, and for a game with too many values."""
     options = variant.options
-    check_rounds(options, what)
+    check_table(options, what)
     values = _values(variant, _hands, [first_tables(options)[0].dice])
     if values <= MOST_VALUES:  # else the first round alone has too many, and there may be very many rounds
         values = _values(variant, _hands, rounds_of(variant))

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dice_envs.core.game import Variant
+from dice_envs.exact.liars_dice.elimination import check_rounds
 
-__all__ = ["Dice", "Table", "after", "first_tables", "players_of", "rounds_of", "share_after", "tables_of"]
+__all__ = ["Dice", "Table", "after", "check_table", "first_tables", "players_of", "rounds_of", "share_after", "tables_of"]
 
 Dice = tuple[int, ...]  # of each seat, counted from the round's starter; 0 for players who are out
 
@@ -30,6 +31,18 @@ class Table(NamedTuple):
     def seat(self, place: int) -> int:
         """Return the seat that is so many seats after the starter."""
         return (self.starter + place) % len(self.dice)
+
+
+def check_table(options: Any, what: str = "optimal play") -> None:
+    """Raise ValueError for rules by which rounds at a table are not analysed, and for a reward that is not zero-sum.
+
+    The message names `what` needs it.
+    """
+    check_rounds(options, what)
+    if options.palifico:
+        raise ValueError(
+            f"palifico must be false for {what} with more than two players: whether a round is one depends on the last"
+        )
 
 
 def players_of(dice: Dice) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.multiplayer.cfr import Layout, Walker, mix_at
 from dice_envs.exact.liars_dice.multiplayer.seating import Dice, Table, first_tables, players_of, rounds_of, share_after
 from dice_envs.exact.liars_dice.round import Round, must_call
-from dice_envs.exact.liars_dice.sources import Asking, find_part
+from dice_envs.exact.liars_dice.sources import Asking, find_place
 
 __all__ = ["Certificate", "Rest", "Solution", "SolvedRound", "Strategy", "left_of", "rounds_left"]
 
@@ -121,7 +121,7 @@ def _write_asked(strategies, asking, rows, total):
         slot = asking.slots[node]
         begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
         hands = asking.entry_at[node + 1] - entry
-        at = find_part(asking.paths[node], layout, layout.shift)
+        at, _ = find_place(asking.paths[node], layout, layout.shift)
         actions = _class_chances(strategies, mover, slot, at, rows, total)
         for k in range(hands):
             each = strategies.of[mover, slot, asking.hand[begin + k]]
@@ -136,18 +136,18 @@ def _write_probabilities(params, strategies, hands, states, which, out, rows, to
     layout = strategies.layout
     for row in which:
         state = states[row]
-        bids, slot = np.int64(state["num_bids"]), np.int64(state["bid"]) + 1
+        bids = np.int64(state["num_bids"])
+        at, slot = find_place(state["bids"][:bids], layout, layout.shift)
         if must_call(layout, slot):
             out[row, params.call] = 1.0
             continue
         seat, mover = np.int64(state["seat"]), bids % len(layout.size)
         hand = hand_number(hands, np.int64(state["dice"][seat]), state["counts"][seat])
-        at = find_part(state["bids"][:bids], layout, layout.shift)
         actions = _class_chances(strategies, mover, slot, at, rows, total)
         each = strategies.of[mover, slot, hand]
         out[row, params.call] = rows[0, each]
         for place in range(1, actions):
-            out[row, layout.child[layout.first[slot] + place - 1] - 1] = rows[place, each]
+            out[row, layout.bid[layout.child[layout.first[slot] + place - 1]]] = rows[place, each]
 
 
 class Strategy:

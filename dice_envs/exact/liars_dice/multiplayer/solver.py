@@ -18,9 +18,8 @@ from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.kept import kept
-from dice_envs.exact.liars_dice.elimination import check_rounds
 from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver, Walker, size_of
-from dice_envs.exact.liars_dice.multiplayer.seating import Dice, first_tables
+from dice_envs.exact.liars_dice.multiplayer.seating import Dice, check_table, first_tables
 from dice_envs.exact.liars_dice.multiplayer.shares import round_at
 from dice_envs.exact.liars_dice.multiplayer.solution import Certificate, Rest, Solution, SolvedRound, rounds_left
 from dice_envs.exact.liars_dice.multiplayer.store import file_of, keep, kept_round, quantised
@@ -73,7 +72,7 @@ LEAST_PRECISION_IN_PASSING = 1e-3
 
 def check_in_passing(variant: Variant, precision: float) -> None:
     """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
-    check_rounds(variant.options)
+    check_table(variant.options)
     if solved_already(variant, precision):
         return
     if precision < LEAST_PRECISION_IN_PASSING:
@@ -148,7 +147,7 @@ def solve(
         OutOfTimeError: the rounds are too large for the time.
     """
     start = time.monotonic()
-    check_rounds(variant.options)
+    check_table(variant.options)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, not {seconds!r}")
@@ -189,7 +188,7 @@ def solution_of(variant: Variant, precision: float) -> Solution:
     Raises:
         ValueError: see `solve`.
     """
-    check_rounds(variant.options)
+    check_table(variant.options)
     return _solution(variant.options, precision)
 
 

@@ -329,7 +329,8 @@ class _Walk:
         rows[:, mover] = children.row
         lower = spread[children.node]
         _write_spread(reach, self._round.matches[mover], children.row, lower[:, mover])
-        return Batch(slots, np.column_stack([batch.paths[children.node], (slots - 1).astype(np.int16)]), rows), lower
+        bids = self._round.rules.bid[slots].astype(np.int16)
+        return Batch(slots, np.column_stack([batch.paths[children.node], bids]), rows), lower
 
 
 def _children(scene: _Scene, free: np.ndarray, asked: np.ndarray, moves: Moves) -> _Children:
