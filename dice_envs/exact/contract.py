@@ -66,6 +66,12 @@ class Measurement:
     unit: str = ""
     note: str = ""
 
+    def __str__(self) -> str:
+        """Return the measurement in one line: `exploitability 0.5112 return, exact; optimal play 0`."""
+        error = f" ± {self.error:.2g}" if self.error else ""
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.name} {self.value:.4g}{error}{unit}{'' if self.error else ', exact'}; optimal play {self.optimum:.4g}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Measures:
@@ -89,6 +95,12 @@ class Measures:
     score: float | None
     measures: tuple[Measurement, ...]
     score_error: float | None = None
+
+    def __str__(self) -> str:
+        """Return what was measured, and a line for each measurement."""
+        options = "".join(f" {name}={value}" for name, value in self.options.items())
+        score = "" if self.score is None else f", score {self.score:.4f} (0: uniformly random play, 1: optimal)"
+        return "\n".join([f"{self.agent} in {self.game}{options}{score}", *(f"  {each}" for each in self.measures)])
 
     def json(self) -> str:
         """Return the same as JSON."""

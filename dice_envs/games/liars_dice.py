@@ -105,7 +105,7 @@ class Options:
         reward: "win": at the end +1 for the winner and -1/(n-1) for the others (one round: -1 for the loser of the
             call and +1/(n-1) for the others, or +1 for a right exact call and -1/(n-1) for the others); "dice": -1 for each
             die lost, when it is lost, and +1 for each won back.
-        past_rounds: false: the observation lacks the block `past_bids`, and so depends on the present round only.
+        past_rounds: false: agents forget the dice shown in earlier rounds; the observation lacks the block `past_bids`.
         rules: "openspiel" stands for num_players=2, raise_rule="either", wild="highest", rounds="single" and
             starter="first"; "perudo" for raise_rule="perudo", wild="ones", palifico=True and exact_call=True.
     """

@@ -140,7 +140,10 @@ def explain_mistake(variant: Variant, state: Any, legal: Sequence[int], words: s
     if len(several) > 1:
         return f"{shown(said)} could be {', '.join(several[:3])}{' …' if len(several) > 3 else ''}"
     if is_number(said):
-        return f"no choice has the number {said}"
+        numbers = sorted(number_choices(variant, legal))
+        whole = numbers == list(range(numbers[0], numbers[-1] + 1))
+        pick = f"{numbers[0]} to {numbers[-1]}" if whole and len(numbers) > 2 else " or ".join(map(str, numbers))
+        return f"there is no choice {said}; pick {pick}"
     known = {variant.describe_action(action).lower() for action in legal} | {name.split()[0] for name in COMMANDS}
     near = difflib.get_close_matches(said.lower(), sorted(known), n=2, cutoff=0.6)
     if near:

@@ -24,8 +24,8 @@ UNKNOWN = "–"  # in a table
 LONGEST_REASON = 130  # characters of why an agent is missing, on the terminal
 INTRO = (
     "Every agent on every named task that it can play, with its distance from optimal play. A score is 0 for uniformly random "
-    "play and 1 for optimal play; ± is half of a 95 % interval. Milliseconds a move are measured in one process, with many "
-    "games at once and with one. If all deals or games would take too long, fewer are measured, as the notes say."
+    f"play and 1 for optimal play; ± is half of a 95 % interval. Time per move is that of one process: {TIMED} games together, "
+    "and one alone. Large games are measured on a sample, as the notes say."
 )
 HEADINGS = ("", "agent", "", "± 95 %", "gap", "score", "±", f"ms/move, {TIMED} games", "ms/move, alone")
 TRAINED = ("steps trained", "minutes", "note")

@@ -95,7 +95,7 @@ def print_mode(variant: Variant, policy: str = "") -> None:
 
     It may come from a policy, if one is named, or the game has other options in commands for one seat than in those for all:
 
-    `shakes as physician, 1 seat (train and measure take mode=physician, arena and play mode=maesters; -o mode=... chooses)`
+    `shakes as physician, 1 seat; -o mode=... changes it (train and measure take physician, arena and play maesters)`
     """
     if policy:
         console.whole_line(f"{variant}, {_seats(variant)}: what {policy} was trained on")
@@ -104,10 +104,8 @@ def print_mode(variant: Variant, policy: str = "") -> None:
     for option, alone in variant.game.gym_options.items():
         value = getattr(variant.options, option)
         taken = f"as {value}" if isinstance(value, str) else f"with {option}={value}"
-        console.whole_line(
-            f"{variant.game.name} {taken}, {_seats(variant)} (train and measure take {option}={alone}, "
-            f"arena and play {option}={getattr(usual, option)}; -o {option}=... chooses)"
-        )
+        others = f"train and measure take {alone}, arena and play {getattr(usual, option)}"
+        console.whole_line(f"{variant.game.name} {taken}, {_seats(variant)}; -o {option}=... changes it ({others})")
 
 
 def _seats(variant: Variant) -> str:

@@ -200,3 +200,13 @@ def test_random_answers_are_not_taken_for_such_that_depend_on_the_row():
             return turn.choose(Uniform().kernel(turn.variant))
 
     assert measure("liars_dice", Draws(), **ONE_DIE).measures[0].error > 0
+
+
+def test_measurements_print_as_lines():
+    measured = measure("liars_dice", "random", num_dice=1)
+    first, second = measured.measures
+    assert str(first) == f"exploitability {first.value:.4g} return, exact; optimal play 0"
+    assert str(measured) == (
+        f"random in liars_dice num_dice=1, score 0.0000 (0: uniformly random play, 1: optimal)\n  {first}\n  {second}"
+    )
+    assert str(Measurement("value", 24.4514, 30.152, 5.7006, 0.034, "pips")) == "value 24.45 ± 0.034 pips; optimal play 30.15"

@@ -46,14 +46,14 @@ def test_agents_are_listed_by_game():
 
 
 def test_commands_say_which_variant_they_took(tmp_path):
-    chooses = "(train and measure take mode=physician, arena and play mode=maesters; -o mode=... chooses)"
+    chooses = "-o mode=... changes it (train and measure take physician, arena and play maesters)"
     result = run("arena", "shakes", "random", "random", "random", "--games", 10)
-    assert result.output.startswith(f"shakes as maesters, 3 seats {chooses}\n")
+    assert result.output.startswith(f"shakes as maesters, 3 seats; {chooses}\n")
     result = run("play", "shakes", "--seed", 1, input="q\n")
-    assert f"shakes as maesters, 3 seats {chooses}\n" in result.output
+    assert f"shakes as maesters, 3 seats; {chooses}\n" in result.output
     result = run("play", "shakes", "-o", "mode=physician", "--seed", 1, input="q\n")
-    assert f"shakes as physician, 1 seat {chooses}\n" in result.output
-    assert " seats (" not in run("arena", "liars_dice", "random", "random", "--games", 10).output
+    assert f"shakes as physician, 1 seat; {chooses}\n" in result.output
+    assert " seats; " not in run("arena", "liars_dice", "random", "random", "--games", 10).output
 
 
 @pytest.fixture

@@ -48,8 +48,8 @@ def check_two_players(options: Any, what: str = "optimal play") -> None:
     """
     if options.num_players != 2:
         raise ValueError(
-            f"num_players must be 2 for {what}, not {options.num_players}: with more players what one wins depends on what "
-            "the others let it have, and no value of the game tells how much of that is the agent's fault"
+            f"num_players must be 2 for {what}, not {options.num_players}: with more players, what one wins depends on what "
+            "the others let it have"
         )
     check_rounds(options, what)
 

@@ -120,7 +120,9 @@ class Solution:
             else:
                 low, high = after.upper, 1 - lost.lower
             wins = low + (high - low) * wins
-        note = f"against optimal play (exploitability {max(0.0, self.exploitability):.1e})"
+        note = "against optimal play"
+        if (inaccuracy := 50 * self.exploitability) > 1e-6:  # exploitability is for returns of ±1
+            note += f" (accurate to about {inaccuracy:.1g} %)"
         if not reached:
             note += ", which would not have bid this way: its dice are taken for fair"
         return ActionValues(wins, "% of rounds won" if self._is_single else "% of games won", note, mix, reached=reached)

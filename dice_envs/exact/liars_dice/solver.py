@@ -438,9 +438,8 @@ def solved_already(variant: Variant, precision: float) -> bool:
 def _solution(options: Any, precision: float) -> Solution:
     def line_of(progress: Progress) -> str:
         own, others = progress.dice
-        return (
-            f"nash: solving {own} against {others} dice, {progress.iterations} iterations, off by {max(progress.width, 0):.1e} "
-            f"at most, {progress.rounds_left} rounds left"
-        )
+        rounds = len(rounds_of(options))
+        solved = rounds - progress.rounds_left - (not progress.finished)
+        return f"nash: solved {solved} of {rounds} rounds; {own} against {others} dice, {progress.iterations} iterations"
 
     return solve(Variant(GAME, options), precision, resume=True, done=told(line_of))

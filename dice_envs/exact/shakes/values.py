@@ -130,8 +130,8 @@ def _values(variant: Variant, states: np.ndarray) -> np.ndarray:
 
 
 def _note(variant: Variant) -> str:
-    who = "everybody" if variant.options.open_efficacies else "nobody"
-    return f"with the best play of all afterwards; {who} knows the efficacies"
+    known = "players see" if variant.options.open_efficacies else "players cannot see"
+    return f"with the best play of all afterwards; {known} how well each treatment works"
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:

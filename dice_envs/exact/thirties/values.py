@@ -59,7 +59,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     mix[solve(rules, goal)[0].given(throw, int(state["score"]))] = 1.0
     note = f"with the best choices for the goal {goal} afterwards"
     if options.num_players > 1:
-        note = "points given to the next player less those got, with the best choices afterwards; who leads is left out"
+        note = "points given to the next player less those got, with the best choices afterwards; ignores the current score"
     unit = _COUNTED.get(goal, "points given less points got")
     return ActionValues(values, f"% of {unit}" if goal == "thirty_or_over" else unit, note, mix)
 

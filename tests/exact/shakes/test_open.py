@@ -131,7 +131,7 @@ def test_optimal_play(reward, num_players, num_patients, goal):
         state["efficacy"][:num_players] = EFFICACIES[num_players]
         found = action_values(variant, state)
         assert np.allclose(found.values, expected, atol=1e-14)
-        assert "everybody knows the efficacies" in found.note
+        assert "players see how well each treatment works" in found.note
 
 
 def test_the_rules_numbers():

@@ -12,10 +12,18 @@ from dice_envs.core.game import names
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.logs.fatestones import read_log
 from dice_envs.experiments.play.words import number_choices
+from dice_envs.experiments.ui.console import console
 from dice_envs.table.rules import rules_text
 from dice_envs.table.sitting import Sitting
 
 runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setattr(console, "width", 140)  # whatever terminal runs the tests
+
+
 SMALL = {
     "liars_dice": ["num_dice=1"],
     "fatestones": ["hand_size=2"],

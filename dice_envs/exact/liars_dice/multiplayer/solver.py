@@ -202,7 +202,7 @@ def _solution(options: Any, precision: float) -> Solution:
     def line_of(progress: Progress) -> str:
         return (
             f"nash: solving {', '.join(map(str, progress.dice))} dice, {progress.iterations} iterations, players gain "
-            f"{max(progress.width, 0):.1e} in all, {progress.rounds_left} rounds left"
+            f"{max(progress.width, 0):.1e} in all; rounds to go: {progress.rounds_left}"
         )
 
     return solve(Variant(GAME, options), precision, resume=True, done=told(line_of))
