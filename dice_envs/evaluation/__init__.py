@@ -116,6 +116,12 @@ class Evaluation:
     worst: tuple[Mistake, ...]
     note: str
 
+    def __str__(self) -> str:
+        """Return the result in one line: `ppo against nash: 0.489 ± 0.013 games won, by 200 games (0.52 ± 0.07 with luck)`."""
+        plain = f"{self.plain:.3f} ± {self.plain_error:.2g} with luck"
+        result = f"{self.value:.3f} ± {self.error:.2g} {self.unit}"
+        return f"{self.agent} against {self.against}: {result}, by {self.games:,} games ({plain})"
+
     @property
     def plain_games(self) -> float:
         """Number of games after which the plain mean has the same interval; infinity where all luck is taken out."""

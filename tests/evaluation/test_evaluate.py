@@ -32,6 +32,12 @@ def test_value_agrees_with_the_exact_one(played):
     assert played.variance_ratio > 1
 
 
+def test_it_prints_as_a_line(played):
+    with_luck = f"{played.plain:.3f} ± {played.plain_error:.2g} with luck"
+    result = f"{played.value:.3f} ± {played.error:.2g} games won, by 2,000 games ({with_luck})"
+    assert str(played) == f"random against nash: {result}"
+
+
 def test_losses_add_up_to_what_is_given_away(played):
     given = {}
     for loss in played.losses:
