@@ -182,6 +182,11 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .grid button.move {{ padding: 4px 0; min-width: 0; width: 100%; display: inline-flex; align-items: center;
   justify-content: center; gap: 5px; font-size: 14px; white-space: nowrap; min-height: 38px; }}
 .grid button.move:disabled {{ background: none; border-style: dashed; opacity: 0.35; }}
+.often {{ font-size: 12px; font-weight: 600; color: var(--accent); }}
+button.main .often {{ color: inherit; }}
+.line button .often {{ margin-left: 6px; }}
+button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }}
+.grid button.optimal {{ flex-wrap: wrap; gap: 0 5px; }}
 .die {{ width: 18px; height: 18px; flex: none; vertical-align: -4px; }}
 .icon {{ width: 20px; height: 20px; display: block; }}
 .tool.sign {{ padding: 8px 9px; }}
@@ -193,7 +198,7 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
   border: 0; padding: 7px 4px; cursor: pointer; border-radius: 6px; }}
 .seen:hover {{ background: var(--panel); }}
 .seen.here {{ background: var(--accent-panel); }}
-.seen .number {{ color: var(--faint); font-variant-numeric: tabular-nums; }}
+.seen .number {{ color: var(--soft); font-variant-numeric: tabular-nums; }}
 .seen .notes {{ grid-column: 2 / -1; color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }}
 .seen .notes.bad {{ color: var(--bad); }}
 .seen .notes.good {{ color: var(--good); }}

@@ -33,6 +33,9 @@ TO_PICTURE = """
 const picture = document.querySelector(".picture"), bounds = picture.getBoundingClientRect();
 if (bounds.top < 0 || bounds.bottom > innerHeight) picture.scrollIntoView({block: "start", behavior: "smooth"});
 """
+# On a phone the advice is below the buttons that ask for it.
+TO_ADVICE = 'document.querySelector(".advice").scrollIntoView({block: "nearest", behavior: "smooth"});'
+LEAST_SHOWN = 0.005  # share of a choice in optimal play from which its button shows it
 # Every move rebuilds the element with the keyboard's focus: focus it again, or else the moves.
 REMEMBER_FOCUS = (
     "document.addEventListener('focusin', event => { window.focused = event.target.closest('[data-name]')?.dataset.name })"
@@ -244,8 +247,7 @@ class TablePage:
         with ui.element("div").classes("line").style("margin-top: 10px") as line:
             line.visible = bool(others)
             for action in others:
-                text = variant.describe_action(action)
-                button(text, play(action), "move" if grid is None else "move main", name=f"action-{action}")
+                self._move(html.escape(variant.describe_action(action)), action, play, "move" if grid is None else "move main")
         if grid:
             self._grid(grid, play)
 
@@ -257,9 +259,24 @@ class TablePage:
                     action = grid.actions.get((row, column))
                     content = f"<span>{row}×</span>{die(column)}"
                     if action is None:
-                        button(f"{row} x {column}", _nothing, "move", enabled=False, content=content)
+                        button(f"{row} x {column}, not possible", _nothing, "move", enabled=False, content=content)
                     else:
-                        button(f"{row} x {column}", play(action), "move", content=content, name=f"action-{action}")
+                        self._move(content, action, play, "move")
+
+    def _move(self, content: str, action: int, play: Callable[[int], Callable[[], None]], classes: str) -> None:
+        """Add the button of a move; after a hint it also shows how often optimal play does it."""
+        label = self.place.sitting.variant.describe_action(action)
+        share = next((row.share for row in self._current.rows if row.action == action), None) if self._current else None
+        if share is not None and share >= LEAST_SHOWN:
+            label += f", optimal play does it {100 * share:.0f} % of the time"
+            content += f'<span class="often">{100 * share:.0f} %</span>'
+            classes += " optimal"
+        button(label, play(action), classes, content=content, name=f"action-{action}")
+
+    @property
+    def _current(self) -> Advice | None:
+        """The last advice, if it is about the present position."""
+        return self.advice if self.place.to_move and self.advised_at == self.table.now else None
 
     def _play(self, action: int, moves: int) -> None:
         self.tables.visit(self.table)
@@ -321,14 +338,14 @@ class TablePage:
         finally:
             self.asking = False
             self.refresh()
+            self.client.run_javascript(TO_ADVICE)
 
     async def _review(self) -> None:
         self.tables.visit(self.table)
         await self.table.judge()
 
     def _advice(self) -> None:
-        place, reviewing = self.place, self.table.reviewing
-        advice = self.advice if place.to_move and self.advised_at == self.table.now else None
+        reviewing, advice = self.table.reviewing, self._current
         self.advice_card.visible = True
         if self.asking:
             self._wait("Working out each choice; the first time, the game may have to be solved")

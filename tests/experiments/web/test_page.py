@@ -114,6 +114,12 @@ def test_hints_and_a_review(server, open_page):
     page.wait_for_selector(".hint td")
     legal = page.locator(ENABLED).count()
     assert page.locator(".hint tbody tr").count() == legal
+    table = {row.split("\t")[0]: row.split("\t")[2] for row in page.locator(".hint tbody tr").all_inner_texts()}
+    often = page.locator(".moves button .often").all_inner_texts()
+    assert sorted(often) == sorted(share for share in map(str.strip, table.values()) if share != "0 %"), "also on the buttons"
+    labels = [button.get_attribute("aria-label") for button in page.locator(ENABLED).all()]
+    assert {label.split(",")[0] for label in labels} == set(table)
+    assert sum("optimal play does it" in label for label in labels) == len(often) > 0
     page.click("[data-name=odds]")
     page.wait_for_selector(".advice h2:has-text('odds')")
     play_on(page, random.Random(3))
