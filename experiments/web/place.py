@@ -163,7 +163,7 @@ class Place:
     async def hint(self, odds: bool = False) -> Advice | None:
         """Return the value of each choice of the person here, or its odds, found in a thread.
 
-        Returns None if the game has gone on, or all listeners have gone, before it was begun.
+        Returns None if the game goes on, all listeners go, or `stop_hint` is called before it is found.
 
         Raises:
             ValueError: it is not this person's turn.
@@ -173,14 +173,23 @@ class Place:
             raise ValueError("it is not your turn")
         table, now, state = self.table, self.table.now, self.sitting.state
         find, variant, moves = give_odds if odds else give_hint, self.sitting.variant, len(self.sitting)
+        table.hinting = mine = object()
 
         def wanted() -> bool:
-            return table.now == now and bool(table.listeners)
+            return table.hinting is mine and table.now == now and bool(table.listeners)
 
+        found = table.following(lambda: find(variant, state, moves), wanted)
         try:
-            return await table.work.hints.begin(lambda: find(variant, state, moves), wanted, owner=table).result()
+            return await table.work.hints.begin(found, wanted, owner=table).result()
         except Unwanted:
             return None
+        finally:
+            if table.hinting is mine:
+                table.hinting = None
+
+    def stop_hint(self) -> None:
+        """Give up the hint that is being found here. A solver stops at its next line; what it has solved is kept."""
+        self.table.hinting = None
 
     def saved(self) -> str:
         """Return the saved game as JSON. ValueError where it may not be saved."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from typing import TypeVar
 
+from dice_envs.exact.following import followed
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.work import Busy, Job, Unwanted, Work
 from dice_envs.table.review import Review, review
 from dice_envs.table.sitting import PERSON, Sitting
 
 __all__ = ["PAUSE", "Table", "prepare"]
+
+T = TypeVar("T")
 
 PAUSE = 0.9  # seconds before an agent's move, so that people can follow
 SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks or is queued
@@ -45,6 +49,8 @@ class Table:
         reviewing: (moves reviewed, moves in all) of a running review, else None.
         loaded: whether the first game was a saved one.
         looking: the seat whose view is uncovered, where people share a device; None at first.
+        solving: the last line of a solver that works for this table; empty if none does.
+        hinting: identifies the hint that is being found, None if none is.
         listeners: called after every change.
     """
 
@@ -59,6 +65,8 @@ class Table:
         self.review: Review | None = None
         self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
+        self.solving = ""
+        self.hinting: object | None = None
         self.listeners: list[Callable[[], None]] = []
         self._courses = 0  # number of new games and undos
         self._task: asyncio.Task[None] | None = None
@@ -109,6 +117,28 @@ class Table:
         finally:
             self._task = None
 
+    def following(self, call: Callable[[], T], wanted: Callable[[], bool]) -> Callable[[], T]:
+        """Return the call for a thread: what solvers say is shown at this table, and they stop once the result is unwanted."""
+        loop = asyncio.get_running_loop()
+
+        def show(line: str) -> None:
+            self.solving = line
+            self.changed()
+
+        def listen(line: str) -> None:
+            if not wanted():
+                raise Unwanted
+            loop.call_soon_threadsafe(show, line)
+
+        def run() -> T:
+            try:
+                with followed(listen):
+                    return call()
+            finally:
+                loop.call_soon_threadsafe(setattr, self, "solving", "")
+
+        return run
+
     async def step(self) -> None:
         """Let the agent to move play, once a thread is free. Does nothing while an agent is being asked.
 
@@ -118,7 +148,11 @@ class Table:
         if self.thinking or self.problem or not self.agent_to_move:
             return
         sitting = self.sitting
-        move = self.work.moves.begin(sitting.step, lambda: sitting is self.sitting and bool(self.listeners))
+
+        def wanted() -> bool:
+            return sitting is self.sitting and bool(self.listeners)
+
+        move = self.work.moves.begin(self.following(sitting.step, wanted), wanted)
         self._move = move
         try:
             await self._shown(move)
@@ -220,7 +254,7 @@ class Table:
 
         self._judging = mine
         try:
-            job = self.work.reviews.begin(lambda: review(sitting, agents=True, done=done), wanted)
+            job = self.work.reviews.begin(self.following(lambda: review(sitting, agents=True, done=done), wanted), wanted)
             report(0, len(sitting))
             found = await job.result()
             if self._judging is mine:

@@ -212,6 +212,8 @@ class TablePage:
             words(says, "", "span")
             if self.table.thinking and self.at is None:
                 ui.spinner(size="1.2em")
+        if self.table.thinking and self.table.solving and self.at is None:
+            words(f"It solves the game first, once. {_sentence(self.table.solving)}.")
         if self.table.waiting and self.at is None:
             words("The server is busy with agents of other tables. This one is queued.")
         if self.table.problem:
@@ -340,6 +342,11 @@ class TablePage:
             self.refresh()
             self.client.run_javascript(TO_ADVICE)
 
+    def _stop(self) -> None:
+        self.place.stop_hint()
+        self.asking = False
+        self.refresh()
+
     async def _review(self) -> None:
         self.tables.visit(self.table)
         await self.table.judge()
@@ -348,9 +355,14 @@ class TablePage:
         reviewing, advice = self.table.reviewing, self._current
         self.advice_card.visible = True
         if self.asking:
-            self._wait("Working out each choice; the first time, the game may have to be solved")
+            self._wait(
+                _sentence(self.table.solving) or "Working out each choice; the first time, the game may have to be solved"
+            )
+            button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
         elif reviewing is not None:
             self._wait(f"Working out the cost of each move: {reviewing[0]} of {reviewing[1]}")
+            if self.table.solving:
+                words(f"The game is solved first, once. {_sentence(self.table.solving)}.")
         elif self.panel.review is not None:
             self.panel.show(self.at)
         elif advice is not None:

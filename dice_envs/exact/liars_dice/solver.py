@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
+from dice_envs.exact.following import is_followed, say
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import RoundSolver, memory_of, quantised
 from dice_envs.exact.liars_dice.elimination import Bounds, Dice, check_two_players, game_width, rounds_of
@@ -411,12 +411,12 @@ class _Work:
 
 # --- the solution that is kept ------------------------------------------------------------------------------------
 
-_SAY_EVERY = 5.0  # seconds between two lines of progress
+_SAY_EVERY, _FOLLOWED_EVERY = 5.0, 0.5  # seconds between two lines of progress: printed, and to a listener
 
 
 def told(line_of: Callable[[Progress], str]) -> Callable[[Progress], Any]:
-    """Return a progress callback that prints lines on standard error, not too many."""
-    return throttled(lambda progress: print(line_of(progress), file=sys.stderr, flush=True), _SAY_EVERY)
+    """Return a progress callback that says a line now and then; see `dice_envs.exact.following`."""
+    return throttled(lambda progress: say(line_of(progress)), _FOLLOWED_EVERY if is_followed() else _SAY_EVERY)
 
 
 def solution_of(variant: Variant, precision: float) -> Solution:

@@ -128,6 +128,28 @@ def test_hints_and_a_review(server, open_page):
     assert page.locator(".entries .mark").count() > 0
 
 
+def test_a_hint_says_what_it_waits_for_and_can_be_stopped(tmp_path, monkeypatch, open_page):
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))  # nothing is solved yet
+    options = {"num_dice": 4, "num_faces": 4, "starter": "first"}
+    with serving([{"game": "liars_dice", "options": options, "seed": 4, "seats": [PERSON, "numbers"]}]) as (_, (link,)):
+        page = open_page(link)
+        wait_for(page, "mine")
+        page.click("[data-name=hint]")
+        page.wait_for_selector(".advice:has-text('Working out')")
+        page.wait_for_selector(".advice:has-text('of 13 rounds')")
+        page.click("[data-name=stop]")
+        page.wait_for_selector("[data-name=hint]:enabled")
+        assert not page.locator(".advice").is_visible()
+        for _ in range(200):  # the first ones may find the solver still busy
+            page.click("[data-name=hint]")
+            page.wait_for_timeout(500)
+            if page.locator(".advice").is_visible():
+                break
+        page.wait_for_selector(".hint td")
+        shares = page.locator(".hint .share").all_inner_texts()
+        assert sum(float(share.split()[0]) for share in shares) == pytest.approx(100, abs=3)
+
+
 def test_two_tabs_of_a_seat_stay_in_step(server, open_page):
     one = open_page(server[1]["tabs"])
     two = open_page(server[1]["tabs"], width=390)
