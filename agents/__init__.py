@@ -3,7 +3,8 @@
 Every module here may offer agents in a dictionary `AGENTS`: name → frozen dataclass with an `act` method (see
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
 prints. `plays` names the game of an agent (see `dice_envs.agents.base.OfOneGame`), or is a tuple of games; agents without
-it play any game. `check_variant` refuses variants that an agent does not play.
+it play any game. `check_variant` refuses variants that an agent does not play. The module of a game's name may list opponents
+in words, from the weakest to the strongest, in `LEVELS`: words → spec.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import inspect
 import pkgutil
 from typing import Any
 
-from dice_envs.agent import Agent
-from dice_envs.core.game import load
+from dice_envs.agent import Agent, check_plays
+from dice_envs.core.game import Variant, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
-__all__ = ["factories", "for_game", "games_of", "make", "parameters_of", "parse"]
+__all__ = ["factories", "for_game", "games_of", "levels", "make", "parameters_of", "parse"]
 
 
 @functools.cache
@@ -42,6 +43,25 @@ def for_game(game: str | None) -> dict[str, Any]:
     """
     played = None if game is None else load(game).name
     return {name: factory for name, factory in factories().items() if not games_of(factory) or played in games_of(factory)}
+
+
+def levels(variant: Variant) -> dict[str, str]:
+    """Return opponents from the weakest to the strongest for people to choose from: in words → spec.
+
+    A game's module lists them as LEVELS; those that do not play the variant are left out.
+    """
+    name = variant.game.name
+    known = name in {module.name for module in pkgutil.iter_modules(__path__)}
+    listed = getattr(importlib.import_module(f"{__name__}.{name}"), "LEVELS", {}) if known else {}
+    return {words: spec for words, spec in listed.items() if _plays(spec, variant)}
+
+
+def _plays(spec: str, variant: Variant) -> bool:
+    try:
+        check_plays(make(spec), variant)
+    except (ValueError, OSError, ImportError):
+        return False
+    return True
 
 
 def games_of(player: Any) -> tuple[str, ...]:

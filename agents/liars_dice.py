@@ -494,4 +494,11 @@ def _roll_out_numbers(params, state, mask):
 
 
 AGENTS = {"numbers": Numbers, "reader": Reader}
+LEVELS = {
+    "beginner": "random",
+    "plays the numbers": "numbers:bluff=0",
+    "bluffs now and then": "numbers:bluff=0.25",
+    "reads you": "reader",
+    "optimal": "nash",
+}
 ROLLOUTS = {"numbers": _roll_out_numbers}

@@ -181,6 +181,8 @@ class Game:
     # move knows.
     explain_illegal: Callable[[Any, Any, int], str] | None = None
     seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: they have numbers
+    # options → the rules in force, in a few sentences for people who have never played; if left out, the docstring's "Play"
+    rules_in_short: Callable[[Any], Sequence[str]] | None = None
     # Optional. Search uses `retract` and `expect`. Training on expected rewards needs `expect` or `play_expected`. The latter
     # plays and draws as `play` does, but pays the expected reward, given at least what the seat to move knows.
     retract: Retract | None = None

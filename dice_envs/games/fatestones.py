@@ -318,6 +318,18 @@ def retract(params, state):
 # --- words, pictures, positions -----------------------------------------------------------------------------------
 
 
+def _rules_in_short(options: Options) -> list[str]:
+    bags = {"fair": "the 32 dice of 1 to 6 pips a face that average 3.5", "all": "all 462 dice of 1 to 6 pips a face"}
+    bag = bags.get(options.dice, f"{len(options.dice)} dice") if isinstance(options.dice, str) else f"{len(options.dice)} dice"
+    ending = "the game is a draw" if options.scratch == "draw" else "both draw new ones"
+    return [
+        f"Both players draw from one bag of {bag}: {options.hand_size} each, for all to see.",
+        "Both choose one of their dice in secret and roll it. The higher roll wins the game.",
+        "After a tie both dice are put away, and both choose again.",
+        f"When all dice have tied, {ending}.",
+    ]
+
+
 def _describe_action(options: Options, action: int) -> str:
     return f"roll die {action + 1}"
 

@@ -823,6 +823,45 @@ def reroll_hidden(params, state, seat):
 # --- words, pictures, positions -----------------------------------------------------------------------------------
 
 
+_RAISES = {
+    "quantity": "Each bid names more dice than the last one, and its face or a higher one; ones may follow the highest face.",
+    "either": "Each bid names more dice than the last one, or as many of a higher face.",
+    "perudo": "Each bid names more dice than the last one, or as many of a higher face. A bid on ones needs only half as many; "
+    "after ones it takes more than twice as many, or more ones. Nobody opens on ones.",
+}
+
+
+def _rules_in_short(options: Options) -> list[str]:
+    dice, faces = options.dice_per_seat, options.num_faces
+    each = (
+        ("1 die" if dice[0] == 1 else f"{dice[0]} dice") + " each"
+        if len(set(dice)) == 1
+        else f"{', '.join(map(str, dice))} dice"
+    )
+    lines = [
+        f"{options.num_players} players begin with {each}, of {faces} faces. They roll, and see only their own.",
+        'A bid says how many dice of all players show a face: "3 x 2" means three twos or more.',
+        _RAISES[options.raise_rule],
+    ]
+    if options.wild is not None:
+        lines.append(f"Dice that show {1 if options.wild == 'ones' else faces} are wild: they count for every face.")
+    lines.append(
+        "Instead of bidding you may call the last bid. All dice are shown: if it is true the caller loses, else the bidder."
+    )
+    if options.rounds == "elimination":
+        lines.append("Who loses gives up a die and begins the next round. The last player with dice wins.")
+    else:
+        lines.append("One call ends the game: all but the loser win.")
+    if options.palifico and options.rounds == "elimination":
+        lines.append(
+            "Who comes down to one die begins a round without wild dice, in which only players with one die change the face."
+        )
+    if options.exact_call:
+        ending = "you win a die back, else you lose one" if options.rounds == "elimination" else "you win, else you lose"
+        lines.append(f"You may also say that the last bid is exactly right: if it is {ending}.")
+    return lines
+
+
 def _describe_action(options: Options, action: int) -> str:
     quantity, face = divmod(action, options.num_faces)
     bids = sum(options.dice_per_seat) * options.num_faces

@@ -27,7 +27,7 @@ Actions
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -394,6 +394,33 @@ def reroll_hidden(params, state, seat):
 _SIDES = ("A", "B")
 
 
+_TIES = {
+    "none": "Equal dice score nothing.",
+    "a": "Of equal dice A's scores.",
+    "reroll": "Equal dice are rolled again at the end.",
+}
+
+
+def _pool_in_words(sizes: Sequence[int]) -> str:
+    """Dice by their sizes: `2d8 d6`."""
+    return " ".join(f"{count if (count := sizes.count(size)) > 1 else ''}d{size}" for size in dict.fromkeys(sizes))
+
+
+def _rules_in_short(options: Options) -> list[str]:
+    pool_a, pool_b = options.pools
+    lines = [f"A rolls {_pool_in_words(pool_a)}, B rolls {_pool_in_words(pool_b)} (2d6: two dice of six faces)."]
+    if len(pool_a) != len(pool_b):
+        lines.append("The lowest dice of the larger pool are dropped, until both have equally many.")
+    lines.append("Again and again both choose one of their dice in secret, then show it: the higher one scores a point.")
+    lines.append(_TIES[options.ties])
+    seen = (
+        "You see the dice that the other holds." if options.open_hands else "You see the other's dice only when they are shown."
+    )
+    lines.append(seen)
+    counts = "More points win." if options.reward == "win" else "What counts is how many points you are ahead."
+    return [*lines, counts]
+
+
 def _describe_action(options: Options, action: int) -> str:
     sizes = [f"d{pool[action]}" for pool in options.pools if action < len(pool)]
     return f"die {action + 1} ({' or '.join(dict.fromkeys(sizes))})"
@@ -450,8 +477,7 @@ def _hand_row(options: Options, state: Any, seat: int, viewer: int | None) -> Ro
     )
     aside = [int(faces[die]) for die in range(len(pool)) if state["status"][seat, die] == DROPPED]
     dropped = tuple(Die(face, Tone.FADED, number=_has_numbers(options)) for face in aside)
-    sizes = [pool[die] for die in held]
-    counts = " ".join(f"{count if (count := sizes.count(size)) > 1 else ''}d{size}" for size in dict.fromkeys(sizes))
+    counts = _pool_in_words([pool[die] for die in held])
     return Row(
         _whose(seat, viewer),
         dice,

@@ -561,6 +561,34 @@ def reroll_hidden(params, state, seat):
 # --- words, pictures, positions ---------------------------------------------------------------------------------
 
 
+def _rules_in_short(options: Options) -> list[str]:
+    pips = EFFICACIES[options.num_players]
+    if options.competitive:
+        cures = f"Each of {options.num_players} maesters has a treatment that saves {options.efficacy} patients in 6."
+    else:
+        order = "and all see which is which" if options.open_efficacies else "but nobody knows which is which"
+        cures = f"Of {len(pips)} treatments, the chances to save a patient are {', '.join(map(str, pips))} in 6, {order}."
+    if options.mode == "physician":
+        acts = [f"You choose the treatment of each of {options.patients} patients, and see who recovers."]
+    else:
+        ties = "tied maesters throw again" if options.ties == "again" else "a tie is broken at random"
+        acts = [
+            f"Up to {options.patients} patients come. At your turn you argue for your treatment of the next one, or yield.",
+            "To argue, throw one die, and one more for each patient that you have treated. Remove one, the lowest first, for "
+            "each patient that you have saved, and keep the lowest left.",
+            f"The highest kept die treats the patient; {ties}.",
+        ]
+    if options.competitive:
+        ends = f"Who first saves {options.to_win} wins."
+    elif options.pays == "win":
+        ends = f"All win together if {options.to_win} patients are saved."
+    else:
+        ends = "Save as many as you can, all together."
+    if options.competitive and options.pays == "saved":
+        ends += " What counts is how many you save."
+    return [cures, *acts, ends]
+
+
 def _describe_action(options: Options, action: int) -> str:
     if options.mode == "physician":
         return options.treatment_names[action]

@@ -364,6 +364,33 @@ def reroll_hidden(params, state, seat):
 # --- words, pictures, positions -----------------------------------------------------------------------------------
 
 
+_GOALS = {
+    "maximize": "The higher the score, the better.",
+    "minimize_loss": "What counts is how far the score stays below {0}: as little as possible.",
+    "thirty_or_over": "You win with {0} or more.",
+    "optimal": "A score below {0} costs what is missing. Above it, by x, a second stage gives points: all dice are thrown, and "
+    "those that show x put aside, until none shows x. You get x and the pips put aside.",
+}
+
+
+def _rules_in_short(options: Options) -> list[str]:
+    target, dice = options.target, options.num_dice
+    lines = [
+        f"Throw {dice} dice of {options.num_faces} faces. Put at least one aside and throw the rest, until all are aside.",
+        "The score is the sum of the dice.",
+    ]
+    if options.num_players == 1:
+        return [*lines, _GOALS[options.goal].format(target)]
+    turns = "one turn" if options.rounds == 1 else f"{options.rounds} turns"
+    return [
+        *lines,
+        f"Below {target} you get a point for each pip that is missing, and points are bad. {target} costs nothing.",
+        f"Above {target}, by x, the next player gets points: all dice are thrown, and those that show x put aside, until none "
+        "shows x. It gets x and the pips put aside. If all dice go aside the points double, and it goes on with x + 1.",
+        f"After {turns} of each of the {options.num_players} players the fewest points win.",
+    ]
+
+
 def _describe_action(options: Options, action: int) -> str:
     if action == 0:
         return "keep all"

@@ -8,9 +8,9 @@ import sys
 import textwrap
 from typing import NamedTuple
 
-from dice_envs.core.game import Game
+from dice_envs.core.game import Game, Variant
 
-__all__ = ["Section", "attributes", "is_table", "rules_text", "sections"]
+__all__ = ["Section", "attributes", "is_table", "rules_in_short", "rules_text", "sections"]
 
 
 class Section(NamedTuple):
@@ -54,6 +54,13 @@ def _paragraphs(lines: list[str]) -> list[str]:
 def is_table(paragraph: str) -> bool:
     """Return whether a paragraph is a line of a table: it has two blanks in a row."""
     return re.search(r"\S {2,}\S", paragraph) is not None
+
+
+def rules_in_short(variant: Variant) -> list[str]:
+    """Return the rules in force in a few sentences: the game's own, or what its docstring says under "Play"."""
+    if variant.game.rules_in_short is not None:
+        return list(variant.game.rules_in_short(variant.options))
+    return [paragraph for section in sections(variant.game) if section.heading == "Play" for paragraph in section.paragraphs]
 
 
 def rules_text(game: Game, width: int = 100) -> str:

@@ -26,7 +26,7 @@ from dice_envs.experiments.play.words import (
 from dice_envs.experiments.ui.console import console
 from dice_envs.pictures.render import ansi
 from dice_envs.table.advice import give_hint, give_odds
-from dice_envs.table.rules import rules_text
+from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
 
 __all__ = ["Terminal"]
@@ -130,12 +130,12 @@ class Terminal:
         sitting = self.sitting
         name, _, rest = words.partition(" ")
         name = "hint" if words == "?" else name.lower()
-        if rest.strip() and name != "save":
+        if rest.strip() and name != "save" and (name, rest.strip()) != ("rules", "all"):
             return False
         if name == "help":
             say(help_text(sitting.variant))
         elif name == "rules":
-            say(rules_text(sitting.variant.game, width()))
+            say(rules_text(sitting.variant.game, width()) if rest else "\n".join(rules_in_short(sitting.variant)))
         elif name == "history":
             viewer = self._reader if person is None else person
             for entry in sitting.history(viewer):

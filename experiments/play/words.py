@@ -39,7 +39,7 @@ MOST_ADVISED = 8  # rows of a hint or of odds
 WIDEST = 100  # characters of a line that reads well
 COMMANDS = {
     "help": "this",
-    "rules": "the rules of the game",
+    "rules": "the rules in force, in a few lines; `rules all` adds sources and how they are read",
     "hint": "what each choice is worth, with optimal play afterwards where that is known; ? is short for it",
     "odds": "the chances of each choice",
     "undo": "take back your last move and all after it",

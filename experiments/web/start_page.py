@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from nicegui import events, ui
 
@@ -13,11 +15,12 @@ from dice_envs.agent import check_plays
 from dice_envs.core.game import Game, Variant
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
-from dice_envs.experiments.web.gate import make_agent
+from dice_envs.experiments.web.gate import is_loopback, make_agent
 from dice_envs.experiments.web.parts import begin, button, heading, reporting, words
 from dice_envs.experiments.web.table import Table
 from dice_envs.experiments.web.tables import Tables
 from dice_envs.experiments.web.work import Unwanted
+from dice_envs.table.rules import rules_in_short
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
 __all__ = ["MOST_BYTES", "StartPage", "first_link", "link_page"]
@@ -45,6 +48,13 @@ class StartPage:
         begin("dice-envs", "dice games to play", home="", record=f"/record?{query.removeprefix('&')}".rstrip("?"))
         with ui.element("main").classes("narrow"):
             self._pick(query)
+            with ui.element("section").classes("card"):
+                heading("The rules")
+                self.rules = ui.element("div").props("aria-live=polite")
+                with ui.element("div").classes("line"):
+                    button("Play now", self._start, "tool main", name="play-now", title="with the options and players below")
+                    self.level_box = ui.element("div")
+                    self.opponents = words("", "words", "span")
             with ui.element("section").classes("card"):
                 heading("Options")
                 self._options()
@@ -96,14 +106,14 @@ class StartPage:
     def _input(self, field: Field) -> None:
         made: Any
         if field.kind == "choice":
-            made = ui.select(dict(field.choices), label=field.name, value=field.default)
+            made = ui.select(dict(field.choices), label=_label(field.name), value=field.default)
         elif field.kind == "switch":
-            made = ui.select({True: "yes", False: "no"}, label=field.name, value=field.default)
+            made = ui.select({True: "yes", False: "no"}, label=_label(field.name), value=field.default)
         elif field.kind == "number":
-            made = ui.number(field.name, value=field.default, min=field.low, max=field.high, precision=0)
+            made = ui.number(_label(field.name), value=field.default, min=field.low, max=field.high, precision=0)
             made.props("clearable" if field.optional else "")
         else:
-            made = ui.input(field.name, value=field.default)
+            made = ui.input(_label(field.name), value=field.default)
         made.props("outlined dense").classes(f"option-{field.name}")
         made.props["hint"] = field.help
         made.on_value_change(reporting(lambda event: self._change(field.name, event.value)))
@@ -122,13 +132,18 @@ class StartPage:
             variant = self._variant()
         except ValueError:  # shown when Start is pressed
             return
+        self.rules.clear()
+        with self.rules, ui.element("ul").classes("rules"):
+            for line in rules_in_short(variant):
+                words(line, "words", "li")
         count = variant.facts.num_seats
         if len(self.seats) != count:
-            usual = _usual_agent(variant)
-            self.seats = [*self.seats, *([[usual, ""] for _ in range(count)])][:count]
+            name, _, parameters = _usual_agent(variant).partition(":")
+            self.seats = [*self.seats, *([[name, parameters] for _ in range(count)])][:count]
             if all(who != PERSON for who, _ in self.seats):
                 self.seats[0] = [PERSON, ""]
             self._build_seats()
+            self._build_levels(variant)
         elif not self.box.default_slot.children:
             self._build_seats()
 
@@ -151,22 +166,55 @@ class StartPage:
             select = ui.select(known, value=entry[0]).props(f'outlined dense aria-label="player {seat}"').classes(f"who-{seat}")
             parameters = ui.input(placeholder="parameters, say bluff=0.25", value=entry[1])
             parameters.props(f'outlined dense aria-label="parameters of player {seat}"').classes(f"how-{seat}")
-            parameters.visible = entry[0] != PERSON
+            about = words("", "words about-agent")
+
+            def show() -> None:
+                parameters.visible = about.visible = entry[0] != PERSON
+                about.content = html.escape(_described(entry[0]))
+                self._name_opponents()
 
             def choose(event: events.ValueChangeEventArguments) -> None:
                 entry[0] = event.value
-                parameters.visible = event.value != PERSON
+                show()
+
+            show()
 
             select.on_value_change(choose)
             parameters.on_value_change(lambda event: entry.__setitem__(1, event.value or ""))
 
+    def _build_levels(self, variant: Variant) -> None:
+        """Offer levels of opponents in words; a choice seats them everywhere but at people's seats."""
+        self.level_box.clear()
+        levels = agents.levels(variant)
+        if not levels:
+            return
+        with self.level_box:
+            offered = {spec: f"opponent: {level}" for level, spec in levels.items()}
+            seated = next((_spec(entry) for entry in self.seats if entry[0] != PERSON), None)
+            select = ui.select(offered, value=seated if seated in offered else None)
+            select.props('outlined dense aria-label="level of the opponents"').classes("level")
+            select.on_value_change(reporting(lambda event: self._seat_agents(event.value)))
+
+    def _seat_agents(self, spec: str | None) -> None:
+        name, _, parameters = (spec or "").partition(":")
+        for entry in self.seats:
+            if spec and entry[0] != PERSON:
+                entry[:] = [name, parameters]
+        self._build_seats()
+
+    def _name_opponents(self) -> None:
+        others = list(dict.fromkeys(_spec(entry) for entry in self.seats if entry[0] != PERSON))
+        text = f"against {' and '.join(others)}" if others else "people only"
+        self.opponents.content = html.escape(text)
+
     def _set_people(self, count: int) -> None:
-        usual = next((who for who, _ in self.seats if who != PERSON), None) or _usual_agent(self._variant())
+        seated = next((_spec(entry) for entry in self.seats if entry[0] != PERSON), None)
+        name, _, parameters = (seated or _usual_agent(self._variant())).partition(":")
         for seat, entry in enumerate(self.seats):
             if seat < count:
                 entry[:] = [PERSON, ""]
             elif entry[0] == PERSON:
-                entry[:] = [usual, ""]
+                entry[:] = [name, parameters]
         self._build_seats()
 
     # --- going --------------------------------------------------------------------------------------------------------
@@ -176,7 +224,7 @@ class StartPage:
             variant = self._variant()
             seed = seed_or_fresh(None if self.seed is None else whole("seed", self.seed))
             count = variant.facts.num_seats
-            specs = [f"{who}:{how}" if how.strip() else who for who, how in self.seats[:count]]
+            specs = [_spec(entry) for entry in self.seats[:count]]
             return Sitting(variant, seed, specs, make_agent)
 
         await self._go(make)
@@ -202,6 +250,22 @@ class StartPage:
         finally:
             self.wait.visible = False
         ui.navigate.to(first_link(self.tables, table))
+
+
+def _described(agent: str) -> str:
+    """Return an agent in a sentence: the first line of its docstring."""
+    return "" if agent == PERSON else (inspect.getdoc(agents.factories()[agent]) or "").partition("\n")[0].replace("`", "")
+
+
+def _spec(entry: Sequence[str]) -> str:
+    """Return a seat's spec, of an agent's name and parameters as typed."""
+    name, parameters = entry
+    return f"{name}:{parameters}" if parameters.strip() else name
+
+
+def _label(option: str) -> str:
+    """Return an option's name in words: `num_players` becomes `players`."""
+    return option.removeprefix("num_").replace("_", " ")
 
 
 def first_link(tables: Tables, table: Table) -> str:
@@ -233,6 +297,11 @@ def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
         with ui.element("section").classes("card column"):
             heading("One link for each person")
             words("Open one yourself and send the others on. Whoever has a link plays that seat and sees its dice.")
+            if is_loopback(urlsplit(base).hostname or ""):
+                words(
+                    "These links work on this computer only. For others in your network, start the page with --host 0.0.0.0.",
+                    "bad",
+                )
             for path, place in links.items():
                 if place.kind == "seat":
                     name = "player" if place.seat is None else sitting.variant.seat_name(place.seat)
@@ -260,7 +329,9 @@ def _link(name: str, url: str, path: str) -> None:
 
 
 def _usual_agent(variant: Variant) -> str:
-    """Return the first of the game's own agents that plays the variant, or `random`."""
+    """Return the opponent for a first game: the second level, else the first of the game's own agents, or `random`."""
+    if len(levels := list(agents.levels(variant).values())) > 1:
+        return levels[1]
     everywhere = agents.for_game(None)
     for name in agents.for_game(variant.game.name):
         if name in everywhere:

@@ -230,6 +230,9 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .narrow {{ max-width: 860px; margin: 0 auto; width: 100%; padding: 14px 20px 40px; box-sizing: border-box; display: flex;
   flex-direction: column; gap: 14px; flex-wrap: nowrap; }}
 .link {{ overflow-wrap: anywhere; color: var(--accent); }}
+ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
+.about-agent {{ grid-column: 2 / -1; }}
+.level {{ min-width: 220px; }}
 .seat {{ display: grid; grid-template-columns: 84px minmax(120px, 1fr) minmax(120px, 1fr); gap: 10px; align-items: center; }}
 .q-field--dark .q-field__native, .q-field__native, .q-field__input {{ color: var(--ink); }}
 .q-uploader {{ display: none; }}

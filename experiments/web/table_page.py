@@ -22,7 +22,7 @@ from dice_envs.experiments.web.tables import Tables
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice
 from dice_envs.table.review import Judged
-from dice_envs.table.rules import sections
+from dice_envs.table.rules import rules_in_short, sections
 from dice_envs.table.sitting import PERSON, Entry
 
 __all__ = ["TablePage"]
@@ -97,6 +97,10 @@ class TablePage:
     def _rules(self) -> None:
         with ui.element("details").classes("card rules"):
             words("Rules", "", "summary")
+            with ui.element("ul"):
+                for line in rules_in_short(self.place.sitting.variant):
+                    words(line, "words", "li")
+            heading("In full")
             for section in sections(self.place.sitting.variant.game):
                 if section.heading:
                     heading(section.heading)

@@ -13,7 +13,7 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.logs.fatestones import read_log
 from dice_envs.experiments.play.words import number_choices
 from dice_envs.experiments.ui.console import console
-from dice_envs.table.rules import rules_text
+from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
 
 runner = CliRunner()
@@ -54,11 +54,31 @@ def first_number(game):
 def test_a_whole_game_with_every_command(game, tmp_path):
     path, seats = tmp_path / "game.json", configure(game).facts.num_seats
     number = first_number(game)
-    typed = ["help", "rules", "hint", "?", "odds", "undo", "nonsense", f"save {path}", number, "history", "undo", "history"]
+    typed = [
+        "help",
+        "rules",
+        "rules all",
+        "hint",
+        "?",
+        "odds",
+        "undo",
+        "nonsense",
+        f"save {path}",
+        number,
+        "history",
+        "undo",
+        "history",
+    ]
     start = [game, "random", *small(game), "--seat", 0, "--seed", 4]
     stopped = play(*start, typed=[*typed, "q"])
     assert stopped.exit_code == 130, stopped.output
-    wanted = ["save FILE", rules_text(configure(game).game).splitlines()[2], "what each choice is worth:", "optimal play does"]
+    wanted = [
+        "save FILE",
+        rules_in_short(configure(game))[1],
+        rules_text(configure(game).game).splitlines()[2],
+        "what each choice is worth:",
+        "optimal play does",
+    ]
     wanted += ["the odds:", "there is nothing to undo", "'nonsense' is no move", f"saved; `play --load {path}` goes on"]
     for words in wanted:
         assert words in stopped.output

@@ -94,6 +94,10 @@ def test_a_table_from_the_form(server, open_page):
     page.click("[data-name=start]")
     page.wait_for_selector("[role=alert]:has-text('num_dice must be a whole number from 1 to 6, not 9')")
     page.fill(".option-num_dice input", "1")
+    page.wait_for_selector(".rules li:has-text('1 die each')")
+    page.click(".level")
+    page.click(".q-item:has-text('opponent: optimal')")
+    page.wait_for_selector(".about-agent:has-text('Optimal play: no opponent wins more')")
     page.fill(".how-1 input", "precision=1e-6")
     page.click("[data-name=start]")
     page.wait_for_selector("[role=alert]:has-text('precision must be at least 0.001 where people wait')")
@@ -105,6 +109,15 @@ def test_a_table_from_the_form(server, open_page):
     game = saved(page)
     assert game["options"]["num_dice"] == 1
     assert game["seed"] == 11
+    assert "nash" in game["seats"]
+
+
+def test_play_now_begins_a_game_at_once(server, open_page):
+    page = open_page(f"{server[0]}/?game=liars_dice")
+    page.click("[data-name=play-now]")
+    page.wait_for_url("**/seat/*")
+    wait_for(page, "mine", "theirs")
+    assert "numbers:bluff=0" in page.inner_text(".card:has(.entries)")
 
 
 def test_hints_and_a_review(server, open_page):
@@ -219,6 +232,7 @@ def test_a_saved_game_is_loaded(server, open_page, tmp_path):
 
 def test_people_share_a_device(server, open_page):
     page = open_page(server[1]["shared"])
+    assert "These links work on this computer only" in page.inner_text("main")
     page.click("a.together")
     for mover in (0, 1):
         wait_for(page, "covered")

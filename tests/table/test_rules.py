@@ -1,0 +1,79 @@
+"""The rules in a few sentences are those of the options in force."""
+
+import dataclasses
+
+import pytest
+
+from dice_envs import configure, load, names
+from dice_envs.table.rules import rules_in_short, sections
+from tests.support.variants import MARKED
+
+COMPETITIVE = {"variation": "competitive"}
+CHANGES = {  # option → (its value, other options that it needs)
+    "liars_dice": {
+        "num_players": (3, {}),
+        "num_dice": ((5, 4), {}),
+        "num_faces": (4, {}),
+        "raise_rule": ("either", {}),
+        "wild": ("highest", {}),
+        "palifico": (True, {}),
+        "exact_call": (True, {}),
+        "rounds": ("single", {}),
+        "rules": ("perudo", {}),
+    },
+    "fatestones": {"dice": ("all", {}), "hand_size": (2, {}), "scratch": ("draw", {})},
+    "score_dice": {
+        "pool_a": ((8, 6), {}),
+        "pool_b": ((4,), {}),
+        "ties": ("a", {}),
+        "open_hands": (True, {}),
+        "reward": ("score", {}),
+    },
+    "shakes": {
+        "num_players": (4, {}),
+        "mode": ("physician", {}),
+        "variation": ("competitive", {}),
+        "reward": ("win", {}),
+        "ties": ("random", {}),
+        "efficacy": (3, COMPETITIVE),
+        "num_patients": (7, {}),
+        "goal": (2, {"reward": "win"}),
+        "open_efficacies": (True, {}),
+    },
+    "thirties": {
+        "num_players": (3, {}),
+        "rounds": (2, {}),
+        "num_dice": (5, {}),
+        "num_faces": (4, {}),
+        "target": (20, {}),
+        "goal": ("optimal", {"num_players": 1}),
+    },
+}
+# What a player need not know before the first move: who begins is seen, and names and observations are no rules.
+UNSAID = {"liars_dice": {"starter", "reward", "past_rounds"}, "shakes": {"treatments", "maesters"}}
+
+
+@pytest.mark.parametrize(("game", "options"), MARKED)
+def test_rules_are_a_few_sentences(game, options):
+    lines = rules_in_short(configure(game, **options))
+    assert 3 <= len(lines) <= 8
+    for line in lines:
+        assert line.endswith(".")
+        assert line[0].isupper() or line[0].isdigit()
+        assert len(line) <= 230
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_rule_that_an_option_changes_is_said(name):
+    options = {field.name for field in dataclasses.fields(load(name).options)}
+    assert options == set(CHANGES[name]) | UNSAID.get(name, set())
+    for option, (value, needed) in CHANGES[name].items():
+        usual, other = (rules_in_short(configure(name, **given)) for given in (needed, {**needed, option: value}))
+        assert usual != other, option
+
+
+def test_without_its_own_a_game_has_what_its_docstring_says():
+    variant = configure("thirties")
+    game = dataclasses.replace(variant.game, rules_in_short=None)
+    (play,) = (section.paragraphs for section in sections(game) if section.heading == "Play")
+    assert rules_in_short(game.configure()) == list(play)
