@@ -32,7 +32,7 @@ __all__ = ["MOST_VALUES", "check_size", "measure", "measure_table", "winning_sha
 
 MOST_VALUES = 10e9  # of all hands at all nodes of all rounds; a core takes about half an hour
 VALUES_A_SECOND = 6e6
-MOST_OF_COALITION = 0.3e9  # values of joint hands up to which a coalition is measured, too
+MOST_OF_COALITION = 0.5e9  # values of joint hands up to which a coalition is measured, too
 _WHAT = "an exact result at a table"
 _SHARE = "share of wins"
 
