@@ -429,7 +429,7 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
         notes = [_roll_in_words(state, viewer), f"round {int(state['round']) + 1} of {options.rounds}; the fewest points win"]
     else:
         notes = [_roll_in_words(state, viewer), f"target {options.target}, goal {options.goal}"]
-    return Picture("Thirties", tuple(rows), tuple(notes))
+    return Picture("The game of 30s", tuple(rows), tuple(notes))
 
 
 def _roll_in_words(state: Any, viewer: int | None) -> str:

@@ -131,7 +131,8 @@ def _values(variant: Variant, states: np.ndarray) -> np.ndarray:
 
 def _note(variant: Variant) -> str:
     known = "players see" if variant.options.open_efficacies else "players cannot see"
-    return f"with the best play of all afterwards; {known} how well each treatment works"
+    what = "patients saved from now on, " if variant.options.pays == "saved" else ""
+    return f"{what}with the best play of all afterwards; {known} how well each treatment works"
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
@@ -143,7 +144,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
         check_in_passing(variant)
     (values,) = _values(variant, np.array([state]))
     mix = (values >= np.nanmax(values) - TIE).astype(np.float64)
-    unit = "patients saved from now on" if variant.options.pays == "saved" else "% of games won"
+    unit = "patients" if variant.options.pays == "saved" else "% of games won"
     return ActionValues(values, unit, _note(variant), mix / mix.sum())
 
 

@@ -60,7 +60,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     note = f"with the best choices for the goal {goal} afterwards"
     if options.num_players > 1:
         note = "points given to the next player less those got, with the best choices afterwards; ignores the current score"
-    unit = _COUNTED.get(goal, "points given less points got")
+    unit = _COUNTED.get(goal, "points")
     return ActionValues(values, f"% of {unit}" if goal == "thirty_or_over" else unit, note, mix)
 
 
