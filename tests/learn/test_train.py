@@ -267,7 +267,7 @@ def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypa
     monkeypatch.setitem(PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
     whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
     assert whole.exit_code == 0
-    assert ("thirties with num_players=1, 1 seat (train and measure take num_players=1" in whole.output) == (game == "thirties")
+    assert ("thirties with num_players=1, 1 seat; -o num_players=... changes it" in whole.output) == (game == "thirties")
     arguments = ["--out", tmp_path / "run", "--seed", 3, "--resume"]
     killed("write_checkpoint", 1, "after", *arguments, game=game)  # before the first iteration
     killed("write_checkpoint", 3, "after", *arguments, game=game)

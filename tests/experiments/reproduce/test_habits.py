@@ -70,7 +70,7 @@ def plain_habits(variant, dice, solved):
             won = (mover == 0) != holds
             counts["starter wins"] += weight * chances[-1] * won
             counts["called", "holds" if holds else "fails"] += weight * chances[-1]
-            if not solved.tree.is_leaf(bids[-1]):
+            if not solved.tree.is_leaf(bids[-1], len(bids) % 2):
                 need = min(max(quantity + 1 - held(own, face), 0), dice[1 - mover] + 1)
                 counts["turns", mover, need] += weight
                 counts["calls", mover, need] += weight * chances[-1]
