@@ -180,9 +180,10 @@ class Game:
     # (options, state, action) → one line that says why the action is not legal now, or "". It may use only what the seat to
     # move knows.
     explain_illegal: Callable[[Any, Any, int], str] | None = None
-    seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: they have numbers
+    seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: numbers
     # options → the rules in force, in a few sentences for people who have never played; if left out, the docstring's "Play"
     rules_in_short: Callable[[Any], Sequence[str]] | None = None
+    first_game: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options of a short game to learn with
     # Optional. Search uses `retract` and `expect`. Training on expected rewards needs `expect` or `play_expected`. The latter
     # plays and draws as `play` does, but pays the expected reward, given at least what the seat to move knows.
     retract: Retract | None = None

@@ -86,7 +86,7 @@ class Options:
     """Options of Liar's Dice; ValueError names the option, the value and what is allowed.
 
     Attributes:
-        num_players: 2 to 6.
+        num_players: players at the table, 2 to 6.
         num_dice: dice each player starts with, 1 to 6, or one number for each seat.
         num_faces: faces of every die, 2 to 8.
         raise_rule: "quantity": the quantity must rise and the face may not fall, but face 1 may follow the highest
@@ -1007,4 +1007,11 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     state["counts"][: options.num_players] = [counts_of(hand) for hand in hands]
 
 
-GAME = Game.of(globals(), name="liars_dice", env_name="LiarsDice", title="Liar's Dice", reset_options=("dice",))
+GAME = Game.of(
+    globals(),
+    name="liars_dice",
+    env_name="LiarsDice",
+    title="Liar's Dice",
+    reset_options=("dice",),
+    first_game={"num_dice": 2},
+)

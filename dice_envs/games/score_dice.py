@@ -450,6 +450,10 @@ def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
     return Picture("Score dice", tuple(row for row in rows if row.dice or row.groups), tuple(notes))
 
 
+def _seat_names(options: Options) -> Sequence[str]:
+    return _SIDES
+
+
 def _whose(seat: int, viewer: int | None) -> str:
     return f"you ({_SIDES[seat]})" if seat == viewer else _SIDES[seat]
 
@@ -525,4 +529,11 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
     _drop_spares(_params(options), state)
 
 
-GAME = Game.of(globals(), name="score_dice", env_name="ScoreDice", title="Score dice", reset_options=("dice",))
+GAME = Game.of(
+    globals(),
+    name="score_dice",
+    env_name="ScoreDice",
+    title="Score dice",
+    reset_options=("dice",),
+    first_game={"pool_a": (6, 6, 6), "pool_b": (8, 6, 4)},
+)

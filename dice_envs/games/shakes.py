@@ -596,7 +596,7 @@ def _describe_action(options: Options, action: int) -> str:
 
 
 def _seat_names(options: Options) -> tuple[str, ...]:
-    return options.maesters or () if options.mode == "maesters" else ()
+    return tuple(_maester(options, seat) for seat in range(options.num_players)) if options.mode == "maesters" else ()
 
 
 def _maester(options: Options, seat: int, viewer: int | None = None) -> str:
@@ -721,4 +721,5 @@ GAME = Game.of(
     title="The Shakes",
     reset_options=("efficacies",),
     gym_options={"mode": "physician"},
+    first_game={"num_patients": 4, "goal": 2},
 )

@@ -468,4 +468,5 @@ GAME = Game.of(
     title="The game of 30s",
     reset_options=("dice", "aside"),
     gym_options={"num_players": 1},
+    first_game={"rounds": 1},
 )

@@ -231,7 +231,8 @@ class Sitting:
         if self.over:
             raise ValueError("the game is over")
         if self.mover not in self.people:
-            raise ValueError(f"player {self.mover} is to move, played by {self.seats[self.mover]}, not by a person")
+            name = self.variant.seat_name(self.mover)
+            raise ValueError(f"{name} is to move, played by {self.seats[self.mover]}, not by a person")
         if isinstance(action, bool) or not isinstance(action, (int, np.integer)):
             raise ValueError(f"an action must be a whole number, not {shown(action)}")
         self._advance(int(action), self._memories[-1])
@@ -246,7 +247,7 @@ class Sitting:
         if self.over:
             raise ValueError("the game is over")
         if self.mover in self.people:
-            raise ValueError(f"player {self.mover} is to move, played by a person, not by an agent")
+            raise ValueError(f"{self.variant.seat_name(self.mover)} is to move, played by a person, not by an agent")
         action, memories = self._asked()
         self._advance(action, memories)
         return action

@@ -11,6 +11,7 @@ from typing import Any
 
 from nicegui import Client, ui
 
+from dice_envs.experiments.web.shortcuts import KEYS
 from dice_envs.experiments.web.style import CSS
 from dice_envs.pictures.drawing import ACCENT
 
@@ -54,6 +55,7 @@ def button(
     content: str = "",
     name: str = "",
     title: str = "",
+    key: str = "",
 ) -> ui.html:
     """Add a plain HTML button, so that keys and screen readers work as usual.
 
@@ -65,13 +67,17 @@ def button(
         content: HTML to show instead of `text`, which then is for screen readers.
         name: value of `data-name`, by which scripts and tests find it.
         title: tooltip.
+        key: the key that presses it; by default that of `name`, if it has one.
     """
+    key = key or KEYS.get(name, "")
     made = ui.html(content or html.escape(text), tag="button", sanitize=False).classes(classes)
     made.props["type"] = "button"
     if content:
         made.props["aria-label"] = text
     if name:
         made.props["data-name"] = name
+    if key:
+        made.props["data-key"] = made.props["aria-keyshortcuts"] = key
     if title:
         made.props["title"] = title
     if enabled:

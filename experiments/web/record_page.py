@@ -56,7 +56,7 @@ class RecordPage:
         self.rows: list[_Row] = []  # the latest game first
         begin("Your record", "games finished in this browser", f"/{query}" if open_games else "")
         ui.add_body_html(f"<script>{KEEPING}</script>")
-        with ui.element("main").classes("narrow record"):
+        with ui.element("div").classes("narrow record"):
             self.sums = ui.element("div").classes("column sums").props("aria-live=polite")
             with ui.element("section").classes("card"):
                 heading("Games")

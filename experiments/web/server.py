@@ -85,6 +85,7 @@ def serve(
     console.whole_line("Ctrl-C ends it")
     if show:
         app.on_startup(lambda: threading.Thread(target=_open, args=(first, host, port), daemon=True).start())
+    app.config.quasar_config["loadingBar"]["skipHijack"] = True  # screen readers get no name of it; the pages have spinners
     ui.run(
         host=host,
         port=port,

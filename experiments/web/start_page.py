@@ -44,15 +44,18 @@ class StartPage:
         self.game: Game = load(game)
         self.values: dict[str, Any] = {field.name: field.default for field in fields_of(self.game)}
         self.seats: list[list[str]] = []  # an agent's name or PERSON, and its parameters
+        self.seated: Variant = self.game.configure()  # the variant whose seats are shown
         self.seed: float | None = None
         begin("dice-envs", "dice games to play", home="", record=f"/record?{query.removeprefix('&')}".rstrip("?"))
-        with ui.element("main").classes("narrow"):
+        with ui.element("div").classes("narrow"):
             self._pick(query)
             with ui.element("section").classes("card"):
                 heading("The rules")
                 self.rules = ui.element("div").props("aria-live=polite")
                 with ui.element("div").classes("line"):
                     button("Play now", self._start, "tool main", name="play-now", title="with the options and players below")
+                    title = "a short one, in which the page says what to look at and what to press"
+                    button("Show me how", self._learn, name="learn", title=title)
                     self.level_box = ui.element("div")
                     self.opponents = words("", "words", "span")
             with ui.element("section").classes("card"):
@@ -137,6 +140,8 @@ class StartPage:
             for line in rules_in_short(variant):
                 words(line, "words", "li")
         count = variant.facts.num_seats
+        renamed = any(variant.seat_name(seat) != self.seated.seat_name(seat) for seat in range(count))
+        self.seated = variant
         if len(self.seats) != count:
             name, _, parameters = _usual_agent(variant).partition(":")
             self.seats = [*self.seats, *([[name, parameters] for _ in range(count)])][:count]
@@ -144,7 +149,7 @@ class StartPage:
                 self.seats[0] = [PERSON, ""]
             self._build_seats()
             self._build_levels(variant)
-        elif not self.box.default_slot.children:
+        elif renamed or not self.box.default_slot.children:
             self._build_seats()
 
     def _build_seats(self) -> None:
@@ -162,10 +167,12 @@ class StartPage:
     def _seat(self, seat: int, known: dict[str, str]) -> None:
         entry = self.seats[seat]
         with ui.element("div").classes("seat"):
-            words(f"player {seat}", "")
-            select = ui.select(known, value=entry[0]).props(f'outlined dense aria-label="player {seat}"').classes(f"who-{seat}")
+            name = self.seated.seat_name(seat)
+            words(name, "")
+            select = ui.select(known, value=entry[0]).classes(f"who-{seat}")
+            select.props("outlined dense").props["aria-label"] = name
             parameters = ui.input(placeholder="parameters, say bluff=0.25", value=entry[1])
-            parameters.props(f'outlined dense aria-label="parameters of player {seat}"').classes(f"how-{seat}")
+            parameters.classes(f"how-{seat}").props("outlined dense").props["aria-label"] = f"parameters of {name}"
             about = words("", "words about-agent")
 
             def show() -> None:
@@ -229,6 +236,14 @@ class StartPage:
 
         await self._go(make)
 
+    async def _learn(self) -> None:
+        def make() -> Sitting:
+            variant = self.game.configure(**self.game.first_game)
+            others = [_usual_agent(variant)] * (variant.facts.num_seats - 1)
+            return Sitting(variant, seed_or_fresh(None), [PERSON, *others], make_agent)
+
+        await self._go(make, guided=True)
+
     async def _load(self, event: events.UploadEventArguments) -> None:
         content = await event.file.read()
 
@@ -237,11 +252,12 @@ class StartPage:
     async def _refuse(self) -> None:
         raise ValueError(f"a saved game is one .json file of at most {MOST_BYTES:,} bytes")
 
-    async def _go(self, make: Callable[[], Sitting], saved: bool = False) -> None:
+    async def _go(self, make: Callable[[], Sitting], saved: bool = False, guided: bool = False) -> None:
         self.error.content = ""
         try:
             self.wait.visible = True
             table = await self.tables.make(make, lambda: not self.client.is_deleted, owner=self.client, saved=saved)
+            table.guided = guided
         except Unwanted:
             return
         except (ValueError, OSError, ImportError) as problem:
@@ -293,7 +309,7 @@ def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
     ui.context.client.on_delete(lambda: table.listeners.remove(here))
     begin(sitting.variant.game.title, str(sitting.variant), "/" if home else "")
     links = tables.links(table)
-    with ui.element("main").classes("narrow"):
+    with ui.element("div").classes("narrow"):
         with ui.element("section").classes("card column"):
             heading("One link for each person")
             words("Open one yourself and send the others on. Whoever has a link plays that seat and sees its dice.")

@@ -176,6 +176,21 @@ button.main:hover:enabled {{ color: var(--on-accent); filter: brightness(1.08); 
 button:disabled {{ opacity: 0.45; cursor: default; }}
 button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid var(--accent); outline-offset: 2px; }}
 .moves:focus {{ outline: none; }}
+.others {{ margin-top: 10px; }}
+.picker {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px 14px; margin: 12px 0; }}
+.stepper {{ display: flex; align-items: center; gap: 6px; }}
+.quantity {{ min-width: 3em; text-align: center; font-weight: 700; font-variant-numeric: tabular-nums; }}
+.faces {{ display: flex; flex-wrap: wrap; gap: 6px; flex: 1; }}
+.faces button.move {{ display: inline-flex; flex-direction: column; align-items: center; justify-content: center; gap: 2px;
+  min-width: 46px; min-height: 46px; padding: 4px; }}
+.faces .die {{ width: 24px; height: 24px; }}
+.faces button.move:disabled {{ background: none; border-style: dashed; }}
+.every {{ display: none; }}
+.guide {{ border-color: var(--accent); }}
+.pace {{ min-width: 150px; }}
+.shortcuts dl {{ display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 14px; margin: 8px 0; }}
+.shortcuts dt, .shortcuts dd {{ margin: 0; }}
+.shortcuts kbd {{ font: 13px monospace; color: var(--soft); }}
 .grid {{ display: grid; gap: 5px; align-items: center; max-height: 330px; overflow-y: auto; padding: 2px; }}
 .grid .head {{ text-align: center; color: var(--soft); font-weight: 600; font-size: 14px; }}
 .grid .corner {{ color: var(--faint); font-size: 12px; }}
@@ -248,7 +263,9 @@ ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
   .card.picture {{ padding: 0; }}
   .seat {{ grid-template-columns: 72px minmax(0, 1fr); }}
   .seat > :nth-child(3) {{ grid-column: 2; }}
-  .grid {{ gap: 4px; }}
+  .grid {{ gap: 4px; margin-top: 10px; }}
+  .moves:not(.all) .grid {{ display: none; }}
+  .every {{ display: inline-block; }}
   .grid button.move {{ gap: 2px; font-size: 13px; letter-spacing: -0.02em; }}
 }}
 {_dark_pictures()}

@@ -48,6 +48,7 @@ class Table:
         review: the review of the game that is over, once asked for.
         reviewing: (moves reviewed, moves in all) of a running review, else None.
         loaded: whether the first game was a saved one.
+        guided: whether the page explains what to do next.
         looking: the seat whose view is uncovered, where people share a device; None at first.
         solving: the last line of a solver that works for this table; empty if none does.
         hinting: identifies the hint that is being found, None if none is.
@@ -62,6 +63,7 @@ class Table:
         self.problem = ""
         self.games = 1
         self.loaded = False
+        self.guided = False
         self.review: Review | None = None
         self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None

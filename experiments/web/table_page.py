@@ -12,12 +12,14 @@ import numpy as np
 from nicegui import events, ui
 
 from dice_envs.core.options import options_text
+from dice_envs.experiments.web.guide import Guide
 from dice_envs.experiments.web.kept import KEEPING, entry_of
-from dice_envs.experiments.web.moves import Grid, arrange
+from dice_envs.experiments.web.moves_panel import MovesPanel
 from dice_envs.experiments.web.parts import begin, button, heading, reporting, words
 from dice_envs.experiments.web.place import Place
 from dice_envs.experiments.web.review_panel import ReviewPanel
-from dice_envs.experiments.web.style import die, icon
+from dice_envs.experiments.web.shortcuts import PRESSING, listed
+from dice_envs.experiments.web.style import icon
 from dice_envs.experiments.web.tables import Tables
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice
@@ -35,7 +37,6 @@ if (bounds.top < 0 || bounds.bottom > innerHeight) picture.scrollIntoView({block
 """
 # On a phone the advice is below the buttons that ask for it.
 TO_ADVICE = 'document.querySelector(".advice").scrollIntoView({block: "nearest", behavior: "smooth"});'
-LEAST_SHOWN = 0.005  # share of a choice in optimal play from which its button shows it
 # Every move rebuilds the element with the keyboard's focus: focus it again, or else the moves.
 REMEMBER_FOCUS = (
     "document.addEventListener('focusin', event => { window.focused = event.target.closest('[data-name]')?.dataset.name })"
@@ -70,12 +71,15 @@ class TablePage:
         self.asking = False
         sitting = place.sitting
         self.unfinished = not sitting.over  # whether this tab has seen the game before its end
+        self.guide = Guide(place)
+        self.buttons = MovesPanel(place, self._play, self.refresh)
         self.panel = ReviewPanel(place, self._name, self._jump, self.refresh, record)
         if self.table.loaded and sitting.over and self.table.games == 1:
             self.at = 0
         begin(sitting.variant.game.title, self._about(), "/" if home else "", record if place.kind == "seat" else "")
-        with ui.element("main").classes("table"):
+        with ui.element("div").classes("table"):
             with ui.element("div").classes("column"):
+                self.guide_card = ui.element("section").classes("card guide").props("aria-live=polite")
                 self.picture_card = ui.element("section").classes("card picture").props('aria-label="the table"')
                 with self.picture_card:
                     self.picture = ui.html("", sanitize=False).classes("wide-only")
@@ -87,8 +91,11 @@ class TablePage:
                 self.advice_card = ui.element("section").classes("card advice").props("aria-live=polite")
                 self.history = ui.element("section").classes("card")
                 self._rules()
+                with ui.element("details").classes("card rules"):
+                    words("Keys", "", "summary")
+                    ui.html(listed(), sanitize=False).classes("shortcuts")
         self.forward = ui.timer(REPLAY_PAUSE, reporting(self._forward), active=False)
-        ui.add_body_html(f"<script>{REMEMBER_FOCUS}{KEEPING}</script>")
+        ui.add_body_html(f"<script>{REMEMBER_FOCUS}{KEEPING}{PRESSING}</script>")
         self.refresh()
         self.table.listeners.append(self.refresh)
         self.client.on_delete(self._leave)
@@ -106,6 +113,10 @@ class TablePage:
                     heading(section.heading)
                 for paragraph in section.paragraphs:
                     words(paragraph, "laid" if "  " in paragraph else "words", "p")
+
+    @property
+    def _guided(self) -> bool:
+        return self.table.guided and self.place.kind == "seat"
 
     def _about(self) -> str:
         variant = self.place.sitting.variant
@@ -138,7 +149,7 @@ class TablePage:
             self.at = None
         covered = place.curtain is not None
         self._mark(covered)
-        for part in (self.picture_card, self.steps, self.history):
+        for part in (self.guide_card, self.picture_card, self.steps, self.history):
             part.visible = not covered
         self.tools.clear()
         self.moves.clear()
@@ -148,7 +159,7 @@ class TablePage:
             else:
                 self._status()
                 if place.to_move and self.at is None:
-                    self._moves()
+                    self.buttons.show(self._current)
         if covered:
             self.advice_card.clear()
             self.advice_card.visible = False
@@ -162,6 +173,9 @@ class TablePage:
         self.picture.content, self.narrow_picture.content = svg(picture), svg(picture, narrow=True)
         with self.tools:
             self._tools()
+        self.guide_card.visible = self._guided
+        if self._guided:
+            self._rebuild(self.guide_card, lambda: self.guide.show(self._current))
         self._rebuild(self.advice_card, self._advice)
         self._rebuild(self.steps, self._steps)
         self._rebuild(self.history, self._history)
@@ -240,44 +254,7 @@ class TablePage:
         winners = " and ".join(sitting.variant.seat_name(int(seat)) for seat in np.flatnonzero(best))
         return _sentence(f"{winners} {'wins' if best.sum() == 1 else 'win'}")
 
-    # --- moves --------------------------------------------------------------------------------------------------------
-
-    def _moves(self) -> None:
-        sitting = self.place.sitting
-        variant, moves = sitting.variant, len(sitting)
-        grid, others = arrange(variant, sitting.legal())
-
-        def play(action: int) -> Callable[[], None]:
-            return lambda: self._play(action, moves)
-
-        with ui.element("div").classes("line").style("margin-top: 10px") as line:
-            line.visible = bool(others)
-            for action in others:
-                self._move(html.escape(variant.describe_action(action)), action, play, "move" if grid is None else "move main")
-        if grid:
-            self._grid(grid, play)
-
-    def _grid(self, grid: Grid, play: Callable[[int], Callable[[], None]]) -> None:
-        columns = f"grid-template-columns: repeat({len(grid.columns)}, minmax(0, 1fr)); margin-top: 12px"
-        with ui.element("div").classes("grid").style(columns).props('role=group aria-label="bids"'):
-            for row in grid.rows:
-                for column in grid.columns:
-                    action = grid.actions.get((row, column))
-                    content = f"<span>{row}×</span>{die(column)}"
-                    if action is None:
-                        button(f"{row} x {column}, not possible", _nothing, "move", enabled=False, content=content)
-                    else:
-                        self._move(content, action, play, "move")
-
-    def _move(self, content: str, action: int, play: Callable[[int], Callable[[], None]], classes: str) -> None:
-        """Add the button of a move; after a hint it also shows how often optimal play does it."""
-        label = self.place.sitting.variant.describe_action(action)
-        share = next((row.share for row in self._current.rows if row.action == action), None) if self._current else None
-        if share is not None and share >= LEAST_SHOWN:
-            label += f", optimal play does it {100 * share:.0f} % of the time"
-            content += f'<span class="often">{100 * share:.0f} %</span>'
-            classes += " optimal"
-        button(label, play(action), classes, content=content, name=f"action-{action}")
+    # --- moves and advice -------------------------------------------------------------------------------------------------
 
     @property
     def _current(self) -> Advice | None:
@@ -308,15 +285,23 @@ class TablePage:
             secret = not place.may_save and not self.table.thinking
             title = "possible once the game is over: a saved game reveals all that is hidden" if secret else "as a file"
             button("Save", self._save, enabled=place.may_save, name="save", title=title)
-            if place.kind == "watch" and not sitting.over:
+            if self._paced:
                 self._pace()
         if not place.may_save and not self.table.thinking:
             words("Saving is possible once the game is over: the file reveals all that is hidden.", "words note")
 
+    @property
+    def _paced(self) -> bool:
+        """Whether the speed of the agents can be chosen: where agents play, and no other person would be hurried."""
+        sitting = self.place.sitting
+        agents = len(sitting.seats) - len(sitting.people)
+        return self.place.kind in ("seat", "watch") and len(sitting.people) < 2 and agents > 0 and not sitting.over
+
     def _pace(self) -> None:
-        speeds = {3.0: "slow", self.tables.pause: "normal", 0.15: "fast"}
+        speeds = {3.0: "slow agents", self.tables.pause: "normal speed", 0.15: "fast agents"}
         pace = self.table.pause if self.table.pause in speeds else self.tables.pause
-        select = ui.select(speeds, value=pace).props('outlined dense aria-label="speed"')
+        select = ui.select(speeds, value=pace).classes("pace")
+        select.props('outlined dense options-dense aria-label="speed of the agents"')
         select.on_value_change(lambda event: setattr(self.table, "pause", event.value))
 
     async def _again(self) -> None:
@@ -392,7 +377,7 @@ class TablePage:
                 share = f'<td class="share">{percent:.0f} %{track}</td>'
             cells = f"<td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>{share}"
             rows.append(f"<tr>{cells}</tr>")
-        with ui.element("div").classes("rows"):
+        with ui.element("div").classes("rows").props('tabindex=0 role=region aria-label="all choices"'):
             ui.html(f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>", tag="table", sanitize=False).classes("hint")
         if advice.note:
             words(_sentence(advice.note))
@@ -514,7 +499,3 @@ def _signed(value: float) -> str:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _nothing() -> None:
-    """Action of a disabled button."""

@@ -193,7 +193,7 @@ def test_play_and_luck_add_up_in_every_game(game, options):
             assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-9)
             assert split.play == pytest.approx(-found.totals[seat], abs=1e-4)
             assert [point.number for point in split.points] == sorted(point.number for point in split.points)
-            assert split.text.startswith(f"player {seat} ") or seats == 1
+            assert split.text.startswith(f"{variant.seat_name(seat)} ") or seats == 1
     assert found.splits or game == "shakes"
 
 

@@ -77,3 +77,11 @@ def test_without_its_own_a_game_has_what_its_docstring_says():
     game = dataclasses.replace(variant.game, rules_in_short=None)
     (play,) = (section.paragraphs for section in sections(game) if section.heading == "Play")
     assert rules_in_short(game.configure()) == list(play)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_first_game_is_no_longer_than_the_usual_one(name):
+    game = load(name)
+    usual, first = game.configure(), game.configure(**game.first_game)
+    assert first.facts.num_seats == usual.facts.num_seats
+    assert first.facts.max_steps <= usual.facts.max_steps

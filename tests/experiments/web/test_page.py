@@ -253,7 +253,7 @@ def test_nothing_is_wider_than_a_phone(scheme, server, open_page):
     page = open_page(pages[0], width=360, color_scheme=scheme)
     for url in pages:
         page.goto(url)
-        page.wait_for_selector("main")
+        page.wait_for_selector("main .card")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, url
         assert page.title().endswith("dice-envs")
 

@@ -1,0 +1,244 @@
+"""Whether everybody can use the page: by keys, on a phone, with a screen reader, in a first game."""
+
+import random
+
+import pytest
+
+from dice_envs import names
+from dice_envs.table.sitting import PERSON
+from tests.experiments.web.browser import WAIT
+from tests.experiments.web.test_page import ENABLED, moves_made, play_on, stands, wait_for
+
+pytestmark = pytest.mark.web
+
+
+def games():
+    liars = {"game": "liars_dice", "options": {"num_dice": 2, "starter": "first"}, "seats": [PERSON, "numbers"]}
+    return {
+        "picked": {**liars, "seed": 1},
+        "keys": {**liars, "seed": 2},
+        "audited": {"game": "thirties", "options": {"num_players": 1}, "seed": 3, "seats": [PERSON]},
+        "bids": {**liars, "seed": 4},
+        "pressed": {"game": "thirties", "options": {"rounds": 1}, "seed": 5, "seats": [PERSON, "random"]},
+        "watched": {"game": "liars_dice", "options": {"num_dice": 2}, "seed": 3, "seats": ["numbers", "random"]},
+        "shared": {"game": "liars_dice", "options": {"num_dice": 1, "starter": "first"}, "seed": 3, "seats": [PERSON, PERSON]},
+    }
+
+
+def fresh(page):
+    """Begin a new game until the person is to move."""
+    wait_for(page, "mine", "over")
+    while stands(page) != "mine" or moves_made(page) > 0:
+        page.click("[data-name=again]")
+        page.wait_for_selector(".moves[data-moves='0'], .moves[data-stands=mine]")
+
+
+# --- bids -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_bid_is_a_number_of_dice_and_a_face(width, server, open_page):
+    page = open_page(server[1]["picked"], width=width)
+    fresh(page)
+    assert page.locator(".moves .grid").is_visible() == (width > 600)
+    assert page.locator("[data-name=fewer]").is_disabled()
+    page.click("[data-name=more]")
+    page.wait_for_selector(".quantity:has-text('2 ×')")
+    for face in page.locator("[data-name^=face-]").all():
+        box = face.bounding_box()
+        assert min(box["width"], box["height"]) >= 40, "pixels of what a thumb hits"
+    page.click("[data-name=face-5]")
+    page.wait_for_selector(".entries:has-text('you: 2 x 5')")
+    if width < 600 and stands(page) != "over":
+        fresh(page)
+        page.click("[data-name=all-bids]")
+        page.wait_for_selector(".moves .grid")
+
+
+def test_the_picker_begins_with_the_bid_that_a_hint_likes(server, open_page):
+    page = open_page(server[1]["picked"])
+    fresh(page)
+    page.click("[data-name=hint]")
+    page.wait_for_selector(".hint td")
+    shares = {}
+    for row in page.locator(".hint tbody tr").all_inner_texts():
+        words, _, share = row.split("\t")
+        shares[words] = int(share.split()[0])
+    liked = max(shares, key=shares.get)
+    assert page.inner_text(".quantity") == f"{liked.split()[0]} ×"
+    assert page.locator(".faces .often").count() > 0
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+def test_keys_press_buttons_unless_one_types_or_they_are_off(server, open_page):
+    page = open_page(server[1]["keys"])
+    fresh(page)
+    page.keyboard.press("+")
+    page.wait_for_selector(".quantity:has-text('2 ×')")
+    page.keyboard.press("-")
+    page.wait_for_selector(".quantity:has-text('1 ×')")
+    page.keyboard.press("h")
+    page.wait_for_selector(".hint td")
+    page.keyboard.press("o")
+    page.wait_for_selector(".advice h2:has-text('odds')")
+    page.keyboard.press("Control+3")
+    page.keyboard.press("3")
+    page.wait_for_selector(".entries:has-text('x 3')")
+    wait_for(page, "mine", "over")
+    if stands(page) == "mine":
+        page.keyboard.press("u")
+        page.wait_for_selector(".moves[data-moves='0']")
+    page.click(".rules summary:has-text('Keys')")
+    page.uncheck("[data-name=keys]")
+    before = moves_made(page)
+    page.keyboard.press("3")
+    page.keyboard.press("n")
+    page.wait_for_timeout(500)
+    assert moves_made(page) == before
+    page.reload()
+    wait_for(page, "mine", "over")
+    page.click(".rules summary:has-text('Keys')")
+    assert not page.is_checked("[data-name=keys]"), "kept by the browser"
+    page.check("[data-name=keys]")
+    page.locator(".rules summary").first.focus()
+    page.keyboard.press("n")
+    page.wait_for_selector(".moves[data-moves='0']")
+
+
+def test_no_two_buttons_have_the_same_key(server, open_page):
+    page = open_page(server[1]["keys"])
+    fresh(page)
+    while stands(page) != "over":
+        keys = page.locator("[data-key]").evaluate_all("all => all.filter(one => one.offsetParent).map(one => one.dataset.key)")
+        assert len(keys) == len(set(keys)) > 3
+        before = moves_made(page)
+        page.locator(ENABLED).first.click()
+        page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
+        wait_for(page, "mine", "over")
+
+
+# --- a first game -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "game", [pytest.param(name, marks=() if name == "liars_dice" else pytest.mark.slow) for name in names()]
+)
+def test_a_first_game_is_explained_to_its_end(game, server, open_page):
+    page = open_page(f"{server[0]}/?game={game}")
+    page.click("[data-name=learn]")
+    page.wait_for_url("**/seat/*")
+    wait_for(page, "mine")
+    assert "Press Hint" in page.inner_text(".guide")
+    page.click("[data-name=hint]")
+    page.wait_for_selector(".guide h2:has-text('2 of 5: What a hint says')")
+    play_on(page, random.Random(2))
+    page.wait_for_selector(".guide h2:has-text('4 of 5: The end')")
+    page.click("[data-name=review]")
+    page.wait_for_selector(".guide h2:has-text('5 of 5: What a review says')")
+    page.click("[data-name=close-guide]")
+    page.wait_for_selector(".guide", state="hidden")
+
+
+# --- a screen reader --------------------------------------------------------------------------------------------------
+
+
+def violations(page):
+    """What axe finds: rules of WCAG 2.2 and its best practices."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page.wait_for_timeout(500)
+    found = axe.run(page).response["violations"]
+    return [(each["id"], [node["html"][:200] for node in each["nodes"]][:3]) for each in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(scheme, server, open_page):
+    address, links = server
+    page = open_page(f"{address}/?game=liars_dice", color_scheme=scheme)
+    page.wait_for_selector(".who-0")
+    assert violations(page) == []
+    page.goto(links["shared"])
+    page.wait_for_selector("main .card")
+    assert violations(page) == []
+    page.goto(links["bids"])
+    fresh(page)
+    assert violations(page) == []
+    page.click("[data-name=hint]")
+    page.wait_for_selector(".hint td")
+    assert violations(page) == []
+    page.goto(links["audited"])
+    wait_for(page, "mine", "over")
+    play_on(page, random.Random(1))
+    if page.locator(".advice .total").count() == 0:
+        page.click("[data-name=review]")
+        page.wait_for_selector(".advice .total")
+    assert violations(page) == []
+    page.click("[data-name=worst]")
+    page.wait_for_selector(".lesson")
+    assert violations(page) == []
+    page.goto(f"{address}/record")
+    page.wait_for_function("document.querySelector('.progress')?.dataset.done === 'yes'", timeout=WAIT)
+    assert violations(page) == []
+
+
+# --- every control ----------------------------------------------------------------------------------------------------
+
+NAME = """all => all.map(
+    one => (one.dataset.name || one.getAttribute("aria-label") || one.innerText).replace(/^(action|face|of)-.*/, "$1"))"""
+LAST = ("again", "play-on")  # they lead away from the end of a game
+CONTROLS = ".nicegui-content button:enabled, .nicegui-content summary"
+
+
+def press_all(page, pressed):
+    """Press each control that the page shows and that has not been pressed yet, until there is none."""
+    while True:
+        controls = page.locator(CONTROLS).filter(visible=True)
+        names_shown = controls.evaluate_all(NAME)
+        found = [name for name in names_shown if name not in pressed]
+        if not found:
+            return
+        name = min(found, key=lambda each: each in LAST)
+        controls.nth(names_shown.index(name)).click(force=True)
+        pressed.add(name)
+        page.wait_for_selector(".advice .total" if name == "review" else ".moves:not([data-stands=theirs])")
+        page.wait_for_timeout(300)
+
+
+def test_every_control_of_a_table_is_pressed(server, open_page):
+    page = open_page(server[1]["pressed"])
+    fresh(page)
+    page.click(".pace")
+    page.click(".q-item:has-text('fast agents')")
+    pressed = set()
+    for seed in range(6):
+        press_all(page, pressed)
+        play_on(page, random.Random(seed))
+    tools = {"hint", "odds", "undo", "save", "again", "review", "worst", "play-on", "everything"}
+    assert tools | {"first", "back", "run", "next", "last", "action", "Rules", "Keys"} <= pressed
+
+
+def test_every_control_of_the_links_is_pressed(server, open_page):
+    page = open_page(server[1]["shared"], permissions=["clipboard-read", "clipboard-write"])
+    links = page.locator(".seat-link").all_inner_texts()
+    for link, copy in zip(links, page.locator("button:has-text('Copy')").all(), strict=True):
+        copy.click()
+        page.wait_for_function("async link => await navigator.clipboard.readText() === link", arg=link)
+
+
+def test_the_record_asks_for_files(server, open_page):
+    page = open_page(f"{server[0]}/record")
+    page.wait_for_selector(".progress:has-text('No game yet')")
+    with page.expect_file_chooser() as chooser:
+        page.click("[data-name=add]")
+    assert chooser.value.is_multiple()
+
+
+def test_every_control_of_a_watched_game_is_pressed(server, open_page):
+    page = open_page(server[1]["watched"])
+    wait_for(page, "over")
+    pressed = set()
+    press_all(page, pressed)
+    wait_for(page, "over")
+    page.locator(".position [tabindex='0']").press("ArrowLeft")
+    assert {"review", "again", "save", "first", "back", "run", "next", "last", "of", "Rules", "Keys"} <= pressed
