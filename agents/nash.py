@@ -53,6 +53,12 @@ class Nash:
             check = check_in_passing if variant.options.num_players == 2 else check_table_in_passing
             check(variant, self.precision)
 
+    def prepare(self, variant: Variant) -> None:
+        """Solve the game, unless that is done. Only Liar's Dice is solved as a whole. ValueError if it cannot be solved."""
+        player = self.for_variant(variant)
+        if isinstance(player, liars_dice.Nash):
+            player.played_solution(variant)
+
     def for_variant(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash | score_dice.Shuffled:
         """Return the player of the variant's game. ValueError for a game that is not solved."""
         check_game(self, variant)

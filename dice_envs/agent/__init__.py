@@ -152,6 +152,8 @@ class Agent(Protocol):
         check_in_passing: `check_in_passing(variant, asked)`, which raises ValueError where the agent needs too much for a
             shared server: more than a second or two for `asked` positions, more than about a minute to solve the game first,
             several threads, or memory for each move. The page calls it for agents that visitors name.
+        prepare: `prepare(variant)`, which does what the agent's first move would wait for, such as solving the game. The page
+            calls it in a thread as soon as somebody looks at a table, while others still think.
     """
 
     def act(self, turn: Turn) -> np.ndarray:

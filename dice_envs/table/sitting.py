@@ -5,6 +5,7 @@ The terminal and the web page are front ends; nothing here depends on them.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -251,6 +252,18 @@ class Sitting:
         action, memories = self._asked()
         self._advance(action, memories)
         return action
+
+    def prepare(self) -> None:
+        """Let agents do what their first moves would wait for, such as solving the game. What fails, fails with the move."""
+        for agent in self._agents.values():
+            if hasattr(agent, "prepare"):
+                with contextlib.suppress(ValueError):
+                    agent.prepare(self.variant)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether an agent has anything to prepare."""
+        return any(hasattr(agent, "prepare") for agent in self._agents.values())
 
     def undo(self, seat: int | None = None) -> None:
         """Take back the last choice of a person and all moves after it; that seat is to move again.

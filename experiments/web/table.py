@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dice_envs.exact.following import followed
 from dice_envs.experiments.ui.options import seed_or_fresh
@@ -49,6 +49,7 @@ class Table:
         reviewing: (moves reviewed, moves in all) of a running review, else None.
         loaded: whether the first game was a saved one.
         guided: whether the page explains what to do next.
+        preparing: whether agents prepare themselves, such as by solving the game.
         looking: the seat whose view is uncovered, where people share a device; None at first.
         solving: the last line of a solver that works for this table; empty if none does.
         hinting: identifies the hint that is being found, None if none is.
@@ -64,12 +65,15 @@ class Table:
         self.games = 1
         self.loaded = False
         self.guided = False
+        self.preparing = False
         self.review: Review | None = None
         self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
         self.solving = ""
         self.hinting: object | None = None
         self.listeners: list[Callable[[], None]] = []
+        self._preparation: asyncio.Task[None] | None = None
+        self._prepared: Sitting | None = None  # the game whose agents have prepared themselves
         self._courses = 0  # number of new games and undos
         self._task: asyncio.Task[None] | None = None
         self._move: Job[int] | None = None  # asks the agent to move
@@ -141,6 +145,26 @@ class Table:
 
         return run
 
+    def prepare(self) -> None:
+        """Let agents prepare themselves in a thread, once for each game. They stop when the last listener has gone."""
+        if self.preparing or self._prepared is self.sitting or not self.sitting.prepares:
+            return
+        self.preparing = True
+        self._preparation = asyncio.get_running_loop().create_task(self._prepare(self.sitting))
+
+    async def _prepare(self, sitting: Sitting) -> None:
+        def wanted() -> bool:
+            return sitting is self.sitting and bool(self.listeners)
+
+        try:
+            await self._shown(self.work.moves.begin(self.following(sitting.prepare, wanted), wanted))
+            self._prepared = sitting
+        except (Unwanted, Busy):
+            pass  # the first move does it
+        finally:
+            self.preparing = False
+            self.changed()
+
     async def step(self) -> None:
         """Let the agent to move play, once a thread is free. Does nothing while an agent is being asked.
 
@@ -169,13 +193,13 @@ class Table:
                 self._move = None
             self.changed()
 
-    async def _shown(self, move: Job[int]) -> None:
-        """Wait for a move. If it takes long, call the listeners, and once more when a thread has begun it."""
-        result = asyncio.ensure_future(move.result())
+    async def _shown(self, job: Job[Any]) -> None:
+        """Wait for a job. If it takes long, call the listeners, and once more when a thread has begun it."""
+        result = asyncio.ensure_future(job.result())
         shown: bool | None = None
         while not (await asyncio.wait([result], timeout=SHOWN_AFTER))[0]:
-            if shown != move.begun:
-                shown = move.begun
+            if shown != job.begun:
+                shown = job.begun
                 self.changed()
         result.result()
 

@@ -99,6 +99,7 @@ class TablePage:
         self.refresh()
         self.table.listeners.append(self.refresh)
         self.client.on_delete(self._leave)
+        self.table.prepare()
         self.table.wake()
 
     def _rules(self) -> None:
@@ -232,6 +233,8 @@ class TablePage:
                 ui.spinner(size="1.2em")
         if self.table.thinking and self.table.solving and self.at is None:
             words(f"It solves the game first, once. {_sentence(self.table.solving)}.")
+        elif self.table.preparing and self.at is None:
+            words(_sentence(f"{self.table.solving or 'your opponent prepares itself, which takes a while the first time'}."))
         if self.table.waiting and self.at is None:
             words("The server is busy with agents of other tables. This one is queued.")
         if self.table.problem:

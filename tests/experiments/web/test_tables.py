@@ -4,10 +4,13 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from dice_envs import configure
+from dice_envs.exact.following import say
+from dice_envs.exact.liars_dice.solver import solved_already
 from dice_envs.experiments.web.tables import Tables
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
@@ -247,3 +250,74 @@ def test_the_library_is_needed_for_the_page_alone():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout == 'the page needs nicegui: pip install "dice-envs[web]"\n'
+
+
+# --- agents that prepare themselves -----------------------------------------------------------------------------------
+
+
+class Slow:
+    """An agent that prepares itself until it is told to stop."""
+
+    def __init__(self):
+        self.prepared, self.may_end = 0, threading.Event()
+
+    def act(self, turn):
+        return turn.legal.argmax(1)
+
+    def prepare(self, variant):
+        while not self.may_end.wait(0.01):
+            say("solved 1 of 2 rounds")
+        self.prepared += 1
+
+
+def slow_table():
+    agent = Slow()
+    return agent, Tables(pause=0.01).add(liars(PERSON, agent))
+
+
+def test_agents_prepare_themselves_while_people_look():
+    async def follow():
+        agent, table = slow_table()
+        table.prepare()
+        assert not table.listeners, "nobody looks"
+        while table.preparing:
+            await asyncio.sleep(0.01)
+        heard = []
+        table.listeners.append(lambda: heard.append(table.solving))
+        table.prepare()
+        table.prepare()
+        while "solved 1 of 2 rounds" not in heard:
+            await asyncio.sleep(0.01)
+        assert table.preparing
+        agent.may_end.set()
+        while table.preparing:
+            await asyncio.sleep(0.01)
+        table.prepare()
+        assert (agent.prepared, table.preparing, table.solving) == (1, False, "")
+
+    asyncio.run(follow())
+
+
+def test_an_agent_stops_preparing_when_nobody_looks_any_more():
+    async def follow():
+        agent, table = slow_table()
+        table.listeners.append(print)
+        table.prepare()
+        await asyncio.sleep(0.05)
+        table.listeners.clear()
+        while table.preparing:
+            await asyncio.sleep(0.01)
+        assert agent.prepared == 0
+
+    asyncio.run(follow())
+
+
+def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
+    sitting = liars(PERSON, "nash", num_faces=2)
+    assert sitting.prepares
+    sitting.prepare()
+    assert solved_already(sitting.variant, 1e-3)
+    assert not liars(PERSON, "random").prepares
+    sitting = Sitting(configure("fatestones"), 1, [PERSON, "nash"])
+    sitting.prepare()
