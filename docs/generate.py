@@ -37,6 +37,7 @@ def write_pages(docs: Path) -> None:
     for name in names():
         _write(docs / "generated" / "games" / f"{name}.md", game_page(load(name), docs))
         _write(docs / "generated" / "games" / f"{name}.svg", svg(_position(single_seat(load(name)))))
+    _write(docs / "generated" / "gallery.txt", gallery())
     _write(docs / "generated" / "agents.md", agents_page())
     _write(docs / "generated" / "speed.md", speed_page(docs / "bench"))
     _write(docs / "generated" / "presets.md", presets_page())
@@ -67,6 +68,7 @@ def game_page(game: Game, docs: Path) -> str:
     variant, alone = configure(game), single_seat(game)
     parts = [
         f"# {game.title}",
+        card(variant, alone),
         rules(game),
         f"```{{figure}} {game.name}.svg\n:alt: {game.title}\n:width: 100%\n\nA position with everything shown.\n```",
         "## Options\n\n" + options_table(game),
@@ -80,6 +82,37 @@ def game_page(game: Game, docs: Path) -> str:
     if published.exists():
         parts.append("## Published figures beside ours\n\n" + figures(published))
     return "\n\n".join(parts) + "\n"
+
+
+def gallery() -> str:
+    """The cards of all games, for the first page: a picture that leads to the game's page, and what an agent sees and does."""
+    parts = []
+    for name in names():
+        game, about = load(name), f"generated/games/{name}"
+        image = f"```{{figure}} {about}.svg\n:alt: {game.title}\n:width: 420px\n:target: {about}.html\n```"
+        parts.append(f"### [{game.title}]({about}.md)\n\n{image}\n\n{card(configure(game), single_seat(game))}")
+    return "\n\n".join(parts) + "\n"
+
+
+def card(variant: Variant, alone: Variant) -> str:
+    """A table of what an agent meets in a game: seats, spaces, rewards, length, and what is known exactly."""
+    facts = variant.facts
+    kind = "zero-sum" if facts.zero_sum else "shared by all seats" if facts.cooperative else "each seat its own"
+    every = ", chosen simultaneously" if facts.simultaneous else ""
+    tasks = [task for task in TASKS.values() if task.game == variant.game.name]
+    exact = list(dict.fromkeys(task.headline for task in tasks if not task.field))
+    rows = [
+        ("make", f'`gymnasium.make("dice_envs/{variant.game.env_name}-v0")`, `dice_envs.{variant.game.name}_v0.env()`'),
+        ("seats", facts.num_seats if facts.num_seats == alone.facts.num_seats else f"{facts.num_seats}; 1 in Gymnasium"),
+        ("actions", f"`Discrete({facts.num_actions})`, illegal ones masked{every}"),
+        ("observation", f"`Box(0, 1, ({facts.observation_size},), float32)`"),
+        ("rewards", f"{facts.min_return:g} to {facts.max_return:g} in a game, {kind}"),
+        ("length", f"at most {facts.max_steps:,} moves"),
+    ]
+    if exact:
+        count = f"{len(tasks)} task" + "s" * (len(tasks) > 1)
+        rows.append(("measured by", f"{', '.join(exact)}, exactly; {count} on the board"))
+    return table(("", ""), rows)
 
 
 def rules(game: Game) -> str:

@@ -41,6 +41,17 @@ def test_a_games_page_holds_its_rules_options_and_observation(generate, name):
         assert (f"| {task.name} |" in page) == (task.game == name)
 
 
+def test_the_gallery_has_a_card_for_each_game(generate):
+    cards = generate.gallery().split("### ")[1:]
+    assert len(cards) == len(names())
+    for name, card in zip(names(), cards, strict=True):
+        facts = configure(name).facts
+        assert card.startswith(f"[{load(name).title}](")
+        assert f"Discrete({facts.num_actions})" in card
+        assert f"({facts.observation_size},)" in card
+        assert f"at most {facts.max_steps:,} moves" in card
+
+
 def test_the_agents_page_has_every_agent_and_parameter(generate):
     page = generate.agents_page()
     for game in (None, *names()):
