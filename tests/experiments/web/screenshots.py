@@ -24,7 +24,7 @@ GAMES = {
     "shakes": {"game": "shakes", "options": {}, "seed": 5, "seats": [PERSON, "argument", "argument"]},
     "thirties": {"game": "thirties", "options": {}, "seed": 5, "seats": [PERSON, "thirties"]},
 }
-ENABLED = ".moves button[data-name^=action]:enabled"
+ENABLED = ".moves button:is([data-name^=action], [data-name^=face]):enabled:visible"
 SETTLED = 700  # milliseconds until nothing moves any more
 COLOURS = 128
 KEPT = 24  # games in the picture of the record
