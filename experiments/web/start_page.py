@@ -13,6 +13,7 @@ from nicegui import events, ui
 from dice_envs import agents, load, names
 from dice_envs.agent import check_plays
 from dice_envs.core.game import Game, Variant
+from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
 from dice_envs.experiments.web.gate import is_loopback, make_agent
@@ -171,17 +172,20 @@ class StartPage:
             words(name, "")
             select = ui.select(known, value=entry[0]).classes(f"who-{seat}")
             select.props("outlined dense").props["aria-label"] = name
-            parameters = ui.input(placeholder="parameters, say bluff=0.25", value=entry[1])
+            parameters = ui.input(value=entry[1])
             parameters.classes(f"how-{seat}").props("outlined dense").props["aria-label"] = f"parameters of {name}"
             about = words("", "words about-agent")
 
             def show() -> None:
-                parameters.visible = about.visible = entry[0] != PERSON
+                example = _example(entry[0])
+                parameters.visible, about.visible = bool(example), entry[0] != PERSON
+                parameters.props["placeholder"] = f"parameters, say {example}"
                 about.content = html.escape(_described(entry[0]))
                 self._name_opponents()
 
             def choose(event: events.ValueChangeEventArguments) -> None:
                 entry[0] = event.value
+                parameters.value = entry[1] = ""  # they were another agent's
                 show()
 
             show()
@@ -271,6 +275,13 @@ class StartPage:
 def _described(agent: str) -> str:
     """Return an agent in a sentence: the first line of its docstring."""
     return "" if agent == PERSON else (inspect.getdoc(agents.factories()[agent]) or "").partition("\n")[0].replace("`", "")
+
+
+def _example(agent: str) -> str:
+    """Return one parameter of an agent with its default, as typed; empty if it has none."""
+    parameters = {} if agent == PERSON else agents.parameters_of(agents.factories()[agent])
+    known = {name: each.default for name, each in parameters.items() if each.default is not each.empty}
+    return options_text(dict(list(known.items())[:1]))
 
 
 def _spec(entry: Sequence[str]) -> str:
