@@ -25,21 +25,27 @@ def kept(most: int, size: Callable[[Any], int]) -> Callable[[Callable[P, R]], Ke
 
 
 class Kept(Generic[P, R]):
-    """A function with its cache; see `kept`. Threads that ask for the same result at once compute it once."""
+    """A function with its cache; see `kept`.
+
+    Threads that ask for the same result at once compute it once; those that ask for others do not wait for it.
+    """
 
     def __init__(self, function: Callable[P, R], most: int, size: Callable[[Any], int]) -> None:
         functools.update_wrapper(self, function)
         self._function, self._most, self._size = function, most, size
         self._signature = inspect.signature(function)
         self._results: dict[Any, tuple[R, int]] = {}  # most recently used last
-        self._lock, self._computing = threading.Lock(), threading.RLock()
+        self._lock = threading.Lock()
+        self._computing: dict[Any, threading.RLock] = {}  # of results that are being computed
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the function's result."""
         key = self._key(*args, **kwargs)
         found = self._find(key)
         if found is None:
-            with self._computing:
+            with self._lock:
+                computing = self._computing.setdefault(key, threading.RLock())
+            with computing:
                 found = self._find(key)
                 if found is None:
                     found = self._add(key, self._function(*args, **kwargs))
@@ -76,6 +82,7 @@ class Kept(Generic[P, R]):
     def _add(self, key: Any, result: R) -> tuple[R, int]:
         with self._lock:
             self._results[key] = found = result, self._size(result)
+            self._computing.pop(key, None)  # whoever holds it finds the result
             total = sum(size for _, size in self._results.values())
             while total > self._most and len(self._results) > 1:
                 total -= self._results.pop(next(iter(self._results)))[1]

@@ -3,6 +3,8 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from dice_envs.exact import shakes
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice import solver as liars_dice
@@ -56,3 +58,31 @@ def test_threads_that_ask_for_the_same_do_not_compute_it_twice():
 def test_what_solvers_keep_in_memory_is_at_most_a_gibibyte_each():
     assert liars_dice.MOST_KEPT <= 2**30
     assert shakes.tally.MOST_KEPT <= 2**30
+
+
+def test_threads_with_other_questions_do_not_wait():
+    together = threading.Barrier(2, timeout=30)
+
+    @kept(100, len)
+    def letters(count):
+        together.wait()  # only passed if both threads compute at once
+        return "a" * count
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(letters, (1, 2))) == ["a", "aa"]
+
+
+def test_a_failure_is_not_kept():
+    calls = []
+
+    @kept(100, len)
+    def letters(count):
+        calls.append(count)
+        if len(calls) == 1:
+            raise ValueError("once")
+        return "a" * count
+
+    with pytest.raises(ValueError, match="once"):
+        letters(3)
+    assert letters(3) == letters(3) == "aaa"
+    assert calls == [3, 3]
