@@ -41,7 +41,6 @@ __all__ = [
     "picture_height",
     "render",
     "rgb_array",
-    "rows_in_words",
     "shapes_svg",
     "svg",
 ]
@@ -74,13 +73,8 @@ def ansi(picture: Picture) -> str:
 
 def in_words(picture: Picture) -> str:
     """The picture in one line of words, without its title."""
-    return ". ".join(rows_in_words(picture))
-
-
-def rows_in_words(picture: Picture) -> list[str]:
-    """The rows and notes of a picture, a line of words for each."""
-    rows = [": ".join(filter(None, [_row_text(row), _row_numbers(row)])) for row in picture.rows]
-    return [*rows, *picture.notes]
+    rows = [" ".join(filter(None, [_row_text(row), _row_numbers(row)])) for row in picture.rows]
+    return ". ".join([*rows, *picture.notes])
 
 
 def _row_text(row: Row) -> str:
@@ -189,7 +183,7 @@ def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, de
 
 
 def _row_numbers(row: Row) -> str:
-    strips = [f"{group.label}: {_numbers(map(as_die, group.dice))}" for group in row.groups if group.strip]
+    strips = [_group_text(group) for group in row.groups if group.strip]
     return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
 
 
