@@ -247,9 +247,11 @@ ORDER = (
     ("core",),
     ("games", "pictures", "agent", "tasks"),
     ("exact",),
-    ("envs", "evaluation"),
+    ("evaluation",),
+    ("table",),
+    ("envs",),
     ("agents",),
-    ("learn", "table"),
+    ("learn",),
     ("experiments",),
 )
 

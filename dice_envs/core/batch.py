@@ -178,14 +178,17 @@ def forfeit(variant: Variant, state: Any, seats: Sequence[int], returns: Sequenc
 _warned = False
 
 
-def warn_forfeit() -> None:
-    """Warn that an illegal action has ended a game, once per process: a learner without masks ends many."""
+def warn_forfeit(legal: str = "action_mask") -> None:
+    """Warn that an illegal action has ended a game, once per process: a learner without masks ends many.
+
+    `legal` is the entry of `info` that has the legal actions.
+    """
     global _warned
     if not _warned:
         _warned = True
         warnings.warn(
             "an illegal action has ended a game with the least possible return, as illegal_action='lose' says; "
-            "info['action_mask'] marks the legal actions, info['illegal_action'] says what was wrong (warned of once)",
+            f"info['{legal}'] has the legal actions, info['illegal_action'] says what was wrong (warned of once)",
             stacklevel=2,
         )
 

@@ -43,6 +43,7 @@ __all__ = [
     "rgb_array",
     "shapes_svg",
     "svg",
+    "text_lines",
 ]
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
@@ -75,6 +76,36 @@ def in_words(picture: Picture) -> str:
     """The picture in one line of words, without its title."""
     rows = [" ".join(filter(None, [_row_text(row), _row_numbers(row)])) for row in picture.rows]
     return ". ".join([*rows, *picture.notes])
+
+
+def text_lines(picture: Picture) -> list[str]:
+    """The picture in lines of words and numbers, without drawings, for readers of plain text such as language models.
+
+    A die with a label is written with it: "die 2 (d8): 5". [5] is a die that counts, (5) one that does not, ? a hidden one.
+    """
+    lines = []
+    for row in picture.rows:
+        dice = list(map(as_die, row.dice))
+        labelled = any(die.label for die in dice)
+        numbers = ", ".join(map(_labelled, dice)) if labelled else _numbers(dice)
+        parts = [f"{row.lead} {numbers}".strip()] if dice else []
+        parts += filter(None, [_row_detail(row), ", ".join(_group_text(group) for group in row.groups if not group.strip)])
+        mark = f" ({row.mark})" if row.mark else ""
+        lines.append(f"{row.caption}{mark}" + (f": {'; '.join(parts)}" if parts else ""))
+        lines += [_strip_text(group) for group in row.groups if group.strip]
+    return [*lines, *picture.notes]
+
+
+def _labelled(die: Die) -> str:
+    name, _, kind = die.label.partition(": ")
+    return f"die {name} ({kind}): {_number(die)}" if kind else f"die {name}: {_number(die)}"
+
+
+def _row_detail(row: Row) -> str:
+    if row.bar and not row.detail:
+        return f"{row.bar.value:g} of {row.bar.goal:g}"
+    outcomes = "".join("●" if good else "○" for good in row.outcomes)
+    return "; ".join(filter(None, [row.detail, outcomes]))
 
 
 def _row_text(row: Row) -> str:

@@ -1,0 +1,156 @@
+"""One seat of a game as a Gymnasium environment in words."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium
+
+from dice_envs.agent import Agent
+from dice_envs.core.batch import ILLEGAL_ACTIONS, IllegalAction, warn_forfeit
+from dice_envs.core.game import Game, Variant
+from dice_envs.core.options import check_choice, check_range, check_seed, shown
+from dice_envs.envs.learner import Opponents, Pool, seat_variant
+from dice_envs.envs.learner.opponents import resolve_opponents
+from dice_envs.envs.text.prompts import prompt
+from dice_envs.envs.text.replies import IllegalMove, Unreadable, legal_actions
+from dice_envs.envs.text.table import TextTable
+from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
+from dice_envs.table.sitting import PERSON
+
+__all__ = ["AnyText", "TextEnv"]
+
+MOST_CHARACTERS = 1_000_000  # of a prompt or a reply
+_MOST_SEED = 2**53  # seeds that are drawn; JSON holds them exactly
+
+
+class AnyText(gymnasium.spaces.Text):
+    """Texts of any characters, of which samples use letters and digits."""
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str) and len(x) <= self.max_length
+
+
+class TextEnv(gymnasium.Env[str, str]):
+    """One seat of a game as a single-agent environment whose observations and actions are texts.
+
+    An observation is the seat's prompt (see `prompt`), an action a reply (see `read_reply`). Agents play the other seats inside
+    `step`. The reward is what the seat earns up to its next turn. `info` has the `seat`, the `legal_moves` in words and, after
+    a reply that was read, its `action`.
+
+    Args:
+        game: name, Game or Variant.
+        opponents: an agent or a spec for all other seats, or a sequence with one for each other seat in turn order. A memory
+            (see `dice_envs.Agent`) lasts for one game.
+        seat: the learner's seat, or "random" to draw it for each game.
+        legal: whether prompts list the legal moves.
+        rules: "first": the first prompt of each game has the rules; "always": every prompt, for learners that see one prompt
+            at a time; "never".
+        illegal_action: "lose": a reply without a legal move ends the game with the least possible return, and
+            `info["illegal_action"]` says why; the first one in a process gives a warning. "raise": it raises Unreadable or
+            IllegalMove and changes nothing.
+        render_mode: "human", "ansi", "rgb_array" or None.
+        options: the game's options.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        opponents: Opponents = "random",
+        seat: int | str = "random",
+        *,
+        legal: bool = True,
+        rules: str = "first",
+        illegal_action: IllegalAction = "lose",
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        check_mode(render_mode)
+        check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        check_choice("rules", rules, ("first", "always", "never"))
+        self.variant = seat_variant(game, options)
+        if isinstance(opponents, Pool):
+            raise ValueError("opponents of a TextEnv are agents or specs, not a Pool")
+        self._opponents: list[Agent] = resolve_opponents(opponents, self.variant)
+        if seat != "random":
+            if isinstance(seat, str):
+                raise ValueError(f"seat must be 'random' or a seat's number, not {shown(seat)}")
+            check_range("seat", seat, 0, self.variant.facts.num_seats - 1)
+        self.seat, self.legal, self.rules, self.illegal_action, self.render_mode = (
+            seat,
+            legal,
+            rules,
+            illegal_action,
+            render_mode,
+        )
+        self.observation_space, self.action_space = (AnyText(MOST_CHARACTERS, min_length=low) for low in (1, 0))
+        self.table: TextTable | None = None
+        self._learner = 0
+        self._playing = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Deal a game and play up to the learner's turn. A seed fixes this game, whose `Sitting` has the same seed, and those
+        after it; without one the random stream continues.
+
+        Raises:
+            ValueError: a wrong seed, or any `options`, which this environment does not take; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal.
+        """
+        check_seed(seed)
+        if options:
+            raise ValueError(f"a TextEnv takes no reset options, not {shown(options)}")
+        super().reset(seed=seed)
+        games = self.np_random
+        number = int(games.integers(_MOST_SEED)) if seed is None else int(seed)
+        while True:
+            count = self.variant.facts.num_seats
+            learner = int(games.integers(count)) if self.seat == "random" else int(self.seat)
+            table = self._seated(number, learner)
+            if not table.over:
+                break
+            number = int(games.integers(_MOST_SEED))  # the game ended before the learner's first turn
+        self.table, self._learner, self._playing = table, learner, True
+        return self._shown({})
+
+    def _seated(self, seed: int, learner: int) -> TextTable:
+        others = self._opponents * (self.variant.facts.num_seats - 1) if len(self._opponents) == 1 else self._opponents
+        seats: list[str | Agent] = [PERSON, *others]
+        return TextTable(self.variant, seed, [*seats[len(seats) - learner :], *seats[: len(seats) - learner]], legal=self.legal)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self.table is None or not self._playing:
+            raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
+        before = self.table.returns[self._learner]
+        try:
+            played = self.table.reply(action)
+        except (Unreadable, IllegalMove) as problem:
+            if self.illegal_action == "raise":
+                raise
+            warn_forfeit("legal_moves")
+            self._playing = False
+            text = f"The game is over: your reply was not a legal move ({problem})."
+            info = {"seat": self._learner, "legal_moves": [], "illegal_action": str(problem)}
+            return text, self.variant.facts.min_return - before, True, False, info
+        self._playing = not self.table.over
+        observation, info = self._shown({"action": played})
+        return observation, float(self.table.returns[self._learner] - before), not self._playing, False, info
+
+    def _shown(self, info: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        table = self.table
+        assert table is not None
+        if self.render_mode == "human":
+            self.render()
+        first = all(entry.seat != self._learner for entry in table.sitting.history())
+        rules = self.rules == "always" or (self.rules == "first" and first)
+        text = prompt(table.sitting, self._learner, legal=self.legal, rules=rules)
+        actions = legal_actions(self.variant, table.sitting.state) if self._playing else []
+        moves = [self.variant.describe_action(action) for action in actions]
+        return text, {"seat": self._learner, "legal_moves": moves, **info}
+
+    def render(self) -> Any:
+        """Draw the table as the learner sees it; None before the first game or without a render_mode."""
+        if self.table is None or self.render_mode is None:
+            return None
+        return render(self.variant, self.table.sitting.state, self._learner, self.render_mode)
