@@ -20,6 +20,8 @@ MOST_READ = 50_000  # characters at the end of a reply; what stands before them 
 MOST_LISTED = 12  # legal moves in a message; of more, the first and the last are listed
 _LABEL = re.compile(r"\b(?:move|answer|action|decision|choice|play)\b[\"'`*_\s]*(?:[:=]|\bis\s*:)[\"'`*_\s]*")
 _BREAK = re.compile(r"[.!?;,:(){}\[\]\"]")
+_QUOTES = "\"'`"
+LONGEST_LABEL = 100  # characters before a label that may say whose move it is
 _ITEM = re.compile(r"^\s*(?:[-•>#]+\s|\*\s|\(?[0-9]{1,3}[.)]\s)\s*(?=\S)")
 
 
@@ -98,20 +100,21 @@ def read_move(variant: Variant, reply: str) -> int:
 
 def _labelled(line: str) -> str:
     """Return what stands after the last label of a line, such as "Move:"; "" without one."""
-    content = ""
-    for match in _LABEL.finditer(line):
-        before = _BREAK.split(line[: match.start()])[-1]
+    for match in reversed(list(_LABEL.finditer(line))):
+        before = _BREAK.split(line[max(0, match.start() - LONGEST_LABEL) : match.start()])[-1]
         if is_of_others(before):
             continue
-        quoted = re.match(r"([\"'`])", line[match.start() : match.end()][::-1].strip())
-        rest = line[match.end() :]
-        content = rest.partition(quoted[1])[0] if quoted and quoted[1] in rest else rest
-    return content if tokens(content) else ""
+        content, quote = line[match.end() :], match[0].rstrip()[-1]
+        if quote in _QUOTES and quote in content:
+            content = content.partition(quote)[0]
+        return content if tokens(content) else ""
+    return ""
 
 
 def _stated(vocabulary: Vocabulary, line: str) -> set[int]:
     """Return the actions that a line states: as a whole, in clauses of their own, or in a sentence that decides on one."""
-    for text in (line, _ITEM.sub("", line)):
+    asks = line.rstrip(_QUOTES + "* ").endswith("?")
+    for text in () if asks else (line, _ITEM.sub("", line)):
         action = vocabulary.whole(text)
         if action is not None:
             return {action}

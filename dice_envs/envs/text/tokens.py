@@ -29,7 +29,7 @@ _TAG = re.compile(r"<\s*(move|answer|action|choice)\s*>")
 _MARKUP = (
     (re.compile(r"^.*</\s*(?:think|thinking|thought|reasoning)\s*>", re.S), ""),
     (_TAG, r"\n\1: "),
-    (re.compile(r"</?\s*[a-z]{1,20}\s*/?>"), "\n"),
+    (re.compile(r"</\s*[a-z]{1,20}\s*>|<\s*(?:b|br|code|div|em|i|p|span|strong|think|thinking|thought|reasoning)\s*/?>"), "\n"),
     (re.compile(r"\\(?:boxed|fbox)\s*\{"), "answer: "),
     (re.compile(r"\\(?:times|cdot)\b"), " x "),
     (re.compile(r"\\(?:text|textbf|mathrm|mathbf)\b"), " "),

@@ -20,8 +20,8 @@ Phrase = tuple[str, ...]
 _FILLING = (
     "a action actually am an and answer are at be best bid bidding bids boxed choice choose chosen decide decided decision "
     "dice die do face faces final for give go going here hereby i i'd i'll i'm in is it least let let's like make me move "
-    "moves my now of ok okay on option output pick place play please raise raising reply respond response select selected "
-    "showing shows so submit take that the them there therefore this thus to try use using will with would"
+    "moves my now of ok okay on option output pick place play please raise raising reply respond response say select selected "
+    "show showing shows so submit take that the them there therefore this thus to try use using will with would"
 )
 # Words of which a sentence has one if it decides on the move that it contains.
 _DECISIVE = (

@@ -1,0 +1,372 @@
+"""Games in words: prompts keep secrets, games through words are games through arrays, and the environment's form."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dice_envs import AgentError, Batch, configure, make_agent, names
+from dice_envs.agent import ask, fresh_memory
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER
+from dice_envs.envs.text import IllegalMove, TextEnv, TextTable, Unreadable, prompt
+from dice_envs.table.sitting import PERSON, Sitting
+from tests.conftest import scaled
+from tests.support.variants import IDS, MARKED
+
+every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
+ONLY = np.arange(1)
+SMALL = {
+    "liars_dice": {"num_dice": 2},
+    "fatestones": {},
+    "score_dice": {"pool_a": (6, 6, 6), "pool_b": (8, 6, 4, 4)},
+    "shakes": {"num_patients": 4, "goal": 2},
+    "thirties": {"rounds": 1},
+}
+SCRIPTED = [
+    *(("liars_dice", spec) for spec in ("random", "numbers", "numbers:bluff=0.25", "reader")),
+    *(("fatestones", spec) for spec in ("random", "strongest", "nash")),
+    *(("score_dice", spec) for spec in ("random", "highest", "shuffled")),
+    *(("shakes", spec) for spec in ("random", "argument", "dogmatic", "greedy", "bayes", "ucb", "thompson")),
+    *(("thirties", spec) for spec in ("random", "thirties")),
+]
+
+
+def played(name, seed, moves, **options):
+    """A game in words after some moves that depend on the seed."""
+    table = TextTable(name, seed, **options)
+    rng = np.random.default_rng(seed)
+    for _ in range(moves):
+        if table.over:
+            break
+        table.reply(table.variant.describe_action(rng.choice(table.sitting.legal())))
+    return table
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+
+@every_variant
+@given(seed=st.integers(0, 2**40), moves=st.integers(0, 30), again=st.integers(0, 2**40), legal=st.booleans())
+def test_states_that_a_seat_cannot_tell_apart_have_the_same_prompt(name, options, seed, moves, again, legal):
+    table = played(name, seed, moves, **options)
+    variant, state = table.variant, np.array([table.sitting.state])
+    other = np.empty_like(state)
+    for seat in range(variant.facts.num_seats):
+        variant.kernels.reroll(variant.params, state, ONLY, np.array([seat]), new_streams(again, 1), other)
+        one, two = (prompt(variant, seat, state=each[0], legal=legal) for each in (state, other))
+        assert one == two
+
+
+@pytest.mark.parametrize("moves", [0, 1, 2])
+def test_games_that_differ_in_hidden_dice_alone_have_the_same_prompts(moves):
+    found = {}
+    for seed in range(200):
+        table = played("liars_dice", seed, 0, num_dice=1, starter="first")
+        own, other = table.sitting.state["counts"][:2].tolist()
+        found.setdefault(tuple(own), {}).setdefault(tuple(other), table)
+    alike = max(found.values(), key=len).values()
+    assert len(alike) > 3
+    for table in alike:
+        for reply in ("1 x 1", "two ones")[:moves]:
+            table.reply(reply)
+    assert len({table.prompt(0) for table in alike}) == 1
+    assert len({table.prompt(1) for table in alike}) == len(alike), "player 1 sees them"
+
+
+@pytest.mark.parametrize("name", ["fatestones", "score_dice"])
+def test_a_choice_is_told_once_both_have_chosen(name):
+    tables = [TextTable(name, 5) for _ in range(2)]
+    for table, reply in zip(tables, ("die 1", "die 3"), strict=True):
+        table.reply(reply)
+    one, other = (table.prompt(1) for table in tables)
+    assert one == other
+    assert "has chosen" in one
+    assert tables[0].prompt(0) != tables[1].prompt(0), "seat 0 knows its own choice"
+
+
+# --- what a prompt says -------------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_word_by_word():
+    table = TextTable("liars_dice", 1, num_dice=1, starter="first")
+    rules, question = table.prompt().split("The position, as you see it:\n")
+    assert rules.startswith(
+        "The game is Liar's Dice. You are player 0, one of 2 players.\n\nRules:\n- 2 players begin with 1 die"
+    )
+    assert "Moves are written like this: 1 x 1 … 2 x 6, call" in rules
+    assert question == (
+        "- you (to move): 2\n- player 1: ?\n\nIt is your turn.\nLegal moves: 1 x 1, 1 x 2, 1 x 3, 1 x 4, 1 x 5, 1 x 6, 2 x 1, "
+        '2 x 2, 2 x 3, 2 x 4, 2 x 5, 2 x 6\nEnd your reply with the line "Move: …", with your move in place of the dots.'
+    )
+    table.reply("1 x 3")
+    table.reply("two threes")
+    assert table.prompt().startswith(
+        "Your last move, and what followed:\n- you: 1 x 3\n- player 1: 2 x 3\n\nThe position, as you see it:\n"
+    )
+    assert "Legal moves: call\n" in table.prompt()
+    table.reply("liar!")
+    assert table.over
+    assert "The game is over." in table.prompt(0)
+    assert f"Your result: {table.returns[0]:+g}" in table.prompt(0)
+    with pytest.raises(ValueError, match="the game is over"):
+        table.prompt()
+
+
+@pytest.mark.parametrize("name", names())
+def test_legal_moves_and_rules_are_options(name):
+    table = TextTable(name, 3)
+    seat = table.seat
+    whole = table.prompt()
+    assert "Rules:\n- " in whole
+    assert "Legal moves: " in whole
+    assert "Legal moves: " not in prompt(table.sitting, seat, legal=False)
+    assert "Rules:" not in prompt(table.sitting, seat, rules=False)
+    others = [other for other in range(table.variant.facts.num_seats) if other != seat]
+    for other in others[:1]:
+        assert f"It is the turn of {table.variant.seat_name(seat)}." in table.prompt(other)
+        assert "Legal moves" not in table.prompt(other)
+
+
+def test_labelled_dice_are_named():
+    text = TextTable("score_dice", 1, pool_a=(12, 10, 8), pool_b=(6, 6, 6)).prompt()
+    assert "die 1 (d12): " in text
+    assert "die 1: ?, die 2: ?, die 3: ?" in text
+
+
+def test_wrong_arguments():
+    variant = configure("thirties")
+    sitting = Sitting(variant, 1, [PERSON, PERSON])
+    with pytest.raises(ValueError, match="state"):
+        prompt(variant, 0)
+    with pytest.raises(ValueError, match="state"):
+        prompt(sitting, 0, state=sitting.state)
+    with pytest.raises(ValueError, match="seat must be"):
+        prompt(sitting, 2)
+
+
+# --- through words as through arrays --------------------------------------------------------------------------------------
+
+FORMS = ("{}", "I think.\n**Move: {}**", '{{"reason": "3 x 2 or call?", "move": "{}"}}', "<think>call</think>\nMy answer: {}.")
+
+
+def moves_through_words(variant, agent, seed):
+    """The actions of a game in which the agent has every seat, each said in words and read again."""
+    table = TextTable(variant, seed)
+    memories = {seat: fresh_memory(agent, 1) for seat in range(variant.facts.num_seats)}
+    while not table.over:
+        streams = new_streams(np.random.SeedSequence([seed, len(table.sitting) + 1]), 1)
+        (action,) = ask(agent, variant, np.array([table.sitting.state]), ONLY, streams, memories[table.seat])
+        words = variant.describe_action(int(action))
+        text = table.prompt()
+        assert f" {words}" in text.partition("Legal moves:")[2]
+        table.reply(FORMS[(seed + len(table.sitting)) % len(FORMS)].format(words))
+    return [entry.action for entry in table.sitting.history()], table.returns.tolist()
+
+
+def moves_through_arrays(variant, agent, seed):
+    """The same game on arrays alone."""
+    batch = Batch(variant, 1, seed=seed)
+    memories = {seat: fresh_memory(agent, 1) for seat in range(variant.facts.num_seats)}
+    actions, returns = [], np.zeros(variant.facts.num_seats)
+    while batch.seats[0] != OVER:
+        streams = new_streams(np.random.SeedSequence([seed, len(actions) + 1]), 1)
+        actions.append(int(ask(agent, variant, batch.states, ONLY, streams, memories[int(batch.seats[0])])[0]))
+        batch.play(actions[-1:])
+        returns += batch.rewards[0]
+    return actions, returns.tolist()
+
+
+def check_agent(name, spec, games):
+    variant, agent = configure(name, **SMALL[name]), make_agent(spec)
+    for seed in range(games):
+        assert moves_through_words(variant, agent, seed) == moves_through_arrays(variant, agent, seed)
+
+
+@pytest.mark.parametrize(("name", "spec"), SCRIPTED)
+def test_agents_play_through_words_as_through_arrays(name, spec):
+    check_agent(name, spec, scaled(10, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_agents_play_ten_thousand_games_through_words_as_through_arrays(name):
+    specs = [spec for game, spec in SCRIPTED if game == name]
+    for spec in specs:
+        check_agent(name, spec, -(-10_000 // len(specs)))
+
+
+@pytest.mark.parametrize(("name", "spec"), SCRIPTED)
+def test_a_tables_agents_play_as_a_sittings(name, spec):
+    variant = configure(name, **SMALL[name])
+    count = variant.facts.num_seats
+    for seed in range(3):
+        sitting = Sitting(variant, seed, [spec] * count)
+        while not sitting.over:
+            sitting.step()
+        table = TextTable(variant, seed, [PERSON, *[spec] * (count - 1)])
+        for entry in sitting.history():
+            if not table.over and table.sitting.mover == entry.seat == 0 and len(table.sitting) == entry.number - 1:
+                table.reply(entry.words)
+        assert table.sitting.history() == sitting.history()[: len(table.sitting)]
+        assert table.over
+
+
+# --- the environment -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.library("gymnasium", "check_env")
+@pytest.mark.parametrize("name", names())
+@pytest.mark.filterwarnings("ignore")
+def test_the_environment_has_gymnasiums_form(name):
+    check_env(TextEnv(name, **SMALL[name]), skip_render_check=True)
+
+
+@pytest.mark.parametrize("name", names())
+def test_games_in_the_environment(name):
+    env = TextEnv(name, **SMALL[name])
+    rng = np.random.default_rng(1)
+    for seed in range(20):
+        text, info = env.reset(seed=seed)
+        assert "Rules:" in text
+        total, done = 0.0, False
+        while not done:
+            assert env.observation_space.contains(text)
+            assert info["legal_moves"]
+            move = str(rng.choice(info["legal_moves"]))
+            text, reward, done, truncated, info = env.step(f"Move: {move}")
+            assert env.variant.describe_action(info["action"]) == move
+            assert "Rules:" not in text
+            total += reward
+        assert not truncated
+        assert info["legal_moves"] == []
+        assert total == pytest.approx(env.table.returns[info["seat"]])
+        assert f"Your result: {total:+g}" in text
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            env.step("call")
+
+
+@pytest.mark.parametrize("seat", [0, 1, 2, "random"])
+def test_a_seed_fixes_this_game_and_those_after_it(seat):
+    def course():
+        env = TextEnv("liars_dice", ["numbers", "random"], seat, num_players=3, num_dice=2)
+        texts = []
+        for seed in (7, None, None):
+            text, info = env.reset(seed=seed)
+            assert seat in ("random", info["seat"])
+            assert env.table.sitting.seats[(info["seat"] + 1) % 3].startswith("Numbers(")
+            texts.append(text)
+            done = False
+            while not done:
+                text, _, done, _, info = env.step(info["legal_moves"][-1])
+                texts.append(text)
+        return texts
+
+    assert course() == course()
+
+
+def test_a_learner_that_is_out_has_ended():
+    env = TextEnv("liars_dice", "random", 0, num_players=4, num_dice=1)
+    early = 0
+    for seed in range(30):
+        _, info = env.reset(seed=seed)
+        done = False
+        while not done:
+            text, reward, done, _, info = env.step(info["legal_moves"][-1])
+        if not env.table.sitting.over:
+            early += 1
+            assert "You are out of the game." in text
+            assert f"Your result: {reward:+g}" in text
+            assert reward < 0
+    assert early
+
+
+def test_replies_without_a_legal_move():
+    env = TextEnv("liars_dice", illegal_action="raise", seat=0, starter="first", num_dice=1)
+    env.reset(seed=1)
+    for reply, error, words in (
+        ("I give up", Unreadable, "give up.*allowed: 1 x 1"),
+        ("call", IllegalMove, "no bid to call yet"),
+    ):
+        with pytest.raises(error, match=words):
+            env.step(reply)
+    assert len(env.table.sitting) == 0
+    env.step("1 x 1")
+    lost = TextEnv("liars_dice", seat=0, starter="first", num_dice=1)
+    for reply in ("I give up", "call", ""):
+        lost.reset(seed=1)
+        with pytest.warns() if reply == "I give up" else pytest.MonkeyPatch.context():
+            text, reward, done, truncated, info = lost.step(reply)
+        assert (reward, done, truncated) == (-1.0, True, False)
+        assert info["illegal_action"] in text
+        assert lost.observation_space.contains(text)
+        assert info["legal_moves"] == []
+
+
+@pytest.fixture(autouse=True)
+def not_warned_yet(monkeypatch):
+    monkeypatch.setattr("dice_envs.core.batch._warned", False)
+
+
+class Stubborn:
+    """Plays the lowest bid at every turn, legal or not."""
+
+    def act(self, turn):
+        return np.zeros(len(turn), np.int64)
+
+
+def test_an_opponents_illegal_move_changes_nothing():
+    env = TextEnv("liars_dice", Stubborn(), 0, starter="first")
+    env.reset(seed=1)
+    sitting = env.table.sitting
+    before = sitting.state
+    with pytest.raises(AgentError, match="Stubborn"):
+        env.step("2 x 1")
+    assert len(sitting) == 0
+    assert sitting.state == before
+
+
+def test_rules_in_every_prompt_or_in_none():
+    for rules, wanted in (("always", True), ("never", False)):
+        env = TextEnv("thirties", rules=rules, seat=0)
+        text, info = env.reset(seed=1)
+        assert ("Rules:" in text) == wanted
+        assert ("Rules:" in env.step(info["legal_moves"][-1])[0]) == wanted
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"seat": 2},
+        {"seat": "first"},
+        {"rules": "often"},
+        {"illegal_action": "ignore"},
+        {"opponents": ["random", "random"]},
+        {"opponents": "nobody"},
+        {"render_mode": "smell"},
+        {"num_dice": 0},
+    ],
+)
+def test_wrong_options_are_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong.values())) if wrong == {"opponents": "nobody"} else next(iter(wrong))):
+        TextEnv("liars_dice", **wrong)
+
+
+def test_rendering():
+    env = TextEnv("liars_dice", render_mode="ansi")
+    assert env.render() is None
+    env.reset(seed=1)
+    assert "Liar's Dice" in env.render()
+    with pytest.raises(ValueError, match="reset options"):
+        env.reset(options={"dice": [[1], [2]]})
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32), moves=st.integers(0, 10))
+def test_a_table_can_be_saved(seed, moves):
+    table = played("liars_dice", seed, moves, num_dice=2)
+    loaded = Sitting.load(table.sitting.save())
+    for seat in range(2):
+        assert prompt(loaded, seat) == prompt(table.sitting, seat)
