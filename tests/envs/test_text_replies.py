@@ -116,6 +116,7 @@ VARIANTS = [
     ("score_dice", {"pool_a": (12, 10, 8, 6, 4, 2), "pool_b": (6, 6, 6)}),
     ("shakes", {"mode": "physician", "num_players": 5}),
     ("shakes", {"mode": "physician", "num_players": 6, "treatments": "rules"}),
+    ("shakes", {"mode": "physician", "treatments": ("Hot Mustard", "Straße 2 & Co", "the best bid")}),
     ("thirties", {"num_players": 1, "num_dice": 8, "num_faces": 8, "target": 64}),
     ("fatestones", {"dice": "all", "hand_size": 5}),
 ]
@@ -320,7 +321,7 @@ UNREADABLE = (
 )  # fmt: skip
 
 
-@functools.cache
+@functools.lru_cache
 def variant_of(name, options):
     return configure(name, **dict(options))
 

@@ -89,7 +89,7 @@ def read_move(variant: Variant, reply: str) -> int:
             stated = _stated(vocabulary, content)
             if stated:
                 return _only(variant, stated)
-            rest = lines[at + 1 :]
+            rest = lines[at + 1 :]  # what stands before an unreadable "Move: …" is not the answer
             break
     for line in reversed(rest):
         stated = _stated(vocabulary, line)

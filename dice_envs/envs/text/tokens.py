@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-__all__ = ["Token", "clauses", "clean", "is_of_others", "tokens"]
+__all__ = ["Token", "clauses", "clean", "folded", "is_of_others", "tokens"]
 
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
@@ -34,12 +34,10 @@ _MARKUP = (
     (re.compile(r"\\(?:times|cdot)\b"), " x "),
     (re.compile(r"\\(?:text|textbf|mathrm|mathbf)\b"), " "),
     (re.compile(r"\\n"), "\n"),
-    (re.compile(r"[×✕✖⨯·*]"), lambda found: " x " if found[0] != "*" else "*"),
+    (re.compile(r"[×✕✖⨯·]"), " x "),
+    (re.compile(r"(?<=[0-9])\s?\*\s?(?=[0-9])"), " x "),
 )
-_STAR = re.compile(r"(?<=[0-9])\s?\*\s?(?=[0-9])")
 _CLAUSE = re.compile(r"((?<![.!?;,:])[.!?;,:]+(?=[\s\"'*`)}\]]|$)|[()\[\]{}]|\s[-–—]+\s|[–—]|\b(?:because|since|but|then)\b)")
-
-
 _OTHERS = "current example her his last legal opponent's possible previous their your"
 _OF_OTHERS = frozenset(_OTHERS.split())
 
@@ -56,12 +54,17 @@ class Token(NamedTuple):
     linked: bool = False
 
 
+def folded(text: str) -> str:
+    """Return a text in lower case, with one form of each letter and apostrophe."""
+    return unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'")
+
+
 def clean(reply: str) -> str:
     """Return a reply in lower case, without the markup that hides its lines: thoughts, tags, LaTeX."""
-    text = unicodedata.normalize("NFKC", reply).casefold().replace("’", "'").replace("‘", "'")
+    text = folded(reply)
     for pattern, instead in _MARKUP:
         text = pattern.sub(instead, text)
-    return _STAR.sub(" x ", text)
+    return text
 
 
 def clauses(line: str) -> list[str]:
@@ -82,7 +85,7 @@ def is_of_others(label: str) -> bool:
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the numbers and words of a text. Number words become digits; a sign between two numbers is left out."""
+    """Return the numbers and words of a folded text. Number words become digits; a sign between two numbers is left out."""
     found: list[Token] = []
     tens = linked = ordinal = False
     for match in _TOKEN.finditer(text):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dice_envs.core.game import Variant
-from dice_envs.envs.text.tokens import Token, tokens
+from dice_envs.envs.text.tokens import Token, folded, tokens
 
 __all__ = ["Vocabulary", "plain", "vocabulary_of"]
 
@@ -105,7 +104,7 @@ def _only_numbers(part: Sequence[Token]) -> bool:
 
 def plain(text: str) -> str:
     """Return a text in lower case, without signs around it and with single blanks."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" \"'`*_.,;:!#>-")
+    return " ".join(folded(text).split()).strip(" \"'`*_.,;:!#>-")
 
 
 @functools.lru_cache(maxsize=32)
@@ -113,10 +112,10 @@ def vocabulary_of(variant: Variant) -> Vocabulary:
     """Return the phrases by which replies may name the actions of a variant."""
     own = {action: variant.describe_action(action) for action in range(variant.facts.num_actions)}
     texts = {action: [words, _IN_BRACKETS.sub(" ", words), *variant.other_words(action)] for action, words in own.items()}
-    used = {token.text for words in own.values() for token in tokens(words)}
+    used = {token.text for words in own.values() for token in tokens(folded(words))}
     ignored = _AROUND - used | {"the", "a", "an", "of"}
     said = {
-        action: [tuple(token.text for token in tokens(text) if token.text not in ignored) for text in forms]
+        action: [tuple(token.text for token in tokens(folded(text)) if token.text not in ignored) for text in forms]
         for action, forms in texts.items()
     }
     phrases = {action: set(forms) - {()} for action, forms in said.items()}
