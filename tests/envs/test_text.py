@@ -13,7 +13,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.envs.text import IllegalMove, TextEnv, TextTable, Unreadable, prompt
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.conftest import scaled
+from tests.conftest import FUZZ, scaled
 from tests.support.variants import IDS, MARKED
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
@@ -192,10 +192,11 @@ def test_agents_play_through_words_as_through_arrays(name, spec):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names())
-def test_agents_play_ten_thousand_games_through_words_as_through_arrays(name):
+def test_agents_play_many_games_through_words_as_through_arrays(name):
+    """FUZZ=10 plays ten thousand games of each game."""
     specs = [spec for game, spec in SCRIPTED if game == name]
     for spec in specs:
-        check_agent(name, spec, -(-10_000 // len(specs)))
+        check_agent(name, spec, -(-1_000 * FUZZ // len(specs)))
 
 
 @pytest.mark.parametrize(("name", "spec"), SCRIPTED)
