@@ -159,7 +159,7 @@ def test_axe_finds_nothing(scheme, server, open_page):
     page.wait_for_selector(".who-0")
     assert violations(page) == []
     page.goto(links["shared"])
-    page.wait_for_selector("main .card")
+    page.wait_for_selector("main .card:visible")
     assert violations(page) == []
     page.goto(links["bids"])
     fresh(page)
@@ -187,6 +187,7 @@ def test_axe_finds_nothing(scheme, server, open_page):
 NAME = """all => all.map(
     one => (one.dataset.name || one.getAttribute("aria-label") || one.innerText).replace(/^(action|face|of)-.*/, "$1"))"""
 LAST = ("again", "play-on")  # they lead away from the end of a game
+SHOWN_BY = {"review": ".advice .total", "worst": ".lesson"}  # by controls whose effect takes a while
 CONTROLS = ".nicegui-content button:enabled, .nicegui-content summary"
 
 
@@ -201,7 +202,7 @@ def press_all(page, pressed):
         name = min(found, key=lambda each: each in LAST)
         controls.nth(names_shown.index(name)).click(force=True)
         pressed.add(name)
-        page.wait_for_selector(".advice .total" if name == "review" else ".moves:not([data-stands=theirs])")
+        page.wait_for_selector(SHOWN_BY.get(name, ".moves:not([data-stands=theirs])"))
         page.wait_for_timeout(300)
 
 

@@ -128,7 +128,7 @@ def test_hints_and_a_review(server, open_page):
     legal = page.locator(ENABLED).count()
     assert page.locator(".hint tbody tr").count() == legal
     table = {row.split("\t")[0]: row.split("\t")[2] for row in page.locator(".hint tbody tr").all_inner_texts()}
-    often = page.locator(".moves button .often").all_inner_texts()
+    often = page.locator(".moves button[data-name^=action] .often").all_inner_texts()
     assert sorted(often) == sorted(share for share in map(str.strip, table.values()) if share != "0 %"), "also on the buttons"
     labels = [button.get_attribute("aria-label") for button in page.locator(ENABLED).all()]
     assert {label.split(",")[0] for label in labels} == set(table)
@@ -253,7 +253,7 @@ def test_nothing_is_wider_than_a_phone(scheme, server, open_page):
     page = open_page(pages[0], width=360, color_scheme=scheme)
     for url in pages:
         page.goto(url)
-        page.wait_for_selector("main .card")
+        page.wait_for_selector("main .card:visible")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, url
         assert page.title().endswith("dice-envs")
 
