@@ -253,7 +253,9 @@ class OnRay(Workers):
     def _each(
         self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
     ) -> Iterator[tuple[int, Any]]:
-        """As for Workers.
+        """As for Workers. After an error, parts that are still computed end with the connection, in `on_ray`.
+
+        They are not cancelled: Ray 2.60 aborts the process when a part that is cancelled ends at that moment.
 
         Raises:
             ValueError: a node has other sources of this project.
@@ -277,9 +279,6 @@ class OnRay(Workers):
         except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError) as problem:
             reason = str(problem).partition("\n")[0]
             raise RuntimeError(f"a part failed, {MOST_RETRIES + 1} workers died while computing it: {reason}") from None
-        finally:
-            for left in numbers:
-                ray.cancel(left, force=True)
 
     def _report_lost_nodes(self) -> None:
         there = _living()

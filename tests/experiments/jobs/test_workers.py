@@ -314,10 +314,27 @@ def test_what_is_solved_on_a_cluster_is_the_same(cluster, tmp_path, monkeypatch)
     assert kept[0] == kept[1]
 
 
+def endless_or_wrong(folder, number, done):
+    """Part 0 writes to a file for ever; part 1 fails when it sees that."""
+    file = folder / "ticks"
+    while number == 0:
+        with file.open("a") as ticks:
+            ticks.write(".")
+        time.sleep(0.05)
+    while not file.exists():
+        time.sleep(0.05)
+    return int("x")
+
+
 @pytest.mark.slow
-def test_errors_of_a_worker_are_those_of_the_work(cluster):
+def test_an_error_of_a_part_is_raised_and_ends_the_others(cluster, tmp_path):
     with on_ray(cluster.address) as there, pytest.raises(ValueError, match="invalid literal"):
-        there.map(int, ["1", "x"])
+        there.run(endless_or_wrong, (tmp_path,), [(0,), (1,)])
+    end, ticks = time.monotonic() + 60, -1
+    while ticks != (now := (tmp_path / "ticks").stat().st_size):
+        assert time.monotonic() < end
+        ticks = now
+        time.sleep(2)
 
 
 def test_what_cannot_be_a_cluster_gets_one_line():
