@@ -20,7 +20,7 @@ from dice_envs.core.game import Variant, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
-__all__ = ["factories", "for_game", "games_of", "levels", "make", "parameters_of", "parse"]
+__all__ = ["factories", "for_game", "games_of", "levels", "make", "needs_parameters", "parameters_of", "parse"]
 
 
 @functools.cache
@@ -43,6 +43,11 @@ def for_game(game: str | None) -> dict[str, Any]:
     """
     played = None if game is None else load(game).name
     return {name: factory for name, factory in factories().items() if not games_of(factory) or played in games_of(factory)}
+
+
+def needs_parameters(factory: Any) -> bool:
+    """Return whether an agent's class has parameters without a default, such as the model of `chat`."""
+    return any(each.default is each.empty for each in parameters_of(factory).values())
 
 
 def levels(variant: Variant) -> dict[str, str]:

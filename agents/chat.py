@@ -1,6 +1,6 @@
 """A language model as a player, behind any server with the OpenAI chat form: llama.cpp, vLLM, Ollama, OpenAI and others.
 
-It is no row of AGENTS, since it needs a server; its spec is `dice_envs.agents.chat:Chat:MODEL,url=URL`.
+Its spec is `chat:MODEL,url=URL`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from dice_envs.agent import AgentError, Turn
+from dice_envs.agent import RESIGNS, AgentError, Turn
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.envs.text import IllegalMove, Unreadable, prompt, read_reply
 
-__all__ = ["Chat", "Tally"]
+__all__ = ["AGENTS", "Chat", "Tally"]
 
 AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))  # answers of a server that is worth asking again
 MOST_BYTES = 2**21  # of an answer
@@ -41,15 +41,19 @@ class Tally:
         moves: moves asked for.
         illegal: replies without a legal move.
         random: moves drawn at random, because the second reply had no legal move either.
+        lost: games given up for the same reason.
         requests: requests to the server, repeated ones too.
         tokens: tokens of all prompts and replies.
+        cost: their price, in the unit of `price`.
     """
 
     moves: int = 0
     illegal: int = 0
     random: int = 0
+    lost: int = 0
     requests: int = 0
     tokens: int = 0
+    cost: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,11 +67,15 @@ class Chat:
         model: its name at the server.
         url: the address before `/chat/completions`.
         key: name of the environment variable that holds the server's key, which is sent to the server and written nowhere.
-        illegal: what a second reply without a legal move counts as. "random": a random legal move. "raise": an AgentError.
+        illegal: what a second reply without a legal move counts as. "random": a random legal move. "lose": it loses the game,
+            in matches such as those of `arena`. "raise": an AgentError.
         legal: whether prompts list the legal moves.
         temperature: of the model's draws, 0 to 2.
         tokens: limit on one reply.
         budget: limit on the tokens of all prompts and replies.
+        price: of a million tokens of prompts, in any money.
+        reply_price: of a million tokens of replies.
+        cost: limit on the price of all tokens; 0: none.
         seconds: limit on one request.
         tries: requests for one reply, if the server is busy or does not answer.
         pause: seconds before the second request; it doubles every time.
@@ -78,7 +86,7 @@ class Chat:
         ValueError: no model, or a value that is not allowed.
     """
 
-    model: str = ""
+    model: str
     url: str = "http://127.0.0.1:8000/v1"
     key: str = "OPENAI_API_KEY"
     illegal: str = "random"
@@ -86,6 +94,9 @@ class Chat:
     temperature: float = 0.0
     tokens: int = 1000
     budget: int = 1_000_000
+    price: float = 0.0
+    reply_price: float = 0.0
+    cost: float = 0.0
     seconds: float = 60.0
     tries: int = 5
     pause: float = 1.0
@@ -100,12 +111,16 @@ class Chat:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise ValueError(f"url must be http://… or https://… without a password in it, not {shown(parts.scheme)}…")
-        check_choice("illegal", self.illegal, ("random", "raise"))
+        check_choice("illegal", self.illegal, ("random", "lose", "raise"))
         check_range("temperature", self.temperature, 0, 2, whole=False)
         for name in ("tokens", "budget", "tries", "at_once"):
             check_range(name, getattr(self, name), 1, 10**12)
         for name in ("seconds", "pause"):
             check_range(name, getattr(self, name), 0, 86_400, whole=False)
+        for name in ("price", "reply_price", "cost"):
+            check_range(name, getattr(self, name), 0, 10**9, whole=False)
+        if self.cost and not self.price + self.reply_price:
+            raise ValueError(f"cost={self.cost:g} needs the price of a million tokens: price, reply_price")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process gets the same player, with a tally of its own."""
@@ -117,7 +132,7 @@ class Chat:
         raise ValueError("a language model plays on the page only if it is named in the terminal")
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64.
+        """Return one legal action for each game, or RESIGNS with `illegal="lose"`, (n,) int64.
 
         Raises:
             AgentError: the server refuses or does not answer, the budget is spent, or with `illegal="raise"` a reply.
@@ -131,8 +146,16 @@ class Chat:
                     job.cancel()
         actions = np.empty(len(turn), np.int64)
         for k, action in enumerate(found):
-            actions[k] = turn.rng.choice(np.flatnonzero(turn.legal[k])) if action is None else action
+            actions[k] = self._instead(turn, k) if action is None else action
         return actions
+
+    def _instead(self, turn: Turn, k: int) -> int:
+        """Return what the second reply without a legal move counts as."""
+        if self.illegal == "lose":
+            self._count(lost=1)
+            return RESIGNS
+        self._count(random=1)
+        return int(turn.rng.choice(np.flatnonzero(turn.legal[k])))
 
     # --- one move -----------------------------------------------------------------------------------------------------
 
@@ -156,10 +179,9 @@ class Chat:
             return action
         if self.illegal == "raise":
             raise AgentError(f"{self.model}: two replies without a legal move; the second one: {problem}")
-        self._count(random=1)
         return None
 
-    def _count(self, **more: int) -> None:
+    def _count(self, **more: float) -> None:
         with self._lock:
             for name, number in more.items():
                 setattr(self.tally, name, getattr(self.tally, name) + number)
@@ -191,6 +213,8 @@ class Chat:
             with self._lock:
                 if self.tally.tokens >= self.budget:
                     raise AgentError(f"{self.model}: the budget of {self.budget:,} tokens is spent")
+                if self.cost and self.tally.cost >= self.cost:
+                    raise AgentError(f"{self.model}: the limit cost={self.cost:g} is reached")
                 self.tally.requests += 1
             try:
                 return self._read(*self._post(said), said)
@@ -230,12 +254,16 @@ class Chat:
         try:
             answer = json.loads(content)
             reply = answer["choices"][0]["message"]["content"]
-            counted = (answer.get("usage") or {}).get("total_tokens")
+            usage = answer.get("usage") or {}
+            counted = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             raise _Again("an answer of another form") from None
         reply = reply if isinstance(reply, str) else ""
-        characters = len(reply) + sum(len(each["content"]) for each in said)
-        self._count(tokens=counted if isinstance(counted, int) and counted > 0 else characters // CHARACTERS + 1)
+        guessed = sum(len(each["content"]) for each in said) // CHARACTERS + 1, len(reply) // CHARACTERS + 1
+        asked, replied = (
+            count if isinstance(count, int) and count >= 0 else guess for count, guess in zip(counted, guessed, strict=True)
+        )
+        self._count(tokens=asked + replied, cost=(asked * self.price + replied * self.reply_price) / 1_000_000)
         return self._without_key(reply)
 
     def _hidden(self, content: bytes) -> str:
@@ -253,3 +281,6 @@ class _Again(Exception):
     def __init__(self, message: str, pause: float = 0.0) -> None:
         super().__init__(message)
         self.pause = pause
+
+
+AGENTS = {"chat": Chat}

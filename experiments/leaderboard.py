@@ -133,8 +133,7 @@ def usual_agents(game: str) -> list[str]:
     """Return specs of the agents that play a game and need no parameters."""
     found: list[str] = []
     for name, factory in agents.for_game(game).items():
-        needed = [each for each in agents.parameters_of(factory).values() if each.default is each.empty]
-        found += SPECS.get(name, () if needed else (name,))
+        found += SPECS.get(name, () if agents.needs_parameters(factory) else (name,))
     return found
 
 

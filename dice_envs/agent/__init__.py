@@ -18,6 +18,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
 __all__ = [
+    "RESIGNS",
     "Agent",
     "AgentError",
     "KernelAgent",
@@ -36,6 +37,7 @@ __all__ = [
     "resolve",
 ]
 
+RESIGNS = -1  # in place of an action: the agent loses the game, where its games take that (`play_pieces`)
 _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
 
 
@@ -206,6 +208,7 @@ def ask(
     index: np.ndarray,
     streams: np.ndarray,
     memory: np.ndarray | None = None,
+    may_resign: bool = False,
 ) -> np.ndarray:
     """Return the agent's action for each game of `index`, (m,) int64, all of them legal.
 
@@ -217,6 +220,7 @@ def ask(
         streams: one for each game of `states`; modified in place.
         memory: one record of `fresh_memory` for each game of `states`; modified in place. None: the agent plays as at the
             beginning of a match, and its notes are lost.
+        may_resign: whether RESIGNS is taken for an action, too.
 
     Raises:
         AgentError: an action is malformed or not legal; nothing has changed.
@@ -228,9 +232,13 @@ def ask(
         actions = as_actions(answer, len(index))
     except IllegalActionError as problem:
         raise AgentError(f"{name_of(agent)} in {variant.game.name}: {problem}") from None
-    row = variant.kernels.first_illegal(variant.params, states, index, actions)
+    plays = actions != RESIGNS
+    if not may_resign and not plays.all():
+        raise AgentError(f"{name_of(agent)} in {variant.game.name} resigns, which these games do not take; those of `arena` do")
+    games, played = index[plays], actions[plays]
+    row = variant.kernels.first_illegal(variant.params, states, games, played)
     if row >= 0:
-        raise fault_of(agent, variant, states[index[row]], int(index[row]), int(actions[row]))
+        raise fault_of(agent, variant, states[games[row]], int(games[row]), int(played[row]))
     streams[index] = own
     if memory is not None:
         memory[index] = remembered

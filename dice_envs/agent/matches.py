@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Agent, ask, fresh_memory
+from dice_envs.agent import RESIGNS, Agent, ask, fresh_memory
 from dice_envs.agent.compiled import play_games, team_of
+from dice_envs.core.batch import forfeit
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import check_range
@@ -75,7 +76,8 @@ def play_pieces(
 ) -> np.ndarray:
     """Play pieces one after another, seats rotating: in game k of match m agent a sits at seat (a + m + k) mod seats.
 
-    `done` is called with the number of games that have ended since the last call.
+    `done` is called with the number of games that have ended since the last call. An agent that resigns loses its game, unless
+    moves are watched before they are made.
 
     Returns:
         Returns of each agent, (matches, match, agents) float64.
@@ -146,14 +148,18 @@ class _Tables:
             for agent in range(len(self._agents)):
                 mine = index[who == agent]
                 if len(mine):
-                    self._move(agent, mine, numbers, watch)
+                    self._move(agent, mine, numbers, earned, watch)
                     earned[mine] += states["rewards"][mine, : earned.shape[1]]
             if watch.after_move is not None:
                 watch.after_move(states[index], numbers[index], shift[index])
 
-    def _move(self, agent: int, mine: np.ndarray, numbers: np.ndarray, watch: Watch) -> None:
+    def _move(self, agent: int, mine: np.ndarray, numbers: np.ndarray, earned: np.ndarray, watch: Watch) -> None:
         states, variant = self._states, self._variant
-        actions = ask(self._agents[agent], variant, states, mine, self._streams[agent], self._memories[agent])
+        may_resign = watch.before_move is None
+        actions = ask(self._agents[agent], variant, states, mine, self._streams[agent], self._memories[agent], may_resign)
         if watch.before_move is not None:
             watch.before_move(agent, states[mine], numbers[mine], actions)
-        variant.kernels.play(variant.params, states, mine, actions)
+        plays = actions != RESIGNS
+        variant.kernels.play(variant.params, states, mine[plays], actions[plays])
+        for game in mine[~plays]:
+            forfeit(variant, states[game], [states[game]["seat"]], earned[game])

@@ -15,6 +15,8 @@ A game gets them by a module or package here of the game's name. It may offer th
     what choices are worth against a fixed opponent, for many states at once (`GameResponseValues`): evaluation without luck
 `situations(variant, states, actions)`
     headings by which an evaluation sorts decisions, such as dice left (`GameSituations`)
+`bluffs(variant, states)`
+    which actions are bluffs (`GameBluffs`): `benchmark language` compares how often one bluffs
 `odds(variant, state)`
     chances that inform a choice without solving the game (`GameOdds`): odds at the table
 
@@ -34,6 +36,7 @@ from dice_envs.exact.contract import (
     ActionValues,
     Effort,
     GameActionValues,
+    GameBluffs,
     GameMeasure,
     GameOdds,
     GameOptima,
@@ -57,6 +60,7 @@ __all__ = [
     "ActionValues",
     "Effort",
     "GameActionValues",
+    "GameBluffs",
     "GameMeasure",
     "GameOdds",
     "GameOptima",

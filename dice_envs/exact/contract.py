@@ -300,6 +300,14 @@ class GameSituations(Protocol):
         ...
 
 
+class GameBluffs(Protocol):
+    """The function `bluffs` of a game's module."""
+
+    def __call__(self, variant: Variant, states: np.ndarray, /) -> np.ndarray:
+        """Return which actions claim what the own dice do not hold, (n, num_actions) bool, for (n,) states."""
+        ...
+
+
 class GameOdds(Protocol):
     """The function `odds` of a game's module."""
 

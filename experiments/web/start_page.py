@@ -156,7 +156,8 @@ class StartPage:
     def _build_seats(self) -> None:
         count = len(self.seats)
         self.box.clear()
-        known = {PERSON: "a person", **{name: name for name in agents.for_game(self.game.name)}}
+        named = [name for name, factory in agents.for_game(self.game.name).items() if not agents.needs_parameters(factory)]
+        known = {PERSON: "a person", **{name: name for name in named}}
         with self.box:
             people = sum(who == PERSON for who, _ in self.seats)
             choices = {0: "none: watch agents", **{n: f"{n} {'person' if n == 1 else 'people'}" for n in range(1, count + 1)}}

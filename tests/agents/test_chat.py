@@ -3,75 +3,26 @@
 import json
 import pickle
 import threading
-import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 
-from dice_envs import AgentError, configure, make_agent
+from dice_envs import AgentError, configure, evaluate, make_agent
 from dice_envs.agent import check_in_passing
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import TextTable
+from dice_envs.experiments.arena.matches import play_table
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.chat_server import lowest, said, serving
 
 pytest.importorskip("httpx")
 SECRET = "key-that-nobody-may-see"
 
 
-def said(text, **more):
-    return 200, {}, json.dumps({"choices": [{"message": {"content": text}}], **more}).encode()
-
-
-class Server(ThreadingHTTPServer):
-    """Answers with what `answer(body)` returns: status, headers, content; or None to say nothing for a while."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.asked, self.authorised, self.answer = [], [], lambda body: said("call")
-        self.lock, self.now, self.most = threading.Lock(), 0, 0
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        with server.lock:
-            server.asked.append(body)
-            server.authorised.append(self.headers.get("authorization"))
-            server.now += 1
-            server.most = max(server.most, server.now)
-        answer = server.answer(body)
-        with server.lock:
-            server.now -= 1
-        if answer is None:
-            time.sleep(2)
-            return
-        status, headers, content = answer
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if "content-length" not in headers:
-            self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args):
-        """Say nothing."""
-
-
 @pytest.fixture
 def server():
-    with Server() as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
+    with serving(lambda body: said("call")) as made:
         yield made
-        made.shutdown()
 
 
 def chat(server, **more):
@@ -83,11 +34,6 @@ def table(agent):
     sitting = Sitting(configure("liars_dice", num_dice=1, starter="first"), 1, [PERSON, agent])
     sitting.play(0)
     return sitting
-
-
-def lowest(body):
-    """The first legal move that a prompt lists."""
-    return said(f"Well.\nMove: {body['messages'][0]['content'].split('Legal moves: ')[1].split(',')[0].splitlines()[0]}")
 
 
 # --- a server that does what it should --------------------------------------------------------------------------------
@@ -117,8 +63,6 @@ def test_its_prompt_is_the_one_of_games_in_words(server):
 
 
 def test_many_games_are_asked_for_at_once(server):
-    from dice_envs import evaluate
-
     together = threading.Event()
 
     def answer(body):
@@ -134,7 +78,7 @@ def test_many_games_are_asked_for_at_once(server):
 
 
 def test_a_spec_names_it(server):
-    agent = make_agent(f"dice_envs.agents.chat:Chat:llama3:8b,url={server.url},tokens=50,legal=false")
+    agent = make_agent(f"chat:llama3:8b,url={server.url},tokens=50,legal=false")
     assert (agent.model, agent.url, agent.tokens, agent.legal) == ("llama3:8b", server.url, 50, False)
     assert pickle.loads(pickle.dumps(agent)) == agent
     with pytest.raises(ValueError, match="only if it is named in the terminal"):
@@ -230,7 +174,7 @@ def test_the_key_is_sent_and_written_nowhere(server, tmp_path, monkeypatch):
 
 
 def test_a_spent_budget_ends_it(server):
-    server.answer = lambda body: said("call", usage={"total_tokens": 60})
+    server.answer = lambda body: said("call", usage={"prompt_tokens": 50, "completion_tokens": 10})
     agent = chat(server, budget=100)
     table(agent).step()
     table(agent).step()
@@ -238,6 +182,40 @@ def test_a_spent_budget_ends_it(server):
     with pytest.raises(AgentError, match="the budget of 100 tokens is spent"):
         table(agent).step()
     assert len(server.asked) == 2
+
+
+def test_what_it_costs_is_limited(server):
+    server.answer = lambda body: said("call", usage={"prompt_tokens": 1000, "completion_tokens": 100})
+    agent = chat(server, price=2, reply_price=10, cost=0.005)
+    table(agent).step()
+    assert agent.tally.cost == pytest.approx((1000 * 2 + 100 * 10) / 1e6)
+    table(agent).step()
+    with pytest.raises(AgentError, match="the limit cost=0.005 is reached"):
+        table(agent).step()
+    assert len(server.asked) == 2
+
+
+def test_a_reply_without_a_move_may_lose_the_game(server):
+    variant = configure("liars_dice", num_dice=1)
+    server.answer = lambda body: said("hm")
+    agent = chat(server, illegal="lose")
+    returns = play_table(variant, [agent, make_agent("numbers")], 20, 1)
+    assert agent.tally.lost == agent.tally.moves == 20
+    assert agent.tally.random == 0
+    np.testing.assert_array_equal(returns, np.tile([-1.0, 0.0], (20, 1)))
+    with pytest.raises(AgentError, match="Chat.* in liars_dice resigns, which these games do not take"):
+        table(agent).step()
+    with pytest.raises(AgentError, match="resigns"):
+        evaluate(variant, agent, "random", games=4)
+
+
+def test_games_of_an_agent_that_never_resigns_are_as_before(server):
+    server.answer = lowest
+    variant = configure("liars_dice", num_dice=1)
+    either = [
+        play_table(variant, [chat(server, illegal=illegal), make_agent("numbers")], 20, 1) for illegal in ("lose", "raise")
+    ]
+    np.testing.assert_array_equal(*either)
 
 
 def test_names_in_a_prompt_are_no_commands(server):
@@ -258,6 +236,8 @@ def test_names_in_a_prompt_are_no_commands(server):
         ({"temperature": 3}, "temperature must be"),
         ({"tokens": 0}, "tokens must be"),
         ({"seconds": -1}, "seconds must be"),
+        ({"price": -1}, "price must be"),
+        ({"cost": 1}, "cost=1 needs the price"),
     ],
 )
 def test_wrong_parameters_are_named(wrong, words):

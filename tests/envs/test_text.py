@@ -7,11 +7,13 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dice_envs import AgentError, Batch, configure, make_agent, names
+from dice_envs import AgentError, Batch, configure, evaluate, make_agent, names
 from dice_envs.agent import ask, fresh_memory
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.envs.text import IllegalMove, TextEnv, TextTable, Unreadable, prompt
+from dice_envs.envs.text import IllegalMove, InWords, TextEnv, TextTable, Unreadable, prompt
+from dice_envs.experiments.arena import exact_tournament
+from dice_envs.experiments.arena.matches import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ, scaled
 from tests.support.variants import IDS, MARKED
@@ -213,6 +215,45 @@ def test_a_tables_agents_play_as_a_sittings(name, spec):
                 table.reply(entry.words)
         assert table.sitting.history() == sitting.history()[: len(table.sitting)]
         assert table.over
+
+
+SLOWER = [
+    ("liars_dice", "mcts:20", {"num_dice": 2}),
+    ("liars_dice", "nash", {"num_dice": 2}),
+    ("liars_dice", "adaptive", {"num_dice": 2}),
+    ("liars_dice", "ppo", {}),
+    ("liars_dice", "champion", {}),
+    ("fatestones", "ppo", {}),
+    ("thirties", "ppo", {"num_players": 1}),
+    ("shakes", "mcts:20", {"num_patients": 4, "goal": 2}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "options"),
+    [
+        *((name, spec, SMALL[name]) for name, spec in SCRIPTED),
+        *(pytest.param(*each, marks=pytest.mark.thorough) for each in SLOWER),
+    ],
+)
+def test_games_between_agents_are_the_same_in_words(name, spec, options):
+    """Agents with memories, networks and search, too, and matches of several games."""
+    variant = configure(name, **options)
+    others = ["random"] * (variant.facts.num_seats - 1)
+    plain, spoken = (
+        play_table(variant, [*map(make_agent, others), player], 6, 3, match=2) for player in (make_agent(spec), InWords(spec))
+    )
+    np.testing.assert_array_equal(plain, spoken)
+
+
+@pytest.mark.parametrize(("spec", "other"), [("numbers", "random"), ("reader", "numbers"), ("random", "nash")])
+def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
+    variant = configure("liars_dice", num_dice=2)
+    (exact, _) = exact_tournament(variant, [spec, other]).meetings
+    found = evaluate(variant, InWords(spec), other, games=300, seed=1)
+    assert abs(found.value - exact.win_rate) <= 1.5 * found.error + 1e-9  # a chance of 0.3 % to fail, but for the fixed seed
+    plain = evaluate(variant, spec, other, games=300, seed=1)
+    assert (found.value, found.error, found.plain) == (plain.value, plain.error, plain.plain)
 
 
 # --- the environment -----------------------------------------------------------------------------------------------------

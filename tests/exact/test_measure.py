@@ -27,7 +27,7 @@ AS_IT_IS = ({}, "")
 def players(game):
     """A spec of every agent that plays the game."""
     for name in agents.for_game(game):
-        if (game, name) not in FOR_OTHERS and name != "ppo":
+        if (game, name) not in FOR_OTHERS and name not in ("ppo", "chat"):
             yield "mcts:4" if name == "mcts" else name
 
 

@@ -1,12 +1,14 @@
 """Games in words: the prompt for a seat, the move in a reply, and environments whose observations and actions are texts.
 
 `prompts` writes prompts from a game's own words and pictures, `replies` reads moves (`tokens` cuts text into numbers and words,
-`vocabulary` knows how a game's moves are said). `TextEnv` has Gymnasium's form, `TextTable` serves several seats.
+`vocabulary` knows how a game's moves are said). `TextEnv` has Gymnasium's form, `TextTable` serves several seats; `InWords` is
+any agent, playing through words.
 """
 
 from dice_envs.envs.text.env import TextEnv
 from dice_envs.envs.text.prompts import prompt
 from dice_envs.envs.text.replies import IllegalMove, Unreadable, read_reply
+from dice_envs.envs.text.spoken import InWords
 from dice_envs.envs.text.table import TextTable
 
-__all__ = ["IllegalMove", "TextEnv", "TextTable", "Unreadable", "prompt", "read_reply"]
+__all__ = ["IllegalMove", "InWords", "TextEnv", "TextTable", "Unreadable", "prompt", "read_reply"]

@@ -17,10 +17,11 @@ from dice_envs.exact.liars_dice.measures import (
     winning_probability,
 )
 from dice_envs.exact.liars_dice.multiplayer.measures import measure_table, winning_shares
-from dice_envs.exact.liars_dice.values import response_values, situations
+from dice_envs.exact.liars_dice.values import bluffs, response_values, situations
 
 __all__ = [
     "action_values",
+    "bluffs",
     "exploitability",
     "measure",
     "measure_table",

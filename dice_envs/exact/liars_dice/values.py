@@ -30,9 +30,9 @@ from dice_envs.exact.liars_dice.stages import (
     stages_of,
 )
 from dice_envs.exact.liars_dice.table import NONE, Layout, RoundValues, Table, table_of, value_all
-from dice_envs.games.liars_dice import MAX_DICE, NO_BID
+from dice_envs.games.liars_dice import MAX_DICE, NO_BID, face_of, matching, wild_face
 
-__all__ = ["MOST_BYTES", "Values", "forget_values", "response_values", "situations"]
+__all__ = ["MOST_BYTES", "Values", "bluffs", "forget_values", "response_values", "situations"]
 
 MOST_BYTES = 2 << 30  # of one opponent's values
 MOST_KEPT = 1 << 30  # bytes of the values of all opponents that are kept in memory
@@ -211,3 +211,18 @@ def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dic
         return found
     lost = sum(variant.options.dice_per_seat) - states["in_play"].astype(np.int64)
     return {"round": (lost + 1).astype(str), **found}
+
+
+def bluffs(variant: Variant, states: np.ndarray) -> np.ndarray:
+    """Return which actions are bluffs. See `dice_envs.exact.GameBluffs`.
+
+    They are the bids on a face of which the bidder holds no die; wild dice count.
+    """
+    params = variant.params
+    face_of_bid = [int(face_of(params, np.int64(bid))) for bid in range(params.call)]
+    found = np.zeros((len(states), variant.facts.num_actions), np.bool_)
+    for row, state in enumerate(states):
+        own, wild = state["counts"][state["seat"]], wild_face(params, state)
+        lacks = np.array([matching(wild, own, face) == 0 for face in range(params.num_faces)])
+        found[row, : params.call] = lacks[face_of_bid]
+    return found

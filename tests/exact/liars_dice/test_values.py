@@ -14,7 +14,7 @@ from dice_envs.exact.liars_dice import values as module
 from dice_envs.exact.liars_dice.hands import hands_of
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.exact.liars_dice.solver import solution_of
-from dice_envs.exact.liars_dice.values import situations
+from dice_envs.exact.liars_dice.values import bluffs, situations
 from tests.support.policies import Noisy
 
 GAMES = [
@@ -287,6 +287,26 @@ def test_headings():
     }
     single = configure("liars_dice", num_dice=2, rounds="single")
     assert set(situations(single, np.array(states), np.array(actions))) == {"dice left", "decision"}
+
+
+@pytest.mark.parametrize(
+    ("options", "dice", "faces"),
+    [
+        ({}, (2, 2, 5), {1, 3, 4, 6}),
+        ({"wild": "ones"}, (2, 2, 5), {1, 3, 4, 6}),
+        ({"wild": "ones"}, (1, 2, 2), set()),
+        ({"wild": "highest"}, (6, 2, 2), set()),
+        ({"rules": "perudo"}, (3, 3, 3), {1, 2, 4, 5, 6}),
+    ],
+)
+def test_a_bluff_is_a_bid_on_a_face_of_which_one_holds_none(options, dice, faces):
+    variant = configure("liars_dice", num_dice=3, **options)
+    state = Batch(variant, 1, 0).states[0].copy()
+    state["counts"][state["seat"]] = np.bincount(np.array(dice) - 1, minlength=state["counts"].shape[1])
+    (found,) = bluffs(variant, np.array([state]))
+    words = [variant.describe_action(int(action)) for action in np.flatnonzero(found)]
+    assert {int(each.split(" x ")[1]) for each in words} == faces
+    assert len(words) == 6 * len(faces)
 
 
 @pytest.mark.parametrize("options", [{"num_dice": 2, "wild": "ones"}, {"num_dice": (2, 3), "num_faces": 3}], ids=str)

@@ -306,7 +306,7 @@ def test_agents_as_they_are_usually_are_let_in(game):
     for name, factory in for_game(game).items():
         if game == "score_dice" and name == "score_nash":
             continue  # the default pools are too large for it
-        assert name in ("ppo", "dogmatic") or make_agent(variants[0], name), factory
+        assert name in ("ppo", "dogmatic", "chat") or make_agent(variants[0], name), factory
 
 
 def test_agents_need_not_be_dataclasses(monkeypatch):

@@ -1,0 +1,298 @@
+"""Asks players at fixed positions and in games, and adds up what their moves give away."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dice_envs import TASKS, Agent, ResponseValues, Task, evaluate, response_values
+from dice_envs.agent import ask, check_in_passing, check_plays, fresh_memory, resolve
+from dice_envs.agent.matches import GAMES_ASKED
+from dice_envs.agents.chat import Chat, Tally
+from dice_envs.core.dice import new_streams
+from dice_envs.core.options import did_you_mean, shown
+from dice_envs.envs.text import InWords
+from dice_envs.exact import offered
+from dice_envs.exact.intervals import Z95, wilson_half_width
+from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.language.positions import Positions, positions_of
+from dice_envs.experiments.leaderboard import usual_agents
+
+__all__ = ["DEFAULT_TASKS", "Bluffs", "Field", "Kind", "Score", "field_of", "players_of", "score", "task_of"]
+
+DEFAULT_TASKS = ("liars_dice_openspiel_1", "liars_dice_3", "fatestones", "thirties_maximize", "shakes_3")
+ASKED = 32  # positions in a part of the work: what is lost at a stop
+RIGHT = 1e-6  # a smaller regret is rounding
+BINS = (0.0, 0.05, 0.35, 0.65, 0.95, 1.0)  # of the solution's chance of a bluff
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """Decisions of one kind.
+
+    Attributes:
+        by: the heading under which decisions are sorted, such as "dice left".
+        label: the kind, such as "5 v 4".
+        decisions: how many there are.
+        regret, error: mean regret, and half of its 95 % interval; NaN with one decision.
+    """
+
+    by: str
+    label: str
+    decisions: int
+    regret: float
+    error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Bluffs:
+    """Positions in which the solution bluffs with about the same chance.
+
+    Attributes:
+        positions: how many there are.
+        solution: the solution's mean chance of a bluff there.
+        player: the share of positions in which the player bluffed.
+        error: half of the 95 % interval of `player`, for the positions as they are.
+    """
+
+    positions: int
+    solution: float
+    player: float
+    error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """A player on a task.
+
+    Errors are half of 95 % intervals.
+
+    Attributes:
+        task, player: their names.
+        unit: of the regret.
+        positions: how many it was asked.
+        regret, error: what a move gives away, the mean over the positions.
+        wrong: share of the moves that give something away.
+        kinds: the same by kind of decision.
+        bluffs: by the solution's chance of a bluff; empty in games without bluffs.
+        games: number of games played.
+        result, result_error, best: its result in these games without luck, and a best response's; in `result_unit`.
+        result_unit: see `dice_envs.Evaluation`.
+        tally: what a language model has done and used; None for scripted players.
+    """
+
+    task: str
+    player: str
+    unit: str
+    positions: int
+    regret: float
+    error: float
+    wrong: float
+    kinds: tuple[Kind, ...]
+    bluffs: tuple[Bluffs, ...]
+    games: int
+    result: float
+    result_error: float
+    best: float
+    result_unit: str
+    tally: Tally | None
+
+    @property
+    def illegal(self) -> float:
+        """Share of replies without a legal move; 0 for scripted players."""
+        return (
+            0.0
+            if self.tally is None
+            else self.tally.illegal / max(1, self.tally.illegal + self.tally.moves - self.tally.random - self.tally.lost)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """What players on a task are compared by.
+
+    Attributes:
+        task: its name.
+        positions: the fixed positions.
+        values: of choices against optimal play, see `dice_envs.response_values`.
+    """
+
+    task: str
+    positions: Positions
+    values: ResponseValues
+
+
+def task_of(name: str) -> Task:
+    """Return the task of a name. ValueError if there is none."""
+    if name not in TASKS:
+        raise ValueError(f"no task {shown(name)}; tasks are: {', '.join(TASKS)}{did_you_mean(name, TASKS)}")
+    return TASKS[name]
+
+
+def players_of(task: Task, specs: Sequence[str], references: bool = True, log: str = "") -> dict[str, Agent]:
+    """Return the players of a task by their names: the game's usual agents that answer at once, then those of the specs.
+
+    Those that do not play the task are left out. `log` names the file for replies of language models that name none.
+
+    Raises:
+        ValueError: a spec names no agent, or a language model that resigns.
+    """
+    variant = task.variant
+    usual = usual_agents(task.game) if references else []
+    players: dict[str, Agent] = {}
+    for spec in dict.fromkeys([*usual, *specs]):
+        agent = resolve(spec)
+        if isinstance(agent, Chat) and agent.illegal == "lose":
+            raise ValueError(
+                "illegal must be 'random' or 'raise' in this benchmark, not 'lose': lost games have no exact price"
+            )
+        if isinstance(agent, Chat) and not agent.log:
+            agent = dataclasses.replace(agent, log=log)
+        player = agent if isinstance(agent, Chat) else InWords(agent)
+        with contextlib.suppress(ValueError):
+            if spec not in specs:
+                check_in_passing(agent, variant, GAMES_ASKED)
+            check_plays(player, variant)
+            short = agent.model if isinstance(agent, Chat) else spec
+            players[spec if short in players else short] = player
+    return players
+
+
+def field_of(task: Task, number: int, seed: int, done: Callable[[int], Any] = lambda amount: None) -> Field:
+    """Return a task's field with this number of positions. Arguments and errors are those of `positions_of`."""
+    values = response_values(task.variant)  # first: it may have to solve the game
+    return Field(task.name, positions_of(task.variant, number, seed, done), values)
+
+
+def score(
+    field: Field,
+    name: str,
+    player: Agent,
+    games: int,
+    seed: int = 0,
+    workers: Workers = HERE,
+    done: Callable[[float], Any] = lambda amount: None,
+) -> Score:
+    """Ask a player at the positions, and play games against optimal play.
+
+    Args:
+        field: of the task.
+        name: the player's, in the result.
+        player: plays through words, or is a language model.
+        games: number of games.
+        seed: fixes the games and the player's draws.
+        workers: ask the player and play the games.
+        done: progress callback, called with the number of positions and games that are done since the last call.
+
+    Raises:
+        AgentError: a language model's server does not answer, or its budget is spent.
+        ValueError: too few games.
+    """
+    positions, variant = field.positions, field.positions.variant
+    firsts = range(0, len(positions), ASKED)
+    parts = [(positions.states[first : first + ASKED], first, seed) for first in firsts]
+    answers = workers.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts], done)
+    tallies = [each["tally"] for each in answers]
+
+    def run(function: Any, shared: Any, parts: Any, sizes: Any, done: Any) -> list[Any]:
+        found = workers.run(_told, (player, function, shared), parts, sizes, done)
+        tallies.extend(each["tally"] for each in found)
+        return [each["found"] for each in found]
+
+    result = evaluate(variant, player, None, games, seed=seed, name=name, values=field.values, done=done, run=run)
+    actions = np.concatenate([np.array(each["actions"], np.int64) for each in answers])
+    regrets = positions.regrets(actions)
+    mean, error = _mean(regrets)
+    return Score(
+        task=field.task,
+        player=name,
+        unit=positions.unit,
+        positions=len(positions),
+        regret=mean,
+        error=error,
+        wrong=float((regrets > RIGHT).mean()),
+        kinds=_kinds(positions, actions, regrets),
+        bluffs=_bluffs(positions, actions),
+        games=games,
+        result=result.value,
+        result_error=result.error,
+        best=result.best,
+        result_unit=result.unit,
+        tally=_sum(tallies) if isinstance(player, Chat) else None,
+    )
+
+
+def _answers(variant: Any, player: Agent, states: np.ndarray, first: int, seed: int, done: Callable[[int], Any]) -> Any:
+    """Return the player's actions at some positions, the first of which has the number `first`."""
+    streams = new_streams(np.random.SeedSequence(seed), first + len(states))[first:]
+
+    def answers() -> list[int]:
+        memory = fresh_memory(player, len(states))
+        actions = ask(player, variant, states.copy(), np.arange(len(states)), streams, memory)
+        done(len(states))
+        return [int(action) for action in actions]
+
+    actions, tally = _counted(player, answers)
+    return {"actions": actions, "tally": tally}
+
+
+def _told(player: Agent, function: Callable[..., Any], shared: Sequence[Any], *rest: Any) -> Any:
+    """Return a part of an evaluation, and what a language model has used meanwhile."""
+    found, tally = _counted(player, lambda: function(*shared, *rest))
+    return {"found": found, "tally": tally}
+
+
+def _counted(player: Agent, work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    """Return the result of some work, and what the player's tally has grown by."""
+    tally = getattr(player, "tally", Tally())
+    before = dataclasses.asdict(tally)
+    result = work()
+    return result, {name: number - before[name] for name, number in dataclasses.asdict(tally).items()}
+
+
+def _sum(tallies: Sequence[dict[str, Any]]) -> Tally:
+    return Tally(**{name: sum(each[name] for each in tallies) for name in tallies[0]})
+
+
+def _mean(numbers: np.ndarray) -> tuple[float, float]:
+    """Return the mean, and half of its 95 % interval, NaN for a single number."""
+    if len(numbers) < 2:
+        return float(numbers.mean()), math.nan
+    return float(numbers.mean()), float(Z95 * numbers.std(ddof=1) / math.sqrt(len(numbers)))
+
+
+def _kinds(positions: Positions, actions: np.ndarray, regrets: np.ndarray) -> tuple[Kind, ...]:
+    situations = offered(positions.variant.game, "situations")
+    if situations is None:
+        return ()
+    kinds = []
+    for by, labels in situations(positions.variant, positions.states, actions).items():
+        for label in np.unique(labels) if len(np.unique(labels)) > 1 else ():
+            mine = regrets[labels == label]
+            kinds.append(Kind(by, str(label), len(mine), *_mean(mine)))
+    return tuple(kinds)
+
+
+def _bluffs(positions: Positions, actions: np.ndarray) -> tuple[Bluffs, ...]:
+    """Sort the positions in which one may bluff and need not by the solution's chance of a bluff."""
+    bluffs = offered(positions.variant.game, "bluffs")
+    if bluffs is None or positions.values[0].mix is None:
+        return ()
+    which = bluffs(positions.variant, positions.states)
+    legal = np.array([~np.isnan(each.values) for each in positions.values])
+    free = (which & legal).any(axis=1) & (~which & legal).any(axis=1)
+    mixes = np.array([each.mix for each in positions.values])
+    chance = np.where(which, mixes, 0).sum(axis=1)[free]
+    bluffed = which[np.arange(len(actions)), actions][free]
+    place = np.clip(np.searchsorted(BINS, chance, side="right") - 1, 0, len(BINS) - 2)
+    found = []
+    for number in np.unique(place):
+        mine = place == number
+        count, share = int(mine.sum()), float(bluffed[mine].mean())
+        found.append(Bluffs(count, float(chance[mine].mean()), share, wilson_half_width(share, count)))
+    return tuple(found)

@@ -1,0 +1,176 @@
+"""`benchmark language`: fixed positions, exact regrets, players in words, and its results."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dice_envs import TASKS, action_values, configure
+from dice_envs.agents.chat import Chat
+from dice_envs.envs.text import InWords
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.language import field_of, players_of, positions_of, score
+from tests.support.chat_server import lowest, said, serving
+
+ONE_DIE = TASKS["liars_dice_openspiel_1"]
+COMMAND = ["benchmark", "language", "--task", ONE_DIE.name, "--positions", "40", "--games", "10"]
+
+
+@pytest.fixture(scope="module")
+def field():
+    return field_of(ONE_DIE, 40, 0)
+
+
+def scored(field, spec, games=20):
+    return score(field, spec, InWords(spec), games)
+
+
+# --- positions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["liars_dice", "fatestones", "thirties", "shakes"])
+def test_positions_are_fixed_and_every_move_has_its_price(name):
+    options = {"liars_dice": {"num_dice": 2}, "shakes": {"mode": "physician", "num_patients": 4, "goal": 2}}
+    variant = configure(name, **options.get(name, {"num_players": 1} if name == "thirties" else {}))
+    told = []
+    one, other = (positions_of(variant, 12, 3, told.append) for _ in range(2))
+    assert (one.states == other.states).all()
+    assert not (positions_of(variant, 12, 4).states == one.states).all()
+    assert sum(told) == 24
+    assert one.unit
+    for state, values in zip(one.states, one.values, strict=True):
+        assert values.reached
+        again = action_values(variant, state)
+        np.testing.assert_array_equal(values.values, again.values)
+        assert np.nanmax(again.values) > np.nanmin(again.values)
+    best, worst = (np.array([pick(each.values) for each in one.values]) for pick in (np.nanargmax, np.nanargmin))
+    np.testing.assert_array_equal(one.regrets(best), np.zeros(12))
+    assert (one.regrets(worst) > 0).all()
+
+
+def test_a_game_without_decisions_that_matter_has_no_positions(monkeypatch):
+    monkeypatch.setattr("dice_envs.experiments.language.positions.MOST_GAMES", 2)
+    with pytest.raises(ValueError, match="only 0 of 6 games of score_dice .* have a decision that matters"):
+        positions_of(TASKS["score_dice_3d6"].variant, 3)
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def test_scores_of_scripted_players(field):
+    nash, numbers, random = (scored(field, spec) for spec in ("nash", "numbers", "random"))
+    assert nash.regret < 0.01 < numbers.regret < random.regret
+    assert nash.wrong < numbers.wrong
+    assert abs(nash.result - nash.best) < 0.01
+    assert random.result + random.result_error < nash.best
+    for each in (nash, numbers, random):
+        assert each.tally is None
+        assert each.illegal == 0
+        assert each.positions == 40
+        by = {kind.by for kind in each.kinds}
+        assert by == {"decision"}, "one die each: 1 v 1 is the only number of dice"
+        assert sum(kind.decisions for kind in each.kinds) == 40
+        assert each.regret == pytest.approx(sum(kind.decisions * kind.regret for kind in each.kinds) / 40)
+        assert [own.solution for own in each.bluffs] == sorted(own.solution for own in each.bluffs)
+    always, never = nash.bluffs[-1], nash.bluffs[0]
+    assert never.player < 0.2 < 0.8 < always.player
+    assert {own.player for own in scored(field, "numbers:bluff=0").bluffs} == {0.0}
+
+
+def test_scores_are_repeated_by_the_seed(field):
+    assert scored(field, "numbers") == scored(field, "numbers")
+
+
+def test_a_language_model_is_counted(field, tmp_path):
+    """It plays the first legal move of half of its prompts, and nothing legal else."""
+    replies = []
+
+    def answer(body):
+        replies.append(len(body["messages"]))
+        return said("I pass") if len(replies) % 2 else lowest(body)
+
+    with serving(answer) as server:
+        player = Chat("tiny", url=server.url, at_once=1, log=str(tmp_path / "log"))
+        found = score(field, "tiny", player, 4)
+    assert found.tally == player.tally
+    assert found.tally.moves >= 40
+    assert found.tally.illegal == found.tally.moves, "every first reply"
+    assert found.tally.random == 0
+    assert found.illegal == pytest.approx(0.5)
+    assert len((tmp_path / "log").read_text().splitlines()) == found.tally.requests
+    assert found.regret > 0
+
+
+def test_who_plays_a_task():
+    found = players_of(ONE_DIE, ["chat:one", "chat:one,temperature=1", "champion", "numbers:bluff=1"], log="replies")
+    assert {"random", "nash", "reader", "numbers:bluff=0", "one", "chat:one,temperature=1", "numbers:bluff=1"} <= set(found)
+    assert "champion" not in found, "five dice"
+    assert found["one"].log == "replies"
+    assert set(players_of(ONE_DIE, ["nash"], references=False)) == {"nash"}
+    assert {"bayes", "greedy", "ucb"} <= set(players_of(TASKS["shakes_3"], []))
+    with pytest.raises(ValueError, match="unknown agent 'wizard'"):
+        players_of(ONE_DIE, ["wizard"])
+    with pytest.raises(ValueError, match="illegal must be 'random' or 'raise' in this benchmark, not 'lose'"):
+        players_of(ONE_DIE, ["chat:one,illegal=lose"])
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+
+
+def test_the_command_writes_tables_a_page_and_json(tmp_path):
+    file = tmp_path / "out.json"
+    with serving() as server:
+        spec = f"chat:tiny,url={server.url}"
+        result = run(*COMMAND, spec, "numbers", "--no-references", "--json", file, "--report", tmp_path)
+    assert result.exit_code == 0, result.output
+    for words in ("seed 0", "regret a move", "regret by decision", "how often each bluffs", "tiny", "numbers"):
+        assert words in result.output
+    found = json.loads(file.read_text())
+    assert [each["player"] for each in found["scores"]] == ["tiny", "numbers"]
+    assert found["scores"][0]["tally"]["moves"] > 40
+    assert "--no-references" in found["command"]
+    assert (tmp_path / "out.replies.jsonl").exists()
+    assert (tmp_path / f"bluffs_{ONE_DIE.name}.png").exists()
+    assert "players who speak in words" in (tmp_path / "index.html").read_text()
+
+
+def test_a_stopped_run_goes_on_without_asking_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("dice_envs.experiments.jobs.workers.KEEP_AFTER", 0.0)
+    whole, part = tmp_path / "whole.json", tmp_path / "part.json"
+    with serving() as server:
+        spec = f"chat:tiny,url={server.url},at_once=1,tries=1"
+        words = [*COMMAND, spec, "--no-references"]
+        assert run(*words, "--json", whole).exit_code == 0
+        asked = len(server.asked)
+        server.answer = lambda body: (500, {}, b"") if len(server.asked) > asked + 35 else lowest(body)
+        stopped = run(*words, "--json", part)
+        assert stopped.exit_code == 2
+        assert "no reply from" in stopped.output
+        server.answer, before = lowest, len(server.asked)
+        resumed = run(*words, "--json", part, "--resume")
+        assert resumed.exit_code == 0, resumed.output
+        assert len(server.asked) - before == asked - 32, "the first 32 positions are kept"
+    scores = [json.loads(file.read_text())["scores"] for file in (whole, part)]
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--task", "chess"], "no task 'chess'; tasks are: "),
+        (["--positions", "1"], "positions must be"),
+        (["--games", "1"], "games must be"),
+        (["champion"], "champion plays liars_dice with"),
+        (["wizard"], "unknown agent 'wizard'"),
+        (["--resume"], "--resume needs --json"),
+    ],
+)
+def test_wrong_words_are_named(words, message):
+    result = run(*COMMAND[:4], *words)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

@@ -1,0 +1,69 @@
+"""A server with the OpenAI chat form, which answers as a test wants."""
+
+import contextlib
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def said(text, **more):
+    return 200, {}, json.dumps({"choices": [{"message": {"content": text}}], **more}).encode()
+
+
+class Server(ThreadingHTTPServer):
+    """Answers with what `answer(body)` returns: status, headers, content; or None to say nothing for a while."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked, self.authorised, self.answer = [], [], lambda body: said("call")
+        self.lock, self.now, self.most = threading.Lock(), 0, 0
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with server.lock:
+            server.asked.append(body)
+            server.authorised.append(self.headers.get("authorization"))
+            server.now += 1
+            server.most = max(server.most, server.now)
+        answer = server.answer(body)
+        with server.lock:
+            server.now -= 1
+        if answer is None:
+            time.sleep(2)
+            return
+        status, headers, content = answer
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if "content-length" not in headers:
+            self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args):
+        """Say nothing."""
+
+
+def lowest(body):
+    """The first legal move that a prompt lists."""
+    return said(f"Well.\nMove: {body['messages'][0]['content'].split('Legal moves: ')[1].split(',')[0].splitlines()[0]}")
+
+
+@contextlib.contextmanager
+def serving(answer=lowest):
+    """Run a server in a thread; it answers with the first legal move of each prompt unless told otherwise."""
+    with Server() as made:
+        made.answer = answer
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield made
+        made.shutdown()
