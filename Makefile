@@ -12,7 +12,7 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
-.PHONY: environments mutants docs docs-links results luck lint format types golden stubs clean
+.PHONY: environments mutants docs docs-links results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -132,6 +132,10 @@ result-%: $(STAMP)
 # Write docs/luck.json: players of all games, evaluated with and without luck. Takes about ten minutes.
 luck: $(STAMP)
 	$(BIN)/python docs/generate.py luck
+
+# Write docs/language.json: scripted players of five tasks, through words. Takes about ten minutes.
+language: $(STAMP)
+	$(BIN)/python -m experiments benchmark language --json docs/language.json
 
 # Write docs/libraries.md from what a run of CI has recorded.
 libraries: $(STAMP)

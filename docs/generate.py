@@ -42,6 +42,7 @@ def write_pages(docs: Path) -> None:
     _write(docs / "generated" / "speed.md", speed_page(docs / "bench"))
     _write(docs / "generated" / "presets.md", presets_page())
     _write(docs / "generated" / "luck.txt", luck_table(docs / "luck.json"))
+    _write(docs / "generated" / "language.txt", language_table(docs / "language.json"))
 
 
 def _write(path: Path, text: str) -> None:
@@ -350,6 +351,18 @@ def luck_table(path: Path) -> str:
             (game, row["agent"], row["against"], *results, unit, *times, f"{row['coefficient']:.3f}", " and ".join(needed))
         )
     return table(headings, rows, headings[3:5] + headings[6:]) + "\n"
+
+
+def language_table(path: Path) -> str:
+    """Scripted players through words: `benchmark language`."""
+    headings = ("task", "player", "regret a move", "unit", "wrong moves", "result without luck", "unit")
+    rows = []
+    for row in json.loads(path.read_text())["scores"]:
+        won, share = row["result_unit"] == GAMES_WON, row["unit"].startswith("%")
+        regret, result = _with_error(row["regret"], row["error"], share), _with_error(row["result"], row["result_error"], won)
+        unit = "% of games won" if won else row["result_unit"]
+        rows.append((row["task"], row["player"], regret, row["unit"], f"{100 * row['wrong']:.0f} %", result, unit))
+    return table(headings, rows, (headings[2], headings[4], headings[5])) + "\n"
 
 
 def _with_error(value: float, error: float, share: bool) -> str:

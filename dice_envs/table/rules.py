@@ -82,5 +82,6 @@ def rules_text(game: Game, width: int = 100) -> str:
 def attributes(docstring: str) -> dict[str, str]:
     """Return name → meaning, in one line, of the entries under `Attributes:` in a docstring."""
     _, _, listed = inspect.cleandoc(docstring).partition("Attributes:\n")
+    listed = re.split(r"\n(?=\S)", listed)[0]  # without the sections that follow
     entries = re.split(r"\n(?=\S)", textwrap.dedent(listed).strip())
     return {name: " ".join(meaning.split()) for name, _, meaning in (entry.partition(":") for entry in entries) if name}

@@ -30,6 +30,7 @@ __all__ = ["PLACE", "group"]
 
 PLACE = 11  # in the list of --help
 MOST_POSITIONS = 10_000
+MOST_COLUMNS = 6  # of a table on the terminal; all tables are on the page
 INTRO = (
     "Every player moves through words: a prompt, and a reply. Regret is what a move gives away with optimal play afterwards, "
     "computed exactly. The result is against optimal play, with the luck taken out."
@@ -91,7 +92,8 @@ def language(
                     score(field, name, player, games, seed, workers, done) for name, player in everybody[each.name].items()
                 ]
             console.print(f"seed {seed}")
-            show_all(grids_of(found[each.name]))
+            grids = grids_of(found[each.name])
+            show_all([grid for grid in grids if len(grid.headings) <= MOST_COLUMNS])
     words = shlex.join(["benchmark", "language", *(players or [])])
     typed = {"task": task, "positions": positions, "games": games, "seed": seed, "report": report, "json": json}
     command = command_line(words, typed) + ("" if references else " --no-references")

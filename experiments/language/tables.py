@@ -15,8 +15,8 @@ __all__ = ["grids_of", "plot"]
 
 
 def grids_of(scores: Sequence[Score]) -> list[Grid]:
-    """Return the tables of one task's scores."""
-    return [_main_grid(scores), *_kind_grids(scores), *([_bluff_grid(scores)] if scores[0].bluffs else [])]
+    """Return the tables of one task's scores: the players, bluffs if there are any, then a table for each kind of decision."""
+    return [_main_grid(scores), *([_bluff_grid(scores)] if scores[0].bluffs else []), *_kind_grids(scores)]
 
 
 def _figure(value: float, unit: str, error: float = math.nan) -> str:
@@ -85,7 +85,7 @@ def plot(folder: Path, scores: Sequence[Score]) -> None:
     caption = (
         f"{task}: how often each player bluffs, beside how often the solution does at the same positions, with 95 % intervals."
     )
-    with saved_plot(folder, f"bluffs_{task}", caption, figsize=(7, 7)) as (_, axes):
+    with saved_plot(folder, f"bluffs_{task}", caption, figsize=(9, 6.5)) as (_, axes):
         axes.plot((0, 1), (0, 1), color="#999999", linestyle="--", label="as often as the solution")
         for number, each in enumerate(scores):
             shift = 0.006 * (number - (len(scores) - 1) / 2)  # side by side, so that intervals can be told apart
@@ -100,4 +100,4 @@ def plot(folder: Path, scores: Sequence[Score]) -> None:
             )
         axes.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), xlabel="chance of a bluff, solution", ylabel="share of bluffs, player")
         axes.set_title(f"bluffs in {task}")
-        axes.legend()
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))

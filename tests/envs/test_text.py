@@ -246,7 +246,7 @@ def test_games_between_agents_are_the_same_in_words(name, spec, options):
     np.testing.assert_array_equal(plain, spoken)
 
 
-@pytest.mark.parametrize(("spec", "other"), [("numbers", "random"), ("reader", "numbers"), ("random", "nash")])
+@pytest.mark.parametrize(("spec", "other"), [("numbers", "random"), ("numbers:bluff=0.5", "numbers"), ("random", "nash")])
 def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
     variant = configure("liars_dice", num_dice=2)
     (exact, _) = exact_tournament(variant, [spec, other]).meetings
