@@ -34,13 +34,14 @@ def make_review(sitting: Sitting, agents: bool) -> Review:
         return review(sitting, agents, done)
 
 
-def review_lines(found: Review, sitting: Sitting, viewer: int | None) -> Iterator[str]:
+def review_lines(found: Review, sitting: Sitting, viewer: int | None, commands: bool = True) -> Iterator[str]:
     """Yield the lines of a review, in colours.
 
     Args:
         found: the review.
         sitting: the game.
         viewer: the seat that is called "you"; None: none is.
+        commands: whether to name commands of the terminal.
     """
     for move in found.moves:
         mark = typer.style(f"[{move.mark}]", fg=COLOURS[move.mark])
@@ -52,7 +53,7 @@ def review_lines(found: Review, sitting: Sitting, viewer: int | None) -> Iterato
             yield split.text
             yield from graph_lines(split, [move for move in found.moves if move.seat == seat])
         if worst is not None:
-            onward = f"; `from {worst.number}` plays on from there" if seat in sitting.people else ""
+            onward = f"; `from {worst.number}` plays on from there" if commands and seat in sitting.people else ""
             yield f"the worst move: {worst.number}, {worst.words}{onward}"
     if found.note:
         yield f"({found.note})"

@@ -212,7 +212,7 @@ def _check_event(message: Any) -> None:
 # --- agents -----------------------------------------------------------------------------------------------------------
 
 NOT_FOUND = (
-    "from the page an agent may name a policy of the package or one below runs/, but no other file and no module; "
+    "here an agent may name a policy of the package or one below runs/, but no other file and no module; "
     "this is not such a policy, or it does not play the game"
 )
 _WORD = re.compile(r"[A-Za-z0-9_-]*")
@@ -224,7 +224,7 @@ def runs() -> Path:
 
 
 def make_agent(variant: Variant, spec: str) -> Agent:
-    """Make the agent of a spec that was typed on a page, or is in an uploaded game.
+    """Make the agent of a spec that was typed on a page, is in an uploaded game, or comes from an assistant.
 
     Raises:
         ValueError: the agent is unknown, does not play the variant, names code, or needs more time, memory or threads than a

@@ -152,7 +152,7 @@ def test_the_page_runs_no_code_that_its_visitors_name(players, tmp_path):
     path.write_text(f"open({str(seen)!r}, 'w').close()\n{PLAYERS}")
     variant = dice_envs.configure("fatestones")
     for spec in (f"{path}:Nth", f"best_response:opponent={path}:Nth", f"best_response:{path}:Nth"):
-        with pytest.raises(ValueError, match="from the page an agent may name a policy"):
+        with pytest.raises(ValueError, match="here an agent may name a policy"):
             gate.make_agent(variant, spec)
     assert not seen.exists()
     dice_envs.make_agent(f"best_response:opponent={path}:Nth")

@@ -119,7 +119,7 @@ def test_findings_are_bounded(monkeypatch):
         (lambda entry: json.dumps({**entry, "saved": {**entry["saved"], "actions": []}}), "digest"),
         (
             lambda entry: json.dumps({**entry, "saved": {**entry["saved"], "options": {}, "seats": [PERSON, "os.path:join"]}}),
-            "from the page an agent may name a policy",
+            "here an agent may name a policy",
         ),
     ],
 )

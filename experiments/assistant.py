@@ -1,0 +1,229 @@
+"""Games for an assistant: a server of the Model Context Protocol (MCP), whose tools play games in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import json
+import math
+import threading
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+from rich.text import Text
+
+from dice_envs import Variant, configure, load, names
+from dice_envs.agents import for_game
+from dice_envs.core.extras import needs
+from dice_envs.core.options import check_range, shown
+from dice_envs.envs.text import TextTable, read_reply
+from dice_envs.experiments.play.reviews import review_lines
+from dice_envs.experiments.play.words import advice_text
+from dice_envs.experiments.ui.options import seed_or_fresh
+from dice_envs.experiments.web.gate import make_agent
+from dice_envs.table.advice import figure, give_hint, values_of
+from dice_envs.table.review import NO_COST, review
+from dice_envs.table.rules import attributes, rules_in_short, sections
+from dice_envs.table.sitting import PERSON
+
+with needs("mcp", "the server for assistants"):
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from pydantic import Field
+
+__all__ = ["Games", "make_server", "serve"]
+
+MOST_GAMES = 100  # kept at a time
+INSTRUCTIONS = """Dice games against agents, up to optimal play. list_games names the games, rules explains one, and new_game
+begins one. The answers to new_game, look and move tell all that your seat may know. Where they ask for a line "Move: …", call
+move instead. hint and price say what moves are worth. review judges your play when the game is over."""
+
+GameName = Annotated[str, Field(description="Name of the game, as list_games gives it.")]
+GameId = Annotated[int, Field(description="Number of the game, as new_game gives it.")]
+Move = Annotated[str, Field(description='One of the legal moves in words, say "3 x 4" or "call".')]
+Options = Annotated[
+    dict[str, Any] | None,
+    Field(description='Game options by name, say {"num_dice": 2}; defaults if left out. rules lists them.'),
+]
+Opponent = Annotated[
+    str | None,
+    Field(description="Agent at all other seats, say numbers:bluff=0.25; random if left out. list_games has them."),
+]
+Seat = Annotated[int | None, Field(description="Your seat, from 0; drawn at random if left out.")]
+Seed = Annotated[int | None, Field(description="Fixes the dice and the opponents' choices; drawn at random if left out.")]
+
+
+class Seated(NamedTuple):
+    """A game, and the assistant's place at it.
+
+    Attributes:
+        table: the game in words.
+        seat: the assistant's.
+        lock: held while somebody plays or reads the game.
+    """
+
+    table: TextTable
+    seat: int
+    lock: threading.Lock
+
+
+class Games:
+    """The games of a server. The methods in `tools` are its tools, their docstrings what an assistant reads about them.
+
+    They raise ValueError for wrong input, and then change nothing. Several threads may call them at once.
+
+    Args:
+        most: limit on the games that are kept; a new one replaces the one that has not been used for longest.
+    """
+
+    def __init__(self, most: int = MOST_GAMES) -> None:
+        self.most = most
+        self._games: dict[int, Seated] = {}  # in the order of their last use
+        self._begun = 0
+        self._lock = threading.Lock()
+
+    @property
+    def tools(self) -> tuple[Callable[..., str], ...]:
+        """The methods that are tools."""
+        return self.list_games, self.rules, self.new_game, self.look, self.move, self.hint, self.price, self.review
+
+    def list_games(self) -> str:
+        """List the games, and the agents that play them."""
+        lines = []
+        for name in names():
+            own = {agent: factory for agent, factory in for_game(name).items() if agent not in for_game(None)}
+            lines += [f"{name}: {sections(load(name))[0].paragraphs[0]}", *_agent_lines(own)]
+        return "\n".join([*lines, "Agents for any game:", *_agent_lines(for_game(None))])
+
+    def rules(self, game: GameName, options: Options = None) -> str:
+        """Explain the rules in force with these options, and list all options of the game with their values."""
+        variant = configure(game, **(options or {}))
+        meanings = attributes(variant.game.options.__doc__ or "")
+        values = dataclasses.asdict(variant.options)
+        listed = [f"- {name} = {json.dumps(value)}: {meanings.get(name, '')}" for name, value in values.items()]
+        heading = f"{variant.game.title}, number of seats: {variant.facts.num_seats}"
+        return "\n".join([heading, *(f"- {line}" for line in rules_in_short(variant)), "Options:", *listed])
+
+    def new_game(
+        self, game: GameName, opponent: Opponent = None, seat: Seat = None, seed: Seed = None, options: Options = None
+    ) -> str:
+        """Begin a game against an agent. Return its number, the rules, and the position as your seat may know it."""
+        variant = configure(game, **(options or {}))
+        count = variant.facts.num_seats
+        if opponent is not None and count == 1:
+            raise ValueError(f"{variant} has one seat: leave out opponent")
+        if seat is not None:
+            check_range("seat", seat, 0, count - 1)
+        seed = seed_or_fresh(seed)
+        own = int(np.random.default_rng(seed).integers(count)) if seat is None else seat
+        spec = "random" if opponent is None else opponent
+        agent = PERSON if count == 1 else make_agent(variant, spec)
+        table = TextTable(variant, seed, [PERSON if place == own else agent for place in range(count)])
+        against = "" if count == 1 else f" against {spec}"
+        return f"This is game {self._keep(Seated(table, own, threading.Lock()))}{against}.\n\n{table.prompt(own)}"
+
+    def look(self, game_id: GameId) -> str:
+        """Return the position of a game as your seat may know it, and the moves since your last one. Changes nothing."""
+        table, seat, lock = self._find(game_id)
+        with lock:
+            return table.prompt(seat)
+
+    def move(self, game_id: GameId, move: Move) -> str:
+        """Play a move. Return the opponents' answers and the position after them, or the result. A move that is not legal is an
+        error that lists what is, and changes nothing."""
+        table, seat, lock = self._find(game_id)
+        with lock:
+            table.reply(move)
+            return table.prompt(seat)
+
+    def hint(self, game_id: GameId) -> str:
+        """Return what each of your moves is worth now, with optimal play afterwards where that is known. Uses only what your
+        seat may know. The first hint in a game can take a minute."""
+        variant, state, moves = self._turn(game_id)
+        return advice_text(give_hint(variant, state, moves))
+
+    def price(self, game_id: GameId, move: Move) -> str:
+        """Return what a move would give away now: the value of the best move less its own. Does not play it."""
+        variant, state, moves = self._turn(game_id)
+        action = read_reply(variant, state, move)
+        values = values_of(variant, state, moves)
+        best = int(np.nanargmax(values.values))
+        cost = float(values.values[best] - values.values[action])
+        error = None if values.errors is None else math.hypot(values.errors[best], values.errors[action])
+        words = variant.describe_action(action)
+        if cost <= (NO_COST if error is None else error):
+            return f"{words} gives nothing away: nothing is better\n({values.note})"
+        worth = figure(float(values.values[best]), values)
+        lost = figure(cost, values, error).removeprefix("+")
+        return f"{words} gives away {lost}: the best, {variant.describe_action(best)}, has {worth}\n({values.note})"
+
+    def review(self, game_id: GameId) -> str:
+        """Judge your moves in a game that is over: what each gave away, and how much of the result was luck."""
+        table, seat, lock = self._find(game_id)
+        sitting = table.sitting
+        with lock:
+            while table.over and not sitting.over:  # agents play on when the assistant is out of the game
+                sitting.step()
+        lines = review_lines(review(sitting), sitting, seat, commands=False)
+        return Text.from_ansi("\n".join([f"{table.variant.game.title}, seed {sitting.seed}", *lines])).plain
+
+    def _keep(self, seated: Seated) -> int:
+        with self._lock:
+            self._begun += 1
+            self._games[self._begun] = seated
+            while len(self._games) > self.most:
+                del self._games[next(iter(self._games))]
+            return self._begun
+
+    def _find(self, game_id: int) -> Seated:
+        """Return a game. ValueError if there is none of this number."""
+        with self._lock:
+            if game_id not in self._games:
+                known = ", ".join(map(str, sorted(self._games)[-10:])) or "none yet"
+                raise ValueError(f"there is no game {shown(game_id)}; the latest are: {known}. new_game begins one")
+            self._games[game_id] = self._games.pop(game_id)
+            return self._games[game_id]
+
+    def _turn(self, game_id: int) -> tuple[Variant, Any, int]:
+        """Return the variant, the state and the number of moves so far. ValueError if the assistant is not to move."""
+        table, seat, lock = self._find(game_id)
+        with lock:
+            if table.seat != seat:
+                raise ValueError("the game is over: review judges your moves")
+            return table.variant, table.sitting.state, len(table.sitting)
+
+
+def _agent_lines(factories: Mapping[str, Any]) -> list[str]:
+    return [f"- {name}: {inspect.cleandoc(factory.__doc__ or '').splitlines()[0]}" for name, factory in factories.items()]
+
+
+def _answering(tool: Callable[..., str]) -> Callable[..., str]:
+    """Return the tool with errors that the assistant may read. The server calls it in a thread of its own."""
+
+    @functools.wraps(tool)
+    def answer(**arguments: Any) -> str:
+        try:
+            return tool(**arguments)
+        except (ValueError, OSError, ImportError, MemoryError) as problem:
+            raise ToolError(str(problem)) from None
+
+    return answer
+
+
+def make_server(games: Games) -> MCPServer:
+    """Return the server of these games."""
+    server = MCPServer("dice-envs", instructions=INSTRUCTIONS, version=metadata.version("dice-envs"), log_level="WARNING")
+    for tool in games.tools:
+        description = " ".join((tool.__doc__ or "").split())
+        server.add_tool(_answering(tool), description=description, structured_output=False)
+    return server
+
+
+def serve() -> None:
+    """Serve games on standard input and output until the client closes them."""
+    typer.echo("serving an MCP client on standard input and output; Ctrl-C ends it", err=True)
+    make_server(Games()).run()

@@ -1,0 +1,322 @@
+"""Games for an assistant: through the SDK's own client, in this process and over the pipes of another."""
+
+import json
+import os
+import re
+import sys
+
+import anyio
+import numpy as np
+import pytest
+
+from dice_envs import action_values, configure
+from dice_envs.envs.text import TextTable
+from dice_envs.table.sitting import PERSON
+from tests.conftest import COMPILES_SOON, ROOT
+
+pytest.importorskip("mcp")
+
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from dice_envs.experiments import assistant
+from dice_envs.experiments.assistant import Games, make_server
+
+GAMES = {  # with opponents, of which some draw their actions and some remember
+    "liars_dice": ("numbers:bluff=0.25", {"num_dice": 2}),
+    "fatestones": ("strongest", {"hand_size": 2}),
+    "score_dice": ("highest", {"pool_a": [6, 6, 6], "pool_b": [8, 6, 4]}),
+    "shakes": ("greedy", {"num_patients": 4, "goal": 2}),
+    "thirties": ("thirties", {"rounds": 1}),
+}
+ONE_DIE = {"num_dice": 1, "starter": "first"}
+
+
+def using(use, most=100):
+    """Run `use(call)`, where `call(tool, **arguments)` returns the text of a tool's answer, or raises it as a ValueError."""
+
+    async def run():
+        async with Client(make_server(Games(most))) as client:
+            return await use(calls(client))
+
+    return anyio.run(run)
+
+
+def calls(client):
+    async def call(tool, **arguments):
+        result = await client.call_tool(tool, arguments)
+        (content,) = result.content
+        if result.is_error:
+            raise ValueError(content.text)
+        return content.text
+
+    return call
+
+
+def legal(text):
+    """The legal moves in a prompt; none when the game is over."""
+    found = re.search(r"^Legal moves: (.*)$", text, re.M)
+    return found[1].split(", ") if found else []
+
+
+async def play(call, game_id, text, rng):
+    """Play random moves from the prompts to the end. Return the moves and the texts."""
+    moves, texts = [], [text]
+    while legal(texts[-1]):
+        moves.append(str(rng.choice(legal(texts[-1]))))
+        texts.append(await call("move", game_id=game_id, move=f"Move: {moves[-1]}"))
+    return moves, texts
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_game_to_the_end(game):
+    """The texts are the prompts of the seat, which tell only what it may know."""
+    opponent, options = GAMES[game]
+    seats = configure(game, **options).facts.num_seats
+
+    async def use(call):
+        begun = await call("new_game", game=game, opponent=opponent, seat=seats - 1, seed=5, options=options)
+        moves, texts = await play(call, 1, begun, np.random.default_rng(5))
+        assert await call("look", game_id=1) == texts[-1]
+        return moves, texts, await call("review", game_id=1)
+
+    moves, texts, review = using(use)
+    table = TextTable(game, 5, [opponent] * (seats - 1) + [PERSON], **options)
+    assert texts[0] == f"This is game 1 against {opponent}.\n\n{table.prompt(seats - 1)}"
+    for move, text in zip(moves, texts[1:], strict=True):
+        table.reply(move)
+        assert text == table.prompt(seats - 1)
+    assert table.sitting.over
+    assert texts[-1].endswith(f"Your result: {table.returns[seats - 1]:+g}")
+    assert review.startswith(f"{table.variant.game.title}, seed 5\n")
+    assert "you: " in review
+    assert "plays on from there" not in review, "a command of the terminal"
+    assert "\x1b" not in review
+
+
+def test_hint_and_price_are_the_exact_values():
+    variant = configure("liars_dice", **ONE_DIE)
+
+    async def use(call):
+        text = await call("new_game", game="liars_dice", seat=0, seed=1, options=ONE_DIE)
+        hint = await call("hint", game_id=1)
+        prices = {move: await call("price", game_id=1, move=move) for move in legal(text)}
+        assert await call("look", game_id=1) == text.partition("\n\n")[2], "nothing was played"
+        return hint, prices
+
+    hint, prices = using(use)
+    values = action_values(variant, TextTable(variant, 1).sitting.state).values
+    best = int(np.nanargmax(values))
+    assert re.search(rf"^ +{variant.describe_action(best)} +{100 * values[best]:.1f} % of games won", hint, re.M)
+    assert len(prices) == 12
+    for action, words in enumerate(map(variant.describe_action, range(12))):
+        cost = values[best] - values[action]
+        if cost > 1e-6:
+            assert f"{words} gives away {100 * cost:.1f} % of games won: the best, " in prices[words]
+            assert f"has {100 * values[best]:.1f} % of games won\n(" in prices[words]
+        else:
+            assert prices[words].startswith(f"{words} gives nothing away")
+
+
+def test_hidden_dice_change_no_answer():
+    """Games that differ in the other's die alone, which a call shows in the end."""
+    found = {}
+    for seed in range(40):
+        own, other = TextTable("liars_dice", seed, **ONE_DIE).sitting.state["counts"][:2].tolist()
+        found.setdefault(tuple(own), {}).setdefault(tuple(other), seed)
+    alike = list(max(found.values(), key=len).values())
+    assert len(alike) > 2
+
+    async def use(call):
+        answers = set()
+        for number, seed in enumerate(alike, 1):
+            text = await call("new_game", game="liars_dice", seat=0, seed=seed, options=ONE_DIE)
+            given = [text.replace(f"game {number}", "game"), await call("look", game_id=number)]
+            given += [await call("hint", game_id=number), await call("price", game_id=number, move="2 x 6")]
+            for tool in ("move", "price"):
+                with pytest.raises(ValueError, match="read call") as refused:
+                    await call(tool, game_id=number, move="call")
+                given.append(str(refused.value))
+            with pytest.raises(ValueError, match="a game is reviewed when it is over"):
+                await call("review", game_id=number)
+            answers.add(tuple(given))
+        return answers
+
+    assert len(using(use)) == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("rules", {"game": "chess"}, "unknown game 'chess'; the games are: fatestones, liars_dice"),
+        ("rules", {"game": "thirties", "options": {"rounds": 0}}, "rounds must be"),
+        ("rules", {"game": "thirties", "options": {"dice": 2}}, "thirties has no option 'dice'"),
+        ("new_game", {"game": "liars_dice", "seat": 2}, "seat must be"),
+        ("new_game", {"game": "liars_dice", "seed": -1}, "seed must be"),
+        ("new_game", {"game": "liars_dice", "opponent": "nobody"}, "unknown agent 'nobody'"),
+        ("new_game", {"game": "liars_dice", "opponent": "strongest"}, "strongest"),
+        ("new_game", {"game": "liars_dice", "opponent": "players.py:Bold"}, "no other file and no module"),
+        ("new_game", {"game": "thirties", "opponent": "random", "options": {"num_players": 1}}, "has one seat"),
+        ("move", {"game_id": 7, "move": "1 x 1"}, "there is no game 7; the latest are: 1"),
+        ("move", {"game_id": 1, "move": "hello"}, "no move in 'hello'; allowed: 1 x 1, 1 x 2"),
+        ("move", {"game_id": 1, "move": "call"}, "read call: there is no bid to call yet; allowed: 1 x 1, 1 x 2"),
+        ("price", {"game_id": 1, "move": "1 x 9"}, "no move in '1 x 9'; allowed: 1 x 1"),
+        ("review", {"game_id": 1}, "a game is reviewed when it is over"),
+    ],
+)
+def test_wrong_input_is_explained_and_changes_nothing(tool, arguments, message):
+    async def use(call):
+        await call("new_game", game="liars_dice", seat=0, seed=1, options=ONE_DIE)
+        before = await call("look", game_id=1)
+        with pytest.raises(ValueError, match=f"^Error executing tool {tool}: .*{re.escape(message)}"):
+            await call(tool, **arguments)
+        assert await call("look", game_id=1) == before
+        assert "This is game 2" in await call("new_game", game="thirties")
+
+    using(use)
+
+
+def test_a_game_that_is_over_takes_no_moves():
+    async def use(call):
+        text = await call("new_game", game="thirties", seed=1, options={"num_players": 1})
+        await play(call, 1, text, np.random.default_rng(1))
+        for tool in ("move", "price", "hint"):
+            more = {} if tool == "hint" else {"move": "keep all"}
+            with pytest.raises(ValueError, match="the game is over"):
+                await call(tool, game_id=1, **more)
+
+    using(use)
+
+
+def test_games_and_rules_are_described():
+    async def use(call):
+        return await call("list_games"), await call(
+            "rules", game="liars_dice", options={"num_players": 3, "num_dice": [1, 2, 3]}
+        )
+
+    listed, rules = using(use)
+    for game, (opponent, _) in GAMES.items():
+        assert f"\n{game}: " in f"\n{listed}"
+        assert f"\n- {opponent.partition(':')[0]}: " in listed
+    assert rules.startswith("Liar's Dice, number of seats: 3\n- ")
+    assert "\n- num_dice = [1, 2, 3]: dice each player starts with" in rules
+
+
+def test_tools_are_described():
+    async def run():
+        async with Client(make_server(Games())) as client:
+            return (await client.list_tools()).tools, client.instructions
+
+    tools, instructions = anyio.run(run)
+    assert [tool.name for tool in tools] == ["list_games", "rules", "new_game", "look", "move", "hint", "price", "review"]
+    for tool in tools:
+        assert tool.description.endswith(".")
+        assert tool.name in instructions
+        for parameter in tool.input_schema["properties"].values():
+            assert parameter["description"]
+
+
+def test_the_game_that_was_not_used_for_longest_goes():
+    async def use(call):
+        for _ in range(2):
+            await call("new_game", game="thirties")
+        await call("look", game_id=1)
+        await call("new_game", game="thirties")
+        for game_id in (1, 3):
+            await call("look", game_id=game_id)
+        with pytest.raises(ValueError, match="there is no game 2; the latest are: 1, 3"):
+            await call("look", game_id=2)
+
+    using(use, most=2)
+
+
+def test_a_slow_hint_delays_no_other_call(monkeypatch):
+    release, began = anyio.Event, []
+    give_hint = assistant.give_hint
+
+    async def use(call):
+        free = release()
+
+        def slow(*arguments):
+            began.append(True)
+            anyio.from_thread.run(free.wait)
+            return give_hint(*arguments)
+
+        monkeypatch.setattr(assistant, "give_hint", slow)
+        text = await call("new_game", game="thirties", seat=0)
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: call("hint", game_id=1))
+            while not began:
+                await anyio.sleep(0.01)
+            await call("new_game", game="thirties")
+            await call("look", game_id=1)
+            assert legal(await call("move", game_id=1, move=legal(text)[-1]))
+            free.set()
+
+    using(use)
+
+
+def test_agents_play_on_when_the_assistant_is_out():
+    async def use(call):
+        options = {"num_players": 3, "num_dice": 1}
+        for game_id in range(1, 100):
+            text = await call("new_game", game="liars_dice", seat=0, seed=game_id, options=options)
+            _, texts = await play(call, game_id, text, np.random.default_rng(game_id))
+            if "You are out of the game." in texts[-1]:
+                review = await call("review", game_id=game_id)
+                return texts[-1], review, await call("look", game_id=game_id)
+        raise AssertionError("no such game")
+
+    out, review, after = using(use)
+    assert "Your result: -0.5" in out
+    assert "seed " in review
+    assert "The game is over." in after
+    assert "Your result: -0.5" in after
+
+
+SERVE = """
+import sys
+from dice_envs.experiments import assistant
+from dice_envs.experiments.__main__ import main
+make_agent = assistant.make_agent
+assistant.make_agent = lambda *given: print("a stray line") or make_agent(*given)
+sys.argv[1:] = ["mcp"]
+main("dice-envs")
+"""
+
+
+def test_over_the_pipes_of_a_process(tmp_path):
+    """Standard output has the protocol alone; what else is printed goes to standard error."""
+    program, sent, said = (tmp_path / name for name in ("serve.py", "sent", "said"))
+    program.write_text(SERVE)
+    environment = {**os.environ, **COMPILES_SOON, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    command = f'"{sys.executable}" "{program}" | tee "{sent}"'
+    server = StdioServerParameters(command="sh", args=["-c", command], env=environment, cwd=tmp_path)
+
+    async def run():
+        with said.open("w") as errors:
+            async with Client(stdio_client(server, errors)) as client:
+                call = calls(client)
+                text = await call("new_game", game="liars_dice", opponent="nash", seat=0, seed=3, options=ONE_DIE)
+                _, texts = await play(call, 1, text, np.random.default_rng(3))
+                return texts[-1], await call("review", game_id=1)
+
+    end, review = anyio.run(run)
+    assert "Your result: " in end
+    assert "you: " in review
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in sent.read_text().splitlines())
+    assert said.read_text() == "serving an MCP client on standard input and output; Ctrl-C ends it\na stray line\n"
+
+
+WITHOUT = """
+import sys
+sys.modules["mcp"] = None
+from typer.testing import CliRunner
+from dice_envs.experiments.__main__ import app
+result = CliRunner().invoke(app, ["mcp"])
+print(result.exit_code, result.output)
+"""
+
+
+def test_the_command_names_its_extra(run_python):
+    assert run_python(WITHOUT) == '2 error: the server for assistants needs mcp: pip install "dice-envs[mcp]"\n\n'
