@@ -7,6 +7,8 @@ import functools
 import inspect
 import json
 import math
+import os
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from importlib import metadata
@@ -225,5 +227,12 @@ def make_server(games: Games) -> MCPServer:
 
 def serve() -> None:
     """Serve games on standard input and output until the client closes them."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _stop)  # the SDK would first wait for one more line of input
     typer.echo("serving an MCP client on standard input and output; Ctrl-C ends it", err=True)
     make_server(Games()).run()
+
+
+def _stop(number: int, frame: Any) -> None:
+    typer.echo("stopped", err=True)
+    os._exit(130)

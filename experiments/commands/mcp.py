@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["PLACE", "main"]
 
-PLACE = 5  # in the list of --help
+PLACE = 14  # in the list of --help
 
 
 def main() -> None:

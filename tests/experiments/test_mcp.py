@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 
 import anyio
@@ -68,20 +70,21 @@ async def play(call, game_id, text, rng):
     return moves, texts
 
 
-@pytest.mark.parametrize("game", GAMES)
-def test_a_game_to_the_end(game):
+@pytest.mark.library("mcp", "its client plays to the end")
+@pytest.mark.parametrize("name", GAMES)
+def test_a_game_to_the_end(name):
     """The texts are the prompts of the seat, which tell only what it may know."""
-    opponent, options = GAMES[game]
-    seats = configure(game, **options).facts.num_seats
+    opponent, options = GAMES[name]
+    seats = configure(name, **options).facts.num_seats
 
     async def use(call):
-        begun = await call("new_game", game=game, opponent=opponent, seat=seats - 1, seed=5, options=options)
+        begun = await call("new_game", game=name, opponent=opponent, seat=seats - 1, seed=5, options=options)
         moves, texts = await play(call, 1, begun, np.random.default_rng(5))
         assert await call("look", game_id=1) == texts[-1]
         return moves, texts, await call("review", game_id=1)
 
     moves, texts, review = using(use)
-    table = TextTable(game, 5, [opponent] * (seats - 1) + [PERSON], **options)
+    table = TextTable(name, 5, [opponent] * (seats - 1) + [PERSON], **options)
     assert texts[0] == f"This is game 1 against {opponent}.\n\n{table.prompt(seats - 1)}"
     for move, text in zip(moves, texts[1:], strict=True):
         table.reply(move)
@@ -306,6 +309,16 @@ def test_over_the_pipes_of_a_process(tmp_path):
     assert "you: " in review
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in sent.read_text().splitlines())
     assert said.read_text() == "serving an MCP client on standard input and output; Ctrl-C ends it\na stray line\n"
+
+
+def test_ctrl_c_ends_it():
+    command = [sys.executable, "-m", "experiments", "mcp"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert b"Ctrl-C ends it" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == b"stopped\n"
+        assert process.stdout.read() == b""
 
 
 WITHOUT = """
