@@ -110,15 +110,16 @@ def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
 
 @pytest.mark.slow
 def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
-    """First with its requirements only, then with the extras for the command line, the page and learning."""
+    """First with its requirements only, then with the extra for the command line, then with those for the page and learning."""
     programs = tmp_path / "fresh" / "bin"
     subprocess.run([sys.executable, "-m", "venv", str(programs.parent)], check=True)
     install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
     subprocess.run([*install, str(wheel)], check=True, capture_output=True)
     code = BEFORE_IMPORT + INSTALLED.format(folder=str(programs.parent))
     assert run_apart([str(programs / "python"), "-c", code], tmp_path) == "0.409\n"
-    subprocess.run([*install, f"{wheel}[web,sb3]"], check=True, capture_output=True)
+    subprocess.run([*install, f"{wheel}[commands]"], check=True, capture_output=True)
     assert "liars_dice" in run_apart([str(programs / "dice-envs"), "games"], tmp_path)
+    subprocess.run([*install, f"{wheel}[web,sb3]"], check=True, capture_output=True)
     assert run_apart([str(programs / "python"), "-c", PROGRAM], tmp_path) == PRINTED
     run_apart([str(programs / "dice-envs"), "measure", "liars_dice", "ppo:policy.npz", "--json", "found.json"], tmp_path)
     assert json.loads((tmp_path / "found.json").read_text())["measures"][0]["name"] == "exploitability"
