@@ -234,11 +234,10 @@ def test_the_game_that_was_not_used_for_longest_goes():
 
 
 def test_a_slow_hint_delays_no_other_call(monkeypatch):
-    release, began = anyio.Event, []
-    give_hint = assistant.give_hint
+    began, give_hint = [], assistant.give_hint
 
     async def use(call):
-        free = release()
+        free = anyio.Event()
 
         def slow(*arguments):
             began.append(True)
