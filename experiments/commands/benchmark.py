@@ -26,9 +26,8 @@ from dice_envs.experiments.ui.page import About, Section, write_page
 from dice_envs.experiments.ui.plots import plots_noted
 from dice_envs.experiments.ui.progress import progress
 
-__all__ = ["PLACE", "group"]
+__all__ = ["group"]
 
-PLACE = 11  # in the list of --help
 MOST_POSITIONS = 10_000
 MOST_COLUMNS = 6  # of a table on the terminal; all tables are on the page
 INTRO = (

@@ -307,7 +307,9 @@ def test_over_the_pipes_of_a_process(tmp_path):
     assert "Your result: " in end
     assert "you: " in review
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in sent.read_text().splitlines())
-    assert said.read_text() == "serving an MCP client on standard input and output; Ctrl-C ends it\na stray line\n"
+    lines = said.read_text().splitlines()  # more than these two where the game had to be solved
+    assert lines[0] == "serving an MCP client on standard input and output; Ctrl-C ends it"
+    assert "a stray line" in lines
 
 
 def test_ctrl_c_ends_it():
