@@ -11,7 +11,7 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 # processes, and each would compile PyTorch and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-lowest test-newest libraries
+.PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words test-lowest test-newest libraries
 .PHONY: environments mutants docs docs-links results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 # The virtual environments that CI needs; `make --jobs 2 environments` sets up two at a time.
-environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-lowest/.installed
+environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-words/.installed $(VENV)-lowest/.installed
 
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
@@ -98,6 +98,16 @@ $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 	$(VENV)-tianshou/bin/python $(PIP_INSTALL) --constraint constraints-tianshou.txt --editable ".[experiments]" tianshou pytest
 	touch $@
 
+# TextArena brings packages of model providers, so games in words have their own environment, too.
+test-words: $(VENV)-words/.installed
+	PYTHONPATH=. $(CHECKED) $(VENV)-words/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries $(WORDS:%=tests/envs/test_%.py)
+
+WORDS = textarena
+$(VENV)-words/.installed: pyproject.toml constraints-words.txt
+	$(PYTHON) -m venv $(VENV)-words
+	$(VENV)-words/bin/python $(PIP_INSTALL) --constraint constraints-words.txt --editable ".[commands,textarena]" pytest
+	touch $@
+
 # The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat
 INSTALL_INTERFACES = $(PIP_INSTALL) --editable ".[experiments]" pytest pytest-xdist hypothesis
@@ -170,4 +180,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.support.stubs
 
 clean:
-	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-words $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache

@@ -14,9 +14,8 @@ from dice_envs.envs.learner import Opponents, Pool, seat_variant
 from dice_envs.envs.learner.opponents import resolve_opponents
 from dice_envs.envs.text.prompts import prompt
 from dice_envs.envs.text.replies import IllegalMove, Unreadable, legal_actions
-from dice_envs.envs.text.table import TextTable
+from dice_envs.envs.text.table import TextTable, seats_around
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
-from dice_envs.table.sitting import PERSON
 
 __all__ = ["AnyText", "TextEnv"]
 
@@ -115,9 +114,8 @@ class TextEnv(gymnasium.Env[str, str]):
         return self._shown({})
 
     def _seated(self, seed: int, learner: int) -> TextTable:
-        others = self._opponents * (self.variant.facts.num_seats - 1) if len(self._opponents) == 1 else self._opponents
-        seats: list[str | Agent] = [PERSON, *others]
-        return TextTable(self.variant, seed, [*seats[len(seats) - learner :], *seats[: len(seats) - learner]], legal=self.legal)
+        seats = seats_around(learner, self._opponents, self.variant.facts.num_seats)
+        return TextTable(self.variant, seed, seats, legal=self.legal)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self.table is None or not self._playing:

@@ -14,7 +14,7 @@ from dice_envs.pictures.render import text_lines
 from dice_envs.table.rules import rules_in_short
 from dice_envs.table.sitting import Sitting
 
-__all__ = ["prompt"]
+__all__ = ["introduction", "prompt"]
 
 _MARKS = "A die in [ ] counts, wins or is chosen; one in ( ) does not."
 
@@ -42,7 +42,7 @@ def prompt(game: Sitting | Variant, seat: int, *, state: Any = None, legal: bool
     check_range("seat", seat, 0, variant.facts.num_seats - 1)
     if sitting is not None:
         state = sitting.state
-    parts = [_introduction(variant, seat)] if rules else []
+    parts = [introduction(variant, seat)] if rules else []
     picture = variant.picture(state, seat)
     if sitting is not None and (moves := _moves(sitting, seat, picture)):
         parts.append(moves)
@@ -53,7 +53,8 @@ def prompt(game: Sitting | Variant, seat: int, *, state: Any = None, legal: bool
     return "\n\n".join(parts)
 
 
-def _introduction(variant: Variant, seat: int) -> str:
+def introduction(variant: Variant, seat: int) -> str:
+    """Return the rules, as the seat's first prompt has them, and how moves are written."""
     name = variant.seat_name(seat)
     count = variant.facts.num_seats
     you = f" You are {name}, one of {count} players." if count > 1 else ""

@@ -13,7 +13,7 @@ from dice_envs.envs.text.prompts import prompt
 from dice_envs.envs.text.replies import read_reply
 from dice_envs.table.sitting import PERSON, Sitting
 
-__all__ = ["TextTable"]
+__all__ = ["TextTable", "seats_around"]
 
 
 class TextTable:
@@ -102,3 +102,13 @@ class TextTable:
     def _all_out(self) -> bool:
         out = self.sitting.state["out"]
         return bool(self.sitting.people) and all(out[seat] for seat in self.sitting.people)
+
+
+def seats_around(learner: int, opponents: Sequence[Agent], count: int) -> list[str | Agent]:
+    """Return who sits at each of `count` seats: PERSON at the learner's, then the opponents in turn order.
+
+    A single opponent has all other seats.
+    """
+    others = list(opponents) * (count - 1) if len(opponents) == 1 else list(opponents)
+    seats: list[str | Agent] = [PERSON, *others]
+    return [*seats[count - learner :], *seats[: count - learner]]
