@@ -98,14 +98,14 @@ $(VENV)-tianshou/.installed: pyproject.toml constraints-tianshou.txt
 	$(VENV)-tianshou/bin/python $(PIP_INSTALL) --constraint constraints-tianshou.txt --editable ".[experiments]" tianshou pytest
 	touch $@
 
-# TextArena brings packages of model providers, so games in words have their own environment, too.
+# TextArena and verifiers bring a hundred packages of model providers, so games in words have their own environment, too.
 test-words: $(VENV)-words/.installed
 	PYTHONPATH=. $(CHECKED) $(VENV)-words/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries $(WORDS:%=tests/envs/test_%.py)
 
-WORDS = textarena
+WORDS = textarena verifiers
 $(VENV)-words/.installed: pyproject.toml constraints-words.txt
 	$(PYTHON) -m venv $(VENV)-words
-	$(VENV)-words/bin/python $(PIP_INSTALL) --constraint constraints-words.txt --editable ".[commands,textarena]" pytest
+	$(VENV)-words/bin/python $(PIP_INSTALL) --constraint constraints-words.txt --editable ".[commands,textarena,verifiers]" pytest
 	touch $@
 
 # The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.

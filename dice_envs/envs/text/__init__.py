@@ -2,7 +2,7 @@
 
 `prompts` writes prompts from a game's own words and pictures, `replies` reads moves (`tokens` cuts text into numbers and words,
 `vocabulary` knows how a game's moves are said). `TextEnv` has Gymnasium's form, `TextTable` serves several seats; `InWords` is
-any agent, playing through words.
+any agent, playing through words. `verifiers` and `textarena` are environments of these libraries.
 """
 
 from dice_envs.envs.text.env import TextEnv
