@@ -27,6 +27,7 @@ from dice_envs.experiments.arena import (
     tournament,
 )
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
+from dice_envs.experiments.ui.chats import logged, tallies
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import (
@@ -104,6 +105,7 @@ def main(
     check_writable(log)
     check_report(report)
     print_mode(variant, policy)
+    players = logged(players, json)
     meetings = num_meetings(variant, len(agents))
 
     def hand_over(result: Result) -> None:
@@ -126,7 +128,7 @@ def main(
         values, reasons = _values(variant, agents, players) if without_luck else (None, [])
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:
             result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
-        result.notes = reasons
+        result.notes = [*reasons, *tallies(players)]
         hand_over(result)
 
 

@@ -73,8 +73,7 @@ def language(
     check_games(games)
     check_writable(json)
     check_report(report)
-    log = "" if json is None else str(json.with_suffix(".replies.jsonl"))
-    everybody = {each.name: players_of(each, players or [], references, log) for each in tasks}
+    everybody = {each.name: players_of(each, players or [], references, json) for each in tasks}
     for spec in players or []:
         if not any(players_of(each, [spec], references=False) for each in tasks):
             check_plays(resolve(spec), tasks[0].variant)

@@ -11,7 +11,8 @@ from dice_envs.agent.casting import cast
 from dice_envs.core.game import single_seat
 from dice_envs.evaluation import check_games
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
-from dice_envs.experiments.ui.console import finish, print_mode
+from dice_envs.experiments.ui.chats import logged, tallies
+from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.evaluations import save_plots, show
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import (
@@ -66,6 +67,7 @@ def main(
     check_writable(json)
     check_report(report)
     print_mode(variant, policy)
+    (player,) = logged([player], json)
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
     with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
         seed = kept.seed if kept else seed_or_fresh(seed)
@@ -77,6 +79,7 @@ def main(
             )
     finish(
         lambda: show(found),
+        lambda: [console.whole_line(line) for line in tallies([player])],
         lambda: write_json(json, found),
         lambda: save_plots(report, found) if report is not None else None,
     )

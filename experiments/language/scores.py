@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from dice_envs.exact.intervals import Z95, wilson_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.language.positions import Positions, positions_of
 from dice_envs.experiments.leaderboard import usual_agents
+from dice_envs.experiments.ui.chats import logged
 
 __all__ = ["DEFAULT_TASKS", "Bluffs", "Field", "Kind", "Score", "field_of", "players_of", "score", "task_of"]
 
@@ -134,10 +136,11 @@ def task_of(name: str) -> Task:
     return TASKS[name]
 
 
-def players_of(task: Task, specs: Sequence[str], references: bool = True, log: str = "") -> dict[str, Agent]:
+def players_of(task: Task, specs: Sequence[str], references: bool = True, json: Path | None = None) -> dict[str, Agent]:
     """Return the players of a task by their names: the game's usual agents that answer at once, then those of the specs.
 
-    Those that do not play the task are left out. `log` names the file for replies of language models that name none.
+    Those that do not play the task are left out. Replies of language models are logged beside the
+    file `json`.
 
     Raises:
         ValueError: a spec names no agent, or a language model that resigns.
@@ -151,8 +154,7 @@ def players_of(task: Task, specs: Sequence[str], references: bool = True, log: s
             raise ValueError(
                 "illegal must be 'random' or 'raise' in this benchmark, not 'lose': lost games have no exact price"
             )
-        if isinstance(agent, Chat) and not agent.log:
-            agent = dataclasses.replace(agent, log=log)
+        (agent,) = logged([agent], json)
         player = agent if isinstance(agent, Chat) else InWords(agent)
         with contextlib.suppress(ValueError):
             if spec not in specs:

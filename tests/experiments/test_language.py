@@ -102,11 +102,13 @@ def test_a_language_model_is_counted(field, tmp_path):
     assert found.regret > 0
 
 
-def test_who_plays_a_task():
-    found = players_of(ONE_DIE, ["chat:one", "chat:one,temperature=1", "champion", "numbers:bluff=1"], log="replies")
+def test_who_plays_a_task(tmp_path):
+    found = players_of(
+        ONE_DIE, ["chat:one", "chat:one,temperature=1", "champion", "numbers:bluff=1"], json=tmp_path / "out.json"
+    )
     assert {"random", "nash", "reader", "numbers:bluff=0", "one", "chat:one,temperature=1", "numbers:bluff=1"} <= set(found)
     assert "champion" not in found, "five dice"
-    assert found["one"].log == "replies"
+    assert found["one"].log == str(tmp_path / "out.replies.jsonl")
     assert set(players_of(ONE_DIE, ["nash"], references=False)) == {"nash"}
     assert {"bayes", "greedy", "ucb"} <= set(players_of(TASKS["shakes_3"], []))
     with pytest.raises(ValueError, match="unknown agent 'wizard'"):
@@ -157,6 +159,22 @@ def test_a_stopped_run_goes_on_without_asking_again(tmp_path, monkeypatch):
         assert len(server.asked) - before == asked - 32, "the first 32 positions are kept"
     scores = [json.loads(file.read_text())["scores"] for file in (whole, part)]
     assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])
+def test_other_commands_keep_and_count_replies_too(command, tmp_path):
+    with serving(lambda body: said("I pass")) as server:
+        words = [*command, f"chat:tiny,url={server.url}", "-o", "num_dice=1", "--games", "4", "--seed", "1"]
+        other = ["random"] if command[0] == "arena" else ["--against", "random"]
+        result = run(*words, *other, "--json", tmp_path / "out.json")
+        assert result.exit_code == 0, result.output
+        asked = len(server.asked)
+    told = " ".join(result.output.split())
+    assert (
+        f"tiny: {asked // 2} moves, {asked} replies without a legal move, {asked // 2} moves drawn instead, 0 games lost"
+        in told
+    )
+    assert len((tmp_path / "out.replies.jsonl").read_text().splitlines()) == asked
 
 
 @pytest.mark.parametrize(
