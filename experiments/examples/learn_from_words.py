@@ -2,13 +2,16 @@
 
     make example NAME=learn_from_words ARGS="--seed 1"
 
+Exploitability in Liar's Dice with one die each, by OpenSpiel's rules, falls from 0.7806 to 0.1227 (seed 1), exactly; random
+play has 0.7807. That took 5 minutes on a busy machine, and 4 of processor time.
+
 The network starts from random weights and has no tokeniser. Its input is the prompt as a language model would get it, and the
 words of each move: no observation, and no number of an action. It is taught by the regret of each move: how much less the
 move is worth than the best one against the network's own play, which `dice_envs.response_values` computes exactly.
 
 Each step lowers the chance of each move by its regret and fits the network to the result. The new policy stays near the old
 one and near a slow average of past ones (magnetic mirror descent, Sokota et al., ICLR 2023). Play that only follows its regrets
-goes round in circles.
+goes round in circles. In the end the network is fitted to the average.
 """
 
 from __future__ import annotations
@@ -31,8 +34,9 @@ VARIANT = dice_envs.configure("liars_dice", **GAME)
 
 WIDTH = 256  # numbers by which the network knows a line, a position or a move
 FITS = 24  # gradient steps in each step
-BATCH = 1024  # positions in each of them
-LEARNING_RATE = 5e-3  # falls to 0 linearly
+LAST_FITS = 8  # gradient steps to the average policy in the end, for each step
+BATCH = 1024  # positions in a gradient step
+LEARNING_RATE = 5e-3  # falls to 0 in the end
 MAX_GRADIENT = 1.0
 NEAR = 1.0  # weight of the divergence from the policy before the step
 STILL = 0.3  # weight of the divergence from the reference
@@ -136,17 +140,27 @@ class Network(nn.Module):
         return scores.masked_fill(~legal, -1e9).log_softmax(1)
 
 
-def train(positions: Positions, network: Network, steps: int) -> None:
-    """Train the network by the regrets of its own play, which `positions` plays in the end."""
-    legal = torch.from_numpy(np.array(positions.legal))
-    everywhere = torch.arange(len(legal))
+def fit(network: Network, optimizer: Any, legal: torch.Tensor, wanted: torch.Tensor, rates: np.ndarray) -> None:
+    """Fit the network to log-probabilities at all positions, with a gradient step for each learning rate."""
     choices = legal.sum(1)
     weights = 1 / choices.bincount()[choices]  # few positions are met early in a game, and often
-    optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
+    for rate, chosen in zip(rates, torch.multinomial(weights, len(rates) * BATCH, replacement=True).split(BATCH), strict=True):
+        optimizer.param_groups[0]["lr"] = float(rate)
+        loss = nn.functional.kl_div(network(chosen, legal[chosen]), wanted[chosen], reduction="batchmean", log_target=True)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), MAX_GRADIENT)
+        optimizer.step()
+
+
+def train(positions: Positions, network: Network, steps: int) -> None:
+    """Train the network by the regrets of its own play, then to play as on average; `positions` plays as the network does."""
+    legal = torch.from_numpy(np.array(positions.legal))
+    optimizer = torch.optim.Adam(network.parameters())
 
     def played() -> torch.Tensor:
         with torch.no_grad():
-            logs = network(everywhere, legal)
+            logs = network(torch.arange(len(legal)), legal)
         positions.chances = logs.exp().numpy()
         return logs
 
@@ -155,24 +169,19 @@ def train(positions: Positions, network: Network, steps: int) -> None:
     print(f"exploitability {positions.exploitability():.4f} before learning", flush=True)
     for step in range(steps):
         wanted = (NEAR * policy + STILL * reference - positions.regrets()) / (NEAR + STILL)
-        wanted = wanted.log_softmax(1)
-        for k, chosen in enumerate(torch.multinomial(weights, FITS * BATCH, replacement=True).split(BATCH)):
-            optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - (step + k / FITS) / steps)
-            loss = nn.functional.kl_div(network(chosen, legal[chosen]), wanted[chosen], reduction="batchmean", log_target=True)
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(network.parameters(), MAX_GRADIENT)
-            optimizer.step()
+        fit(network, optimizer, legal, wanted.log_softmax(1), np.full(FITS, LEARNING_RATE))
         reference = reference.lerp(policy, REFERENCE_RATE)
         policy = played()
         if (now := time.perf_counter()) > told + SECONDS:
             told = now
             print(f"step {step + 1}, {now - began:.0f} s: exploitability {positions.exploitability():.4f}", flush=True)
+    fit(network, optimizer, legal, reference.log_softmax(1), np.linspace(LEARNING_RATE, 0, LAST_FITS * steps, endpoint=False))
+    played()
 
 
 def main() -> None:
     """Read the options, train, measure."""
-    line = CommandLine(__doc__, steps=150, of="steps of the policy")
+    line = CommandLine(__doc__, steps=80, of="steps of the policy")
     line.number("--threads", 1, 1, 256, "PyTorch's")
     options = line.read()
     torch.set_num_threads(options.threads)
