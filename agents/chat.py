@@ -127,6 +127,11 @@ class Chat:
         given = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.init}
         return functools.partial(Chat, **given), ()
 
+    @property
+    def resigns(self) -> bool:
+        """Whether it may return RESIGNS; see `dice_envs.Agent`."""
+        return self.illegal == "lose"
+
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
         """Raise ValueError: visitors of a page must not spend somebody's tokens."""
         raise ValueError("a language model plays on the page only if it is named in the terminal")

@@ -25,6 +25,10 @@ LESS = {  # by command: words to replace, and arguments to add
     "leaderboard": ({"thirties": "thirties_maximize"}, ["random"]),
     "reproduce": ({}, ["--dice", "2", "--games", "1000"]),
     "solve": ({"num_dice=3": "num_dice=2"}, []),
+    "benchmark": (
+        {"liars_dice_3": "liars_dice_openspiel_1"},
+        ["--positions", "4", "--games", "4", "--no-references", "numbers"],
+    ),
     "bench": ({"liars_dice": "thirties"}, ["--quick"]),
     "soak": ({"100000000": "10000"}, []),
     "policies": ({}, []),

@@ -37,7 +37,7 @@ __all__ = [
     "resolve",
 ]
 
-RESIGNS = -1  # in place of an action: the agent loses the game, where its games take that (`play_pieces`)
+RESIGNS = -1  # in place of an action, by an agent that declares it (`Agent.resigns`)
 _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
 
 
@@ -154,6 +154,8 @@ class Agent(Protocol):
         check_in_passing: `check_in_passing(variant, asked)`, which raises ValueError where the agent needs too much for a
             shared server: more than a second or two for `asked` positions, more than about a minute to solve the game first,
             several threads, or memory for each move. The page calls it for agents that visitors name.
+        resigns: True: the agent may return RESIGNS in place of an action, which loses the game. Games such as those of `arena`
+            take that; others raise AgentError.
         prepare: `prepare(variant)`, which does what the agent's first move would wait for, such as solving the game. The page
             calls it in a thread as soon as somebody looks at a table, while others still think.
     """
@@ -220,7 +222,7 @@ def ask(
         streams: one for each game of `states`; modified in place.
         memory: one record of `fresh_memory` for each game of `states`; modified in place. None: the agent plays as at the
             beginning of a match, and its notes are lost.
-        may_resign: whether RESIGNS is taken for an action, too.
+        may_resign: whether the games take RESIGNS from an agent that declares it.
 
     Raises:
         AgentError: an action is malformed or not legal; nothing has changed.
@@ -232,7 +234,7 @@ def ask(
         actions = as_actions(answer, len(index))
     except IllegalActionError as problem:
         raise AgentError(f"{name_of(agent)} in {variant.game.name}: {problem}") from None
-    plays = actions != RESIGNS
+    plays = np.full(len(index), True) if not getattr(agent, "resigns", False) else actions != RESIGNS
     if not may_resign and not plays.all():
         raise AgentError(f"{name_of(agent)} in {variant.game.name} resigns, which these games do not take; those of `arena` do")
     games, played = index[plays], actions[plays]
