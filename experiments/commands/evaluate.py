@@ -12,7 +12,7 @@ from dice_envs.core.game import single_seat
 from dice_envs.evaluation import check_games
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
 from dice_envs.experiments.ui.chats import logged, tallies
-from dice_envs.experiments.ui.console import console, finish, print_mode
+from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.evaluations import save_plots, show
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import (
@@ -78,8 +78,7 @@ def main(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run
             )
     finish(
-        lambda: show(found),
-        lambda: [console.whole_line(line) for line in tallies([player])],
+        lambda: show(found, tallies([player])),
         lambda: write_json(json, found),
         lambda: save_plots(report, found) if report is not None else None,
     )

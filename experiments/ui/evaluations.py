@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON, Evaluation, Loss
+from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid, show_all
 from dice_envs.experiments.ui.plots import saved_plot
 
@@ -16,9 +18,11 @@ __all__ = ["evaluation_grids", "save_plots", "show"]
 MOST_SHOWN = 5  # of the costliest decisions
 
 
-def show(found: Evaluation) -> None:
-    """Print what the player is worth, where it gives wins away, and its costliest decisions."""
+def show(found: Evaluation, notes: Sequence[str] = ()) -> None:
+    """Print what the player is worth, where it gives wins away, its costliest decisions, and more notes."""
     show_all(evaluation_grids(found))
+    for note in notes:
+        console.whole_line(note)
 
 
 def evaluation_grids(found: Evaluation) -> list[Grid]:

@@ -186,7 +186,7 @@ def test_axe_finds_nothing(scheme, server, open_page):
 
 NAME = """all => all.map(
     one => (one.dataset.name || one.getAttribute("aria-label") || one.innerText).replace(/^(action|face|of)-.*/, "$1"))"""
-LAST = ("again", "play-on")  # they lead away from the end of a game
+LAST = ("play-on", "again")  # they lead away from the end of a game
 SHOWN_BY = {"review": ".advice .total", "worst": ".lesson"}  # by controls whose effect takes a while
 CONTROLS = ".nicegui-content button:enabled, .nicegui-content summary"
 
@@ -199,7 +199,7 @@ def press_all(page, pressed):
         found = [name for name in names_shown if name not in pressed]
         if not found:
             return
-        name = min(found, key=lambda each: each in LAST)
+        name = min(found, key=lambda each: LAST.index(each) + 1 if each in LAST else 0)
         controls.nth(names_shown.index(name)).click(force=True)
         pressed.add(name)
         page.wait_for_selector(SHOWN_BY.get(name, ".moves:not([data-stands=theirs])"))
@@ -215,6 +215,8 @@ def test_every_control_of_a_table_is_pressed(server, open_page):
     for seed in range(6):
         press_all(page, pressed)
         play_on(page, random.Random(seed))
+        if "play-on" not in pressed:  # the review of a game without mistakes does not offer it
+            pressed.discard("review")
     tools = {"hint", "odds", "undo", "save", "again", "review", "worst", "play-on", "everything"}
     assert tools | {"first", "back", "run", "next", "last", "action", "Rules", "Keys"} <= pressed
 
