@@ -234,7 +234,7 @@ def ask(
         actions = as_actions(answer, len(index))
     except IllegalActionError as problem:
         raise AgentError(f"{name_of(agent)} in {variant.game.name}: {problem}") from None
-    plays = np.full(len(index), True) if not getattr(agent, "resigns", False) else actions != RESIGNS
+    plays = actions != RESIGNS if getattr(agent, "resigns", False) else np.ones(len(index), np.bool_)
     if not may_resign and not plays.all():
         raise AgentError(f"{name_of(agent)} in {variant.game.name} resigns, which these games do not take; those of `arena` do")
     games, played = index[plays], actions[plays]

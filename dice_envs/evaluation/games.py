@@ -13,7 +13,7 @@ from dice_envs.core.game import Variant
 from dice_envs.exact import GameSituations, ResponseValues, offered
 from dice_envs.pictures.render import in_words
 
-__all__ = ["Group", "expected_returns", "play_part", "play_valued", "worst_of"]
+__all__ = ["NO_COST", "Group", "costs_of", "expected_returns", "play_part", "play_valued", "worst_of"]
 
 MOST_KEPT = 10  # of the costliest decisions
 NO_COST = 1e-6  # a smaller one is rounding: large tables of values are float32
@@ -45,7 +45,7 @@ class _Decisions:
         if not len(rows):
             return
         states, actions, values, place = states[rows], actions[rows], values[rows], games[rows] - self._first
-        cost = _costs(values, actions)
+        cost = costs_of(values, actions)
         np.add.at(self.lost.reshape(-1), place, cost)
         self._made[place] += 1
         self._sort(self._labels(states, actions, place), place, cost)
@@ -97,7 +97,7 @@ class _Decisions:
         return {"lost": self.lost.tolist(), "groups": groups, "worst": self._worst}
 
 
-def _costs(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
+def costs_of(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return what each action gives away, (n,) float64, from the values (n, num_actions) of all."""
     costs = np.nanmax(values, axis=1) - values[np.arange(len(actions)), actions]
     costs[costs < NO_COST] = 0.0
@@ -164,7 +164,7 @@ def play_valued(
     def before_move(agent: int, states: np.ndarray, games: np.ndarray, actions: np.ndarray) -> None:
         own = values[agent]
         if own is not None:
-            np.add.at(lost[agent], games - first, _costs(own.action_values(states), actions))
+            np.add.at(lost[agent], games - first, costs_of(own.action_values(states), actions))
 
     returns = play_pieces(variant, agents, match, pieces, done, Watch(before_move=before_move))
     return np.concatenate([returns, lost.T.reshape(-1, match, 2)], axis=2)

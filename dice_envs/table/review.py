@@ -13,6 +13,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.evaluation import GAMES_WON, Scale, scale_of
+from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
 from dice_envs.exact.odds import MOST_MOVES
 from dice_envs.table.advice import figure, values_of
@@ -21,7 +22,6 @@ from dice_envs.table.sitting import Entry, Sitting
 __all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "review"]
 
 MOST_REVIEWED = 20 * MOST_MOVES  # limit on the moves of all random games of a review together
-NO_COST = 1e-6  # a smaller difference is rounding: large tables of values are float32
 
 # A move is "fine" below FINE, a "slip" below SLIP, else a "blunder". Both are shares of the distance between the best and the
 # worst result: where a game is won or lost, 1 and 5 points of a hundred.

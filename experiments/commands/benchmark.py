@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from dice_envs import TASKS
-from dice_envs.agent import check_plays, resolve
+from dice_envs.agent import check_plays
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import check_games
 from dice_envs.experiments.jobs.workers import Workers, kept_beside
-from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, players_of, score, task_of
+from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, named_players, players_of, score, task_of
 from dice_envs.experiments.language.tables import grids_of, plot
 from dice_envs.experiments.report import command_line
 from dice_envs.experiments.ui.console import console, finish
@@ -73,10 +73,11 @@ def language(
     check_games(games)
     check_writable(json)
     check_report(report)
-    everybody = {each.name: players_of(each, players or [], references, json) for each in tasks}
-    for spec in players or []:
-        if not any(players_of(each, [spec], references=False) for each in tasks):
-            check_plays(resolve(spec), tasks[0].variant)
+    named = named_players(players or [], json)
+    everybody = {each.name: players_of(each, named, references) for each in tasks}
+    for name, player in named.items():
+        if not any(name in own for own in everybody.values()):
+            check_plays(player, tasks[0].variant)
     given = {"players": players or [], "tasks": [each.name for each in tasks], "references": references}
     what = {"language": given, "positions": positions, "games": games}
     found: dict[str, list[Score]] = {}

@@ -10,6 +10,7 @@ import numpy as np
 
 from dice_envs import ActionValues, action_values
 from dice_envs.core.game import Variant
+from dice_envs.evaluation.games import NO_COST, costs_of
 from dice_envs.table.sitting import PERSON, Sitting
 
 __all__ = ["Positions", "positions_of"]
@@ -46,10 +47,8 @@ class Positions:
         return self.values[0].note
 
     def regrets(self, actions: np.ndarray) -> np.ndarray:
-        """Return what each action gives away, (n,) float64: the best move's value less its own."""
-        return np.array(
-            [np.nanmax(each.values) - each.values[action] for each, action in zip(self.values, actions, strict=True)]
-        )
+        """Return what each of (n,) actions gives away, (n,) float64: the best move's value less its own."""
+        return costs_of(np.array([each.values for each in self.values]), actions)
 
 
 def positions_of(variant: Variant, number: int, seed: int = 0, done: Callable[[int], Any] = lambda amount: None) -> Positions:
@@ -88,7 +87,7 @@ def _decision(variant: Variant, rng: np.random.Generator) -> tuple[Any, ActionVa
         state = sitting.state
         values = action_values(variant, state, in_passing=True)
         legal = np.flatnonzero(~np.isnan(values.values))
-        if values.reached and np.ptp(values.values[legal]) > 0:
+        if values.reached and np.ptp(values.values[legal]) > NO_COST:
             seen += 1
             if rng.integers(seen) == 0:
                 kept = state, values

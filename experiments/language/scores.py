@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from dice_envs.agent import ask, check_in_passing, check_plays, fresh_memory, re
 from dice_envs.agent.matches import GAMES_ASKED
 from dice_envs.agents.chat import Chat, Tally
 from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant
 from dice_envs.core.options import did_you_mean, shown
 from dice_envs.envs.text import InWords
 from dice_envs.exact import offered
@@ -25,11 +26,10 @@ from dice_envs.experiments.language.positions import Positions, positions_of
 from dice_envs.experiments.leaderboard import usual_agents
 from dice_envs.experiments.ui.chats import logged
 
-__all__ = ["DEFAULT_TASKS", "Bluffs", "Field", "Kind", "Score", "field_of", "players_of", "score", "task_of"]
+__all__ = ["DEFAULT_TASKS", "Bluffs", "Field", "Kind", "Score", "field_of", "named_players", "players_of", "score", "task_of"]
 
 DEFAULT_TASKS = ("liars_dice_openspiel_1", "liars_dice_3", "fatestones", "thirties_maximize", "shakes_3")
 ASKED = 32  # positions in a part of the work: what is lost at a stop
-RIGHT = 1e-6  # a smaller regret is rounding
 BINS = (0.0, 0.05, 0.35, 0.65, 0.95, 1.0)  # of the solution's chance of a bluff
 
 
@@ -107,11 +107,10 @@ class Score:
     @property
     def illegal(self) -> float:
         """Share of replies without a legal move; 0 for scripted players."""
-        return (
-            0.0
-            if self.tally is None
-            else self.tally.illegal / max(1, self.tally.illegal + self.tally.moves - self.tally.random - self.tally.lost)
-        )
+        if self.tally is None:
+            return 0.0
+        legal = self.tally.moves - self.tally.random - self.tally.lost
+        return self.tally.illegal / max(1, self.tally.illegal + legal)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,33 +135,48 @@ def task_of(name: str) -> Task:
     return TASKS[name]
 
 
-def players_of(task: Task, specs: Sequence[str], references: bool = True, json: Path | None = None) -> dict[str, Agent]:
-    """Return the players of a task by their names: the game's usual agents that answer at once, then those of the specs.
+def named_players(specs: Sequence[str], json: Path | None = None) -> dict[str, Agent]:
+    """Return the players of specs by name: a language model by that of its model, others by their spec.
 
-    Those that do not play the task are left out. Replies of language models are logged beside the
-    file `json`.
+    Replies of language models are logged beside the file `json`. A budget is for all tasks together.
 
     Raises:
         ValueError: a spec names no agent, or a language model that resigns.
     """
-    variant = task.variant
-    usual = usual_agents(task.game) if references else []
     players: dict[str, Agent] = {}
-    for spec in dict.fromkeys([*usual, *specs]):
-        agent = resolve(spec)
-        if isinstance(agent, Chat) and agent.illegal == "lose":
+    for spec in dict.fromkeys(specs):
+        (agent,) = logged([resolve(spec)], json)
+        if not isinstance(agent, Chat):
+            players[spec] = InWords(agent)
+            continue
+        if agent.resigns:
             raise ValueError(
                 "illegal must be 'random' or 'raise' in this benchmark, not 'lose': lost games have no exact price"
             )
-        (agent,) = logged([agent], json)
-        player = agent if isinstance(agent, Chat) else InWords(agent)
-        with contextlib.suppress(ValueError):
-            if spec not in specs:
-                check_in_passing(agent, variant, GAMES_ASKED)
-            check_plays(player, variant)
-            short = agent.model if isinstance(agent, Chat) else spec
-            players[spec if short in players else short] = player
+        players[spec if agent.model in players else agent.model] = agent
     return players
+
+
+def players_of(task: Task, named: Mapping[str, Agent], references: bool = True) -> dict[str, Agent]:
+    """Return the players of a task by name: the game's usual agents that answer at once, then `named`.
+
+    Those that do not play the task are left out.
+    """
+    usual: dict[str, Agent] = {}
+    for spec in usual_agents(task.game) if references else ():
+        agent = resolve(spec)
+        with contextlib.suppress(ValueError):
+            check_in_passing(agent, task.variant, GAMES_ASKED)
+            usual[spec] = InWords(agent)
+    return {name: player for name, player in {**usual, **named}.items() if _plays(player, task.variant)}
+
+
+def _plays(player: Agent, variant: Variant) -> bool:
+    try:
+        check_plays(player, variant)
+    except ValueError:
+        return False
+    return True
 
 
 def field_of(task: Task, number: int, seed: int, done: Callable[[int], Any] = lambda amount: None) -> Field:
@@ -217,7 +231,7 @@ def score(
         positions=len(positions),
         regret=mean,
         error=error,
-        wrong=float((regrets > RIGHT).mean()),
+        wrong=float((regrets > 0).mean()),
         kinds=_kinds(positions, actions, regrets),
         bluffs=_bluffs(positions, actions),
         games=games,
@@ -229,7 +243,7 @@ def score(
     )
 
 
-def _answers(variant: Any, player: Agent, states: np.ndarray, first: int, seed: int, done: Callable[[int], Any]) -> Any:
+def _answers(variant: Variant, player: Agent, states: np.ndarray, first: int, seed: int, done: Callable[[int], Any]) -> Any:
     """Return the player's actions at some positions, the first of which has the number `first`."""
     streams = new_streams(np.random.SeedSequence(seed), first + len(states))[first:]
 

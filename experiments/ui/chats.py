@@ -29,5 +29,6 @@ def tallies(agents: Sequence[Agent]) -> list[str]:
             lines.append(
                 f"{agent.model}: {tally.moves:,} moves, {tally.illegal:,} replies without a legal move, "
                 f"{tally.random:,} moves drawn instead, {tally.lost:,} games lost by them; {tally.tokens:,} tokens"
+                + (f", which cost {tally.cost:.4g}" if tally.cost else "")
             )
     return lines

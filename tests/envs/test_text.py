@@ -16,17 +16,10 @@ from dice_envs.experiments.arena import exact_tournament
 from dice_envs.experiments.arena.matches import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ, scaled
-from tests.support.variants import IDS, MARKED
+from tests.support.variants import IDS, MARKED, SMALL
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 ONLY = np.arange(1)
-SMALL = {
-    "liars_dice": {"num_dice": 2},
-    "fatestones": {},
-    "score_dice": {"pool_a": (6, 6, 6), "pool_b": (8, 6, 4, 4)},
-    "shakes": {"num_patients": 4, "goal": 2},
-    "thirties": {"rounds": 1},
-}
 SCRIPTED = [
     *(("liars_dice", spec) for spec in ("random", "numbers", "numbers:bluff=0.25", "reader")),
     *(("fatestones", spec) for spec in ("random", "strongest", "nash")),

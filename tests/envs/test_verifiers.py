@@ -7,8 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +21,11 @@ from dice_envs.agent import resolve
 from dice_envs.core.game import OVER
 from dice_envs.envs.text.verifiers import load_environment
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.chat_server import said, serving
+from tests.support.variants import SMALL
 
 PAGE = Path(__file__).parents[2] / "docs" / "interfaces.md"
-SMALL = {
-    "liars_dice": {"num_dice": 2},
-    "fatestones": {},
-    "score_dice": {"pool_a": (6, 6, 6), "pool_b": (8, 6, 4, 4)},
-    "shakes": {"num_patients": 4, "goal": 2},
-    "thirties": {"rounds": 1},
-}
+USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
 
 
 # --- a scripted model ---------------------------------------------------------------------------------------------------
@@ -53,35 +47,15 @@ def first_move(messages):
 
 
 @contextlib.contextmanager
-def serving(answer):
-    """A server with the OpenAI chat form, on which `answer(messages)` replies; an integer is a status. Yields its URL."""
+def scripted(answer):
+    """A server on which `answer(messages)` replies; an integer is a status. Yields its URL."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = answer(asked["messages"])
-            message = {"role": "assistant", "content": reply}
-            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-            body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": choices, "usage": usage}
-            data = json.dumps(body).encode()
-            self.send_response(reply if isinstance(reply, int) else 200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answered(body):
+        reply = answer(body["messages"])
+        return (reply, {}, b"{}") if isinstance(reply, int) else said(reply, usage=USAGE)
 
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(answered) as server:
+        yield server.url
 
 
 def roll_out(env, answer, each=1, at_once=64):
@@ -94,7 +68,7 @@ def roll_out(env, answer, each=1, at_once=64):
             slots = [slot for task in env.taskset for slot in env.slots(task, each)]
             return await asyncio.gather(*(env.run_slot(slot, context, limit) for slot in slots))
 
-    with serving(answer) as url:
+    with scripted(answer) as url:
         episodes = asyncio.run(run(url))
     assert all(len(episode.traces) == 1 for episode in episodes)
     return [episode.traces[0] for episode in episodes]
@@ -301,7 +275,7 @@ __all__ = ["DiceEnv", "DiceHarness", "DiceTaskset"]
 
 def test_the_command_of_verifiers_finds_a_module(tmp_path):
     (tmp_path / "dice_words.py").write_text(MODULE)
-    with serving(mixed) as url:
+    with scripted(mixed) as url:
         command = [str(Path(sys.executable).parent / "vf-eval"), "dice_words", "-n", "4", "--no-rich", "--no-push"]
         command += ["--env.taskset.game", "liars_dice", "--env.taskset.options", '{"num_dice": 1}', "--env.reward", "result"]
         command += ["--model", "scripted", "--client.base-url", url, "--client.api-key-var", "NO_KEY_IS_NEEDED", "-o", "out"]
@@ -315,7 +289,7 @@ def test_the_command_of_verifiers_finds_a_module(tmp_path):
 
 def test_the_documentations_program_runs():
     (program,) = re.findall(r"```python\n(import asyncio\n.*?)```", PAGE.read_text(), re.DOTALL)
-    with serving(mixed) as url:
+    with scripted(mixed) as url:
         program = program.replace("http://localhost:8000/v1", url)
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

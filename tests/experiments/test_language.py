@@ -10,7 +10,7 @@ from dice_envs import TASKS, action_values, configure
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.language import field_of, players_of, positions_of, score
+from dice_envs.experiments.language import field_of, named_players, players_of, positions_of, score
 from tests.support.chat_server import lowest, said, serving
 
 ONE_DIE = TASKS["liars_dice_openspiel_1"]
@@ -43,7 +43,7 @@ def test_positions_are_fixed_and_every_move_has_its_price(name):
         assert values.reached
         again = action_values(variant, state)
         np.testing.assert_array_equal(values.values, again.values)
-        assert np.nanmax(again.values) > np.nanmin(again.values)
+        assert np.nanmax(again.values) - np.nanmin(again.values) > 1e-6, "more than rounding"
     best, worst = (np.array([pick(each.values) for each in one.values]) for pick in (np.nanargmax, np.nanargmin))
     np.testing.assert_array_equal(one.regrets(best), np.zeros(12))
     assert (one.regrets(worst) > 0).all()
@@ -103,18 +103,19 @@ def test_a_language_model_is_counted(field, tmp_path):
 
 
 def test_who_plays_a_task(tmp_path):
-    found = players_of(
-        ONE_DIE, ["chat:one", "chat:one,temperature=1", "champion", "numbers:bluff=1"], json=tmp_path / "out.json"
-    )
+    named = named_players(["chat:one", "chat:one,temperature=1", "champion", "numbers:bluff=1"], tmp_path / "out.json")
+    found = players_of(ONE_DIE, named)
     assert {"random", "nash", "reader", "numbers:bluff=0", "one", "chat:one,temperature=1", "numbers:bluff=1"} <= set(found)
     assert "champion" not in found, "five dice"
     assert found["one"].log == str(tmp_path / "out.replies.jsonl")
-    assert set(players_of(ONE_DIE, ["nash"], references=False)) == {"nash"}
-    assert {"bayes", "greedy", "ucb"} <= set(players_of(TASKS["shakes_3"], []))
+    shakes = players_of(TASKS["shakes_3"], named)
+    assert {"bayes", "greedy", "ucb", "one"} <= set(shakes)
+    assert shakes["one"] is found["one"], "with one budget for all tasks"
+    assert set(players_of(ONE_DIE, named_players(["nash"]), references=False)) == {"nash"}
     with pytest.raises(ValueError, match="unknown agent 'wizard'"):
-        players_of(ONE_DIE, ["wizard"])
+        named_players(["wizard"])
     with pytest.raises(ValueError, match="illegal must be 'random' or 'raise' in this benchmark, not 'lose'"):
-        players_of(ONE_DIE, ["chat:one,illegal=lose"])
+        named_players(["chat:one,illegal=lose"])
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def said(text, **more):
-    return 200, {}, json.dumps({"choices": [{"message": {"content": text}}], **more}).encode()
+    """An answer of the server, in the form that clients of other projects read, too."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    form = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    return 200, {"content-type": "application/json"}, json.dumps({**form, **more}).encode()
 
 
 class Server(ThreadingHTTPServer):

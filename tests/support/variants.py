@@ -6,6 +6,15 @@ import pytest
 
 from dice_envs.core.game import names
 
+# Options of a variant of each game whose games are short.
+SMALL: dict[str, dict[str, Any]] = {
+    "liars_dice": {"num_dice": 2},
+    "fatestones": {},
+    "score_dice": {"pool_a": (6, 6, 6), "pool_b": (8, 6, 4, 4)},
+    "shakes": {"num_patients": 4, "goal": 2},
+    "thirties": {"rounds": 1},
+}
+
 # Variants in addition to the default, which is always tested first.
 MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "liars_dice": [
