@@ -20,7 +20,7 @@ from dice_envs.core.game import Variant, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
-__all__ = ["factories", "for_game", "games_of", "levels", "make", "needs_parameters", "parameters_of", "parse"]
+__all__ = ["factories", "for_game", "games_of", "levels", "make", "parameters_of", "parse", "required"]
 
 
 @functools.cache
@@ -45,9 +45,10 @@ def for_game(game: str | None) -> dict[str, Any]:
     return {name: factory for name, factory in factories().items() if not games_of(factory) or played in games_of(factory)}
 
 
-def needs_parameters(factory: Any) -> bool:
-    """Return whether an agent's class has parameters without a default, such as the model of `chat`."""
-    return any(each.default is each.empty for each in parameters_of(factory).values())
+def required(factory: Any) -> list[str]:
+    """Return the parameters of an agent's class that have no default, such as the model of `chat`."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [name for name, each in parameters_of(factory).items() if each.default is each.empty and each.kind in named]
 
 
 def levels(variant: Variant) -> dict[str, str]:
@@ -89,6 +90,9 @@ def make(spec: str) -> Agent:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
     """
     factory, parameters = parse(spec)
+    for name in required(factory):
+        if name not in parameters:
+            raise ValueError(f"{shown(spec)} needs {name}; it is written {_split(spec)[0]}:{name}=…")
     try:
         agent: Agent = factory(**parameters)
     except TypeError as problem:

@@ -19,7 +19,7 @@ import typer
 from rich.text import Text
 
 from dice_envs import Variant, configure, load, names
-from dice_envs.agents import for_game, needs_parameters
+from dice_envs.agents import for_game, required
 from dice_envs.core.extras import needs
 from dice_envs.core.options import check_range, shown
 from dice_envs.envs.text import TextTable, read_reply
@@ -202,7 +202,7 @@ class Games:
 
 def _agent_lines(factories: Mapping[str, Any]) -> list[str]:
     """Describe the agents in a line each, without those that need a server."""
-    local = {name: factory for name, factory in factories.items() if not needs_parameters(factory)}
+    local = {name: factory for name, factory in factories.items() if not required(factory)}
     return [f"- {name}: {inspect.cleandoc(factory.__doc__ or '').splitlines()[0]}" for name, factory in local.items()]
 
 

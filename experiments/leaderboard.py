@@ -133,7 +133,7 @@ def usual_agents(game: str) -> list[str]:
     """Return specs of the agents that play a game and need no parameters."""
     found: list[str] = []
     for name, factory in agents.for_game(game).items():
-        found += SPECS.get(name, () if agents.needs_parameters(factory) else (name,))
+        found += SPECS.get(name, () if agents.required(factory) else (name,))
     return found
 
 

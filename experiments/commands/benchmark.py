@@ -38,7 +38,7 @@ INTRO = (
 
 def group(guarded: Callable[..., Any]) -> typer.Typer:
     """Return the group of commands, each wrapped by `guarded`."""
-    app = typer.Typer(no_args_is_help=True, help="Fixed tests for players of one kind: language models.")
+    app = typer.Typer(no_args_is_help=True, help="Fixed tests of language models.")
     app.callback()(lambda: None)  # without it, typer takes the only command for the group
     app.command("language", help=language.__doc__)(guarded(language))
     return app

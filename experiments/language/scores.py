@@ -59,7 +59,7 @@ class Bluffs:
         positions: how many there are.
         solution: the solution's mean chance of a bluff there.
         player: the share of positions in which the player bluffed.
-        error: half of the 95 % interval of `player`, for the positions as they are.
+        error: half of the 95 % interval of `player`.
     """
 
     positions: int
@@ -115,7 +115,7 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """What players on a task are compared by.
+    """A task's positions and values, by which its players are compared.
 
     Attributes:
         task: its name.

@@ -156,7 +156,7 @@ class StartPage:
     def _build_seats(self) -> None:
         count = len(self.seats)
         self.box.clear()
-        named = [name for name, factory in agents.for_game(self.game.name).items() if not agents.needs_parameters(factory)]
+        named = [name for name, factory in agents.for_game(self.game.name).items() if not agents.required(factory)]
         known = {PERSON: "a person", **{name: name for name in named}}
         with self.box:
             people = sum(who == PERSON for who, _ in self.seats)

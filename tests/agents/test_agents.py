@@ -57,6 +57,7 @@ def test_specs():
         ("ppo:path=1e3,greedy=true", "no policy file '1e3'"),
         ("ppo:none", "no policy file 'none'"),
         ("mcts:rollout=1", "rollout must be one of"),
+        ("chat", "'chat' needs model; it is written chat:model=…"),
     ],
 )
 def test_wrong_specs_say_what_is_allowed(spec, words):

@@ -19,8 +19,8 @@ __all__ = ["InWords"]
 class InWords:
     """An agent whose every move goes through words: its prompt is written, its move is said, and what is said is read.
 
-    Its moves are those of the agent itself. It shows that words lose nothing, and what an agent reaches where language models
-    are compared. It states no probabilities.
+    Its moves are those of the agent itself: words lose nothing. So scripted agents can stand beside language models in
+    `benchmark language`. It states no probabilities.
 
     Attributes:
         agent: an agent or its spec.
