@@ -92,7 +92,7 @@ def plot(folder: Path, scores: Sequence[Score]) -> None:
             axes.errorbar(
                 [own.solution + shift for own in each.bluffs],
                 [own.player for own in each.bluffs],
-                [own.error for own in each.bluffs],
+                [[min(own.error, own.player) for own in each.bluffs], [min(own.error, 1 - own.player) for own in each.bluffs]],
                 marker="o",
                 linestyle="none",
                 capsize=3,
