@@ -194,6 +194,7 @@ class TablePage:
         stands = "covered" if covered else "over" if self.place.sitting.over else "mine" if self.place.to_move else "theirs"
         self.moves.props["data-stands"] = stands
         self.moves.props["data-moves"] = len(self.place.sitting)
+        self.moves.props["data-games"] = self.table.games
 
     def _rebuild(self, box: ui.element, build: Callable[[], None]) -> None:
         box.clear()

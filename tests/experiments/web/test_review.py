@@ -8,7 +8,7 @@ import pytest
 
 from dice_envs.table.sitting import PERSON
 from tests.experiments.web.browser import WAIT
-from tests.experiments.web.test_page import ENABLED, moves_made, play_on, saved, stands, wait_for
+from tests.experiments.web.test_page import ENABLED, moves_made, new_game, play_on, saved, stands, wait_for
 
 pytestmark = pytest.mark.web
 
@@ -98,8 +98,7 @@ def test_other_games_lead_to_their_worst_move(name, server, open_page):
         reviewed(page, seed)
         if page.locator("[data-name=worst]").count():
             break
-        page.click("[data-name=again]")
-        page.wait_for_selector(".moves:not([data-stands=over])")
+        new_game(page)
     page.click("[data-name=worst]")
     page.wait_for_selector(".lesson:has-text('You played')")
     page.click("[data-name=play-on]")
@@ -116,8 +115,7 @@ def test_a_review_and_a_record_on_a_phone(scheme, server, open_page):
     assert min(page.evaluate(letters)) > 10, "pixels of letters on a phone"
     page.click("[data-name=worst]")
     page.wait_for_function("document.querySelector('.picture').getBoundingClientRect().top > -1")
-    page.click("[data-name=again]")
-    wait_for(page, "mine")
+    new_game(page)
     play_on(page, random.Random(3))
     record_of(page, server)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -130,8 +128,7 @@ def test_a_record_is_kept_downloaded_cleared_and_loaded(server, open_page, tmp_p
         play_on(page, random.Random(seed))
         files.append(tmp_path / f"{seed}.json")
         files[-1].write_text(json.dumps(saved(page)))
-        page.click("[data-name=again]")
-        wait_for(page, "mine")
+        new_game(page)
     record_of(page, server)
     assert page.locator(".game").count() == 3
     assert "3" in page.inner_text(".tiles")
