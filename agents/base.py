@@ -1,15 +1,17 @@
-"""Base classes of players: of a single game, and deterministic."""
+"""What players share: base classes of those of a single game and of deterministic ones, and the promises of their kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dice_envs.agent import Turn
+from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
 from dice_envs.core.game import Variant
 
-__all__ = ["Deterministic", "OfOneGame", "check_game"]
+__all__ = ["Deterministic", "OfOneGame", "check_game", "fair_kernel"]
 
 
 def check_game(player: Any, variant: Variant) -> None:
@@ -55,3 +57,8 @@ class Deterministic:
         chances = np.zeros((len(turn), turn.variant.facts.num_actions))
         chances[np.arange(len(turn)), self.act(turn)] = 1
         return chances
+
+
+def fair_kernel(choose: Callable[..., int], options: np.ndarray = NO_OPTIONS) -> AgentKernel:
+    """Return a player's kernel, with the promises that it reads nothing hidden and that its actions are legal."""
+    return AgentKernel(choose, options, reads_hidden=False, always_legal=True)

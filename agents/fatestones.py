@@ -15,7 +15,7 @@ from dice_envs.core.options import shown
 from dice_envs.exact.fatestones import nash_strategies, replies
 from dice_envs.games.fatestones import MAX_HAND, duel
 
-from .base import Deterministic, OfOneGame
+from .base import Deterministic, OfOneGame, fair_kernel
 
 __all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash", "Strongest"]
 
@@ -142,7 +142,7 @@ class Strongest(OfOneGame, KernelAgent, Deterministic):
     memoryless = True
 
     def kernel(self, variant: Variant) -> AgentKernel:
-        return AgentKernel(_choose_strongest, reads_hidden=False)
+        return fair_kernel(_choose_strongest)
 
 
 AGENTS = {"best_response": BestResponse, "strongest": Strongest}

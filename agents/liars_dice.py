@@ -42,7 +42,7 @@ from dice_envs.games.liars_dice import (
     wild_face,
 )
 
-from .base import Deterministic, OfOneGame
+from .base import Deterministic, OfOneGame, fair_kernel
 
 __all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most", "honesty"]
 
@@ -217,7 +217,7 @@ class Numbers(OfOneGame, KernelAgent):
         return np.array((self.bluff, NO_THRESHOLD if self.threshold is None else self.threshold, more, own_faces), _STYLE)
 
     def kernel(self, variant: Variant) -> AgentKernel:
-        return AgentKernel(_choose_by_numbers, self._style, reads_hidden=False)
+        return fair_kernel(_choose_by_numbers, self._style)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Return each action's probability, (n, num_actions) float64."""
@@ -419,7 +419,7 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
     def kernel(self, variant: Variant) -> AgentKernel:
         faces = variant.params.num_faces
         known = chance_blind(faces, variant.params.most_dice), chance_most(faces)
-        return AgentKernel(_choose_by_reading, np.array((self.learn, self.nerve, *known), _READING), reads_hidden=False)
+        return fair_kernel(_choose_by_reading, np.array((self.learn, self.nerve, *known), _READING))
 
 
 # --- optimal play ------------------------------------------------------------------------------------------------------

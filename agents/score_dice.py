@@ -18,7 +18,7 @@ from dice_envs.exact.score_dice.hands import NONE_TIED, Die, Tied, known_ranges
 from dice_envs.exact.score_dice.response import check_response, response_to_highest
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 
-from .base import Deterministic, OfOneGame
+from .base import Deterministic, OfOneGame, fair_kernel
 
 __all__ = ["AGENTS", "Highest", "Nash", "Response", "Shuffled"]
 
@@ -40,7 +40,7 @@ class Highest(OfOneGame, KernelAgent, Deterministic):
     highest = True
 
     def kernel(self, variant: Variant) -> AgentKernel:
-        return AgentKernel(_choose_highest, reads_hidden=False)
+        return fair_kernel(_choose_highest)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -35,7 +35,7 @@ from dice_envs.exact.shakes import (
 )
 from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
 
-from .base import Deterministic, OfOneGame
+from .base import Deterministic, OfOneGame, fair_kernel
 
 __all__ = ["AGENTS", "UCB", "Argument", "Bayes", "Dogmatic", "Greedy", "TallyPolicy", "Thompson"]
 
@@ -195,7 +195,7 @@ class Greedy(TallyPolicy):
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
         """See `TallyPolicy`."""
-        return AgentKernel(_choose_by_success, reads_hidden=False) if self._independent(variant.options) else None
+        return fair_kernel(_choose_by_success) if self._independent(variant.options) else None
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """See `TallyPolicy`."""
@@ -228,7 +228,7 @@ class UCB(TallyPolicy):
 
     def kernel(self, variant: Variant) -> AgentKernel:
         """See `TallyPolicy`."""
-        return AgentKernel(_choose_by_bound, self._options, reads_hidden=False)
+        return fair_kernel(_choose_by_bound, self._options)
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """See `TallyPolicy`."""
@@ -263,7 +263,7 @@ class Thompson(TallyPolicy):
     def kernel(self, variant: Variant) -> AgentKernel | None:
         """See `TallyPolicy`. A physician samples efficacies from the posterior and takes the best treatment."""
         physician = variant.options.mode == "physician"
-        return AgentKernel(_choose_by_sample, reads_hidden=False) if physician and self.posterior == "beta" else None
+        return fair_kernel(_choose_by_sample) if physician and self.posterior == "beta" else None
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game, (n,) int64."""
@@ -297,7 +297,7 @@ class Argument(TallyPolicy):
         """See `TallyPolicy`. A physician throws the dice."""
         if variant.options.mode == "maesters":
             return Dogmatic().kernel(variant)
-        return AgentKernel(_choose_by_argument)
+        return AgentKernel(_choose_by_argument, always_legal=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -317,7 +317,7 @@ class Dogmatic(OfOneGame, KernelAgent, Deterministic):
             )
 
     def kernel(self, variant: Variant) -> AgentKernel:
-        return AgentKernel(_choose_to_argue, reads_hidden=False)
+        return fair_kernel(_choose_to_argue)
 
 
 @dataclasses.dataclass(frozen=True)

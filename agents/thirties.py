@@ -25,7 +25,7 @@ from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
 
-from .base import Deterministic, OfOneGame
+from .base import Deterministic, OfOneGame, fair_kernel
 
 __all__ = ["AGENTS", "NAMES", "Thirties", "beginner", "custom", "fives_and_sixes", "heuristic", "named", "sixes"]
 
@@ -215,7 +215,7 @@ def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
     again = np.zeros(len(throws) + 1, np.int8)  # and no dice at all
     again[places] = [strategy(throw) for throw in throws]
     kind = np.dtype([("num_dice", np.int64), ("num_faces", np.int64), ("again", np.int8, again.shape)])
-    return AgentKernel(_choose_by_throw, np.array((rules.num_dice, rules.num_faces, again), kind), reads_hidden=False)
+    return fair_kernel(_choose_by_throw, np.array((rules.num_dice, rules.num_faces, again), kind))
 
 
 @dataclasses.dataclass(frozen=True)

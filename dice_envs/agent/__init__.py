@@ -334,7 +334,7 @@ class Uniform(KernelAgent):
     memoryless = True
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
-        return AgentKernel(random_choice(variant.game), reads_hidden=False)
+        return AgentKernel(random_choice(variant.game), reads_hidden=False, always_legal=True)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         legal = turn.legal.astype(np.float64)

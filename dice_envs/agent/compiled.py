@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dice_envs.agent import Agent, AgentError, check_plays, fault_of
-from dice_envs.agent.kernel import Chooser, compile_chooser, random_choice
+from dice_envs.agent.kernel import AgentKernel, Chooser, compile_chooser, random_choice
 from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, Game, Variant
 from dice_envs.core.kernel import identity
@@ -30,7 +30,7 @@ class Team(NamedTuple):
         choosers: their kernels, each once.
         numbers: (agents, 2) int64, each agent's kernel among `choosers`, and the row of its options.
         options: for each kernel, the options of the agents that share it, an array of records.
-        may_fail: whether actions must be checked; not needed if all agents are `random`.
+        may_fail: whether an action may be illegal; not if all kernels promise that theirs are legal.
     """
 
     choosers: tuple[Chooser, ...]
@@ -46,12 +46,10 @@ def team_of(agents: Sequence[Agent], variant: Variant) -> Team | None:
         ValueError: an agent does not play the variant.
         AgentError: a kernel's options are not one record.
     """
-    kinds: dict[tuple[Chooser, np.dtype[Any]], list[np.ndarray]] = {}
-    places = []
+    offers = []
     for agent in agents:
         check_plays(agent, variant)
-        offers = getattr(agent, "kernel", None)
-        offered = None if offers is None or getattr(agent, "remembers", None) is not None else offers(variant)
+        offered = _offered(agent, variant)
         if offered is None:
             return None
         options = offered.options
@@ -60,28 +58,38 @@ def team_of(agents: Sequence[Agent], variant: Variant) -> Team | None:
                 f"{type(agent).__name__}: the options of its kernel must be one NumPy record, not {shown(options)}"
             )
         kind = Chooser(offered.choose, bool(offered.reads_hidden)), options.dtype
+        offers.append((kind, options.tobytes(), bool(offered.always_legal)))
+    return _team(tuple(offers))
+
+
+def _offered(agent: Agent, variant: Variant) -> AgentKernel | None:
+    offers = getattr(agent, "kernel", None)
+    return None if offers is None or getattr(agent, "remembers", None) is not None else offers(variant)
+
+
+@functools.lru_cache(maxsize=256)  # environments ask at every step, in case an agent has changed
+def _team(offers: tuple[tuple[tuple[Chooser, np.dtype[Any]], bytes, bool], ...]) -> Team:
+    """Return the team, given each agent's kernel with the type of its options, the bytes of these, and its promise."""
+    kinds: dict[tuple[Chooser, np.dtype[Any]], list[bytes]] = {}
+    places = []
+    for kind, options, _ in offers:
         rows = kinds.setdefault(kind, [])
         places.append((kind, len(rows)))
-        rows.append(np.asarray(options))
+        rows.append(options)
     # Sorted, so that the same agents at other seats share one loop.
     kinds = dict(sorted(kinds.items(), key=lambda entry: _name_of_kind(*entry[0])))
     order = {kind: number for number, kind in enumerate(kinds)}
     return Team(
         choosers=tuple(chooser for chooser, _ in kinds),
         numbers=np.array([(order[kind], row) for kind, row in places], np.int64).reshape(len(places), 2),
-        options=tuple(np.array(rows, dtype) for (_, dtype), rows in kinds.items()),
-        may_fail=_may_fail(variant.game, (chooser for chooser, _ in kinds)),
+        options=tuple(np.frombuffer(b"".join(rows), dtype).copy() for (_, dtype), rows in kinds.items()),
+        may_fail=not all(always_legal for _, _, always_legal in offers),
     )
 
 
 def _name_of_kind(chooser: Chooser, options: np.dtype[Any]) -> str:
     choose: Any = chooser.choose
     return f"{choose.__module__}.{choose.__qualname__} {identity(choose)} {chooser.reads_hidden} {options}"
-
-
-def _may_fail(game: Game, choosers: Iterable[Chooser]) -> bool:
-    trusted = random_choice(game)
-    return any(chooser.choose is not trusted for chooser in choosers)
 
 
 # --- loops ------------------------------------------------------------------------------------------------------------
@@ -126,7 +134,8 @@ def compile_legal_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Ca
     last two entries of `context.fault`.
     """
     choose, decorate = compile_chooser(game, choosers)
-    may_play, careful = compile_check(game), _may_fail(game, choosers)
+    may_play = compile_check(game)
+    careful = any(chooser.choose is not random_choice(game) for chooser in choosers)
 
     @decorate(merge=True)
     def choose_legal(context, agent, state, stream):

@@ -32,11 +32,14 @@ class AgentKernel(NamedTuple):
             `options["bluff"]`. Agents with other values share the machine code.
         reads_hidden: True: `state` is a sample, in which everything hidden from the mover is drawn again. False promises that
             the kernel reads nothing hidden, nor the state's `rng`; it then receives the game itself, which is faster.
+        always_legal: True promises that every action is legal. Environments then keep no copy of their games to undo a step
+            with; an illegal action is an error all the same, but games have moved.
     """
 
     choose: Callable[..., int]
     options: np.ndarray = NO_OPTIONS
     reads_hidden: bool = True
+    always_legal: bool = False
 
 
 class Chooser(NamedTuple):

@@ -249,6 +249,37 @@ def test_an_agent_of_a_pool_that_still_plays_cannot_be_removed():
         games.advance(np.zeros(20, np.int64), np.zeros(20, bool), restart=False)
 
 
+class Promising(Mannered):
+    """Promises that its actions are legal, and breaks the promise where one is given as wrong."""
+
+    def kernel(self, variant):
+        return super().kernel(variant)._replace(always_legal=True)
+
+
+def test_a_broken_promise_is_found():
+    variant = configure("fatestones")
+    assert team_of([Mannered()], variant).may_fail
+    assert team_of([Mannered(), Promising()], variant).may_fail
+    assert not team_of([Promising(), Uniform()], variant).may_fail
+    games = SeatGames(variant, 40, Promising(2), seat=0)
+    everywhere = np.arange(40)
+    games.start(everywhere)
+
+    def play_on():
+        for _ in range(20):
+            games.advance(games.view(everywhere).masks.argmax(axis=1), games.ended(everywhere), restart=False)
+
+    with pytest.raises(AgentError, match="^Promising in fatestones, seat 1 of game .* action 6 does not exist"):
+        play_on()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "specs"), [(name, *made) for table in (SEATED, ALONE) for name, made in table.items()]
+)
+def test_no_copy_is_kept_for_the_agents_of_this_project(name, options, specs):
+    assert not team_of([agents.make(spec) for spec in specs], configure(name, **options)).may_fail
+
+
 def test_a_learners_illegal_action_changes_nothing():
     games = SeatGames(configure("fatestones"), 5, Mannered(0))
     games.seed_games(np.arange(5), list(range(5)))

@@ -88,7 +88,8 @@ class SeatGames:
     An opponent's memory (see `dice_envs.Agent`) is kept from game to game, at the same place after the learner's. Its match
     begins when the game is seeded, or when a Pool puts another agent in its place.
 
-    If `advance` fails, by wrong input or an opponent's illegal action, nothing has changed. Call `start` and `play` inside
+    If `advance` fails, by wrong input or an opponent's illegal action, nothing has changed, unless the opponent's kernel had
+    promised that its actions are legal. Call `start` and `play` inside
     `with games.unchanged_on_error:`, which makes them atomic as well.
 
     Where all opponents choose by kernels (see `dice_envs.Agent`), `advance` is one compiled loop; otherwise Python asks each
@@ -267,7 +268,7 @@ class SeatGames:
     # --- turns --------------------------------------------------------------------------------------------------------
 
     def advance(self, actions: Any, begins: np.ndarray, restart: bool) -> Step:
-        """Play one turn of the learner in all games, up to its next one. If it fails, nothing has changed.
+        """Play one turn of the learner in all games, up to its next one. If it fails, nothing has changed (but see the class).
 
         Args:
             actions: (n,) integers; ignored in games that begin.
@@ -297,7 +298,7 @@ class SeatGames:
             raise
 
     def _advance_compiled(self, team: Team, moves: Moves) -> Step:
-        # No copy if all agents are `random`: they make no faults, and the learner's is found before anything changes.
+        # The learner's faults are found before anything changes.
         with self.unchanged_on_error if team.may_fail else contextlib.nullcontext():
             step, again = self._run(team, moves, show=True)
             if again.any():
@@ -327,7 +328,7 @@ class SeatGames:
             if player == LEARNER:
                 raise illegal_error(self.variant, self.states[game], game, action)
             raise fault_of(self.agents[player], self.variant, self.states[game], game, action)
-        return step._replace(finals=first_rows(step.finals, finals)), again
+        return step._replace(finals=first_rows(step.finals, finals)) if moves.restart else step, again
 
     def _advance_by_asking(self, moves: Moves) -> Step:
         everything = moves.games
