@@ -2,30 +2,15 @@
 
 import os
 
-
-def thread_settings(load: float, cores: int) -> dict[str, str]:
-    """Return environment variables that say how PyTorch's threads wait for each other.
-
-    PPO with two threads on two cores made 40,000 learner steps a second if threads gave up their core at once, 60,000 if they
-    spun for a while first, and 63,000 if they kept spinning. Beside four busy processes it was 17,400, 12,000 and 5,700.
-
-    Args:
-        load: mean number of processes that wanted a core in the last minute.
-        cores: number of cores.
-    """
-    settings = {"OMP_WAIT_POLICY": "PASSIVE"}
-    if load + 1.5 <= cores:  # nearly all of two cores are free
-        settings["GOMP_SPINCOUNT"] = "10000"
-    return settings
-
-
 # Set before NumPy and PyTorch are loaded, unless the user has set them.
 # Matrices are small here: NumPy's own threads would only compete with PyTorch's for the cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# PyTorch's threads wait for each other only briefly before they give up their core. Longer waiting gains little on free cores,
+# and beside other programs, which may start later, it halves the speed.
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
-    os.environ.update(thread_settings(os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1))
+    os.environ.update({"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"})
 
-from dice_envs.core.extras import check_extra  # noqa: E402 - NumPy comes with it
+from dice_envs.core.extras import check_extra  # NumPy comes with it
 
 check_extra("experiments", "the command line", "typer", "rich", "filelock", "threadpoolctl")
 
