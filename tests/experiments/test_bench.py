@@ -4,9 +4,11 @@ import pytest
 
 import dice_envs.experiments.bench.exact
 import dice_envs.experiments.bench.thirties
-from dice_envs import names
+from dice_envs import configure, names
 from dice_envs.exact.thirties import solution, worths
-from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts
+from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts, training
+from dice_envs.learn.presets import Preset
+from dice_envs.learn.run import Run
 
 
 def test_every_part_is_about_a_game_or_none():
@@ -46,6 +48,15 @@ def test_a_part_yields_rows():
     assert isinstance(part, Part)
     (row,) = part.rows(True)
     assert row.unit == "M/s"
+
+
+def test_the_shares_of_a_learner_step_are_of_all_its_time():
+    preset = Preset(steps=512, num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,), threads=1)
+    model = Run(configure("liars_dice", num_dice=1), preset, 1).model
+    shares = dict(part.rsplit(" ", 1) for part in training._shares(model, 1024).split(", "))
+    assert set(shares) == {"games", "observations", "forward", "backward", "optimiser", "loss", "sampling", "rest"}
+    assert sum(int(share.rstrip("%")) for share in shares.values()) == pytest.approx(100, abs=4)
+    assert model.num_timesteps == 1024
 
 
 @pytest.mark.parametrize(
