@@ -21,6 +21,7 @@ from dice_envs.exact.liars_dice.multiplayer import measures as table_measures
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
 from dice_envs.exact.liars_dice.sources import Listed
+from dice_envs.exact.liars_dice.stages import information_sets
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import respond
 from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
@@ -145,12 +146,32 @@ def _liars_dice_tables(quick: bool) -> Iterator[BenchRow]:
         name = f"Liar's Dice: deviation gain of numbers:bluff=0.25, whole games, {seats} players with {number} dice each"
         yield _gain(name, variant, agents.make("numbers:bluff=0.25"), None if quick else aim)
     variant = configure("liars_dice", num_players=3, num_dice=dice, past_rounds=False)
+    network = _untrained(variant)
+    name = f"Liar's Dice: deviation gain of a network's likeliest action, 3 players with {dice} dice each"
+    yield _gain(name, variant, Likeliest(network), None if quick else 120)
+
+
+def _liars_dice_networks(quick: bool) -> Iterator[BenchRow]:
+    """Time the measure of a network that draws its actions and comes to every information set."""
+    dice = 3 if quick else 5
+    variant = configure("liars_dice", num_dice=dice)
+    network = _untrained(variant)
+    exploitability(configure("liars_dice", num_dice=2), _untrained(configure("liars_dice", num_dice=2)))  # compiles
+    start = time.perf_counter()
+    found = exploitability(variant, network)
+    seconds = time.perf_counter() - start
+    sets = information_sets(variant, [0])
+    name = f"Liar's Dice: exploitability of an untrained network, whole games, {dice} dice each"
+    note = f"{sets:,.0f} sets, {1e6 * seconds / sets:.2f} µs each; exploitability {found:.6f}"
+    yield BenchRow(name, seconds, "s", None if quick else 240, note=note)
+
+
+def _untrained(variant: Variant) -> NetworkPolicy:
+    """Return a network with two hidden layers of 128 and random weights."""
     sizes = (variant.facts.observation_size, 128, 128, variant.facts.num_actions)
     rng = np.random.default_rng(1)
     layers = [(rng.normal(0, below**-0.5, (above, below)), np.zeros(above)) for below, above in itertools.pairwise(sizes)]
-    network = NetworkPolicy("liars_dice", variant.changed_options(), [(w.astype("f4"), b.astype("f4")) for w, b in layers])
-    name = f"Liar's Dice: deviation gain of a network's likeliest action, 3 players with {dice} dice each"
-    yield _gain(name, variant, Likeliest(network), None if quick else 120)
+    return NetworkPolicy("liars_dice", variant.changed_options(), [(w.astype("f4"), b.astype("f4")) for w, b in layers])
 
 
 def _gain(name: str, variant: Variant, agent: Any, aim: float | None) -> BenchRow:
@@ -164,6 +185,7 @@ PARTS = (
     Part("liars_dice", _liars_dice),
     Part("liars_dice", _liars_dice_responses),
     Part("liars_dice", _liars_dice_tables),
+    Part("liars_dice", _liars_dice_networks),
     Part("shakes", _shakes),
     Part("thirties", _thirties),
 )

@@ -17,7 +17,7 @@ from dice_envs.exact.liars_dice.sources import Asking, Source
 
 __all__ = ["Batch", "Held", "Moves", "Reach", "children_of", "deal", "held_by", "moves_of", "parts_of", "sum_up"]
 
-HEAVY = 8_000_000  # numbers, about, that the subtrees of one batch may take
+HEAVY = 4_000_000  # numbers, about, that the subtrees of one batch may take
 
 
 # --- batches ------------------------------------------------------------------------------------------------------

@@ -3,10 +3,11 @@
 The answers are those of `sources.Asked` up to float32 rounding, several times as fast, because of what the positions have
 in common:
 
-- An entry of the observation depends on the node, or on the last bid and the hand. The first layer's sums are therefore
-  found once for each node, and once for each hand after each bid, and added.
+- An entry of the observation depends on the node, or on the last bid and the hand. The first layer's sums x + y are therefore
+  found in two parts, once for each node and once for each hand after each bid. From exp(2 x) and exp(2 y) the tanh of a sum
+  takes one division.
 - Nodes with the same last bid have the same legal actions. The last layer is computed for these alone.
-- A batch's rows stay in the processor's cache from one layer to the next.
+- A batch's rows stay in the processor's cache from one layer to the next, and one thread computes them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent.network import Network, bound
+from dice_envs.agent.network import HUGE, Network
+from dice_envs.core.blas import one_thread
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.round import Round
 
@@ -35,6 +37,8 @@ _P0, _P1, _P2, _P3, _P4, _P5, _P6 = np.array(
     [4.89352456e-3, 6.37261929e-4, 1.48572236e-5, 5.12229709e-8, -8.60467152e-11, 2.00018790e-13, -2.76076848e-16], np.float32
 )
 _Q0, _Q1, _Q2, _Q3 = np.array([4.89352519e-3, 2.26843463e-3, 1.18534706e-4, 1.19825840e-6], np.float32)
+_ONE, _TWO, _HUGE, _LARGEST = np.float32(1), np.float32(2), np.float32(HUGE), np.finfo(np.float32).max
+_MOST = 20.0  # exp(2 x) exp(2 y) is a float32 for x and y of up to this size
 
 
 @kernel(allocates=False, inline=True)
@@ -66,8 +70,8 @@ def _divide(asking, nodes, most, ends):
 
 
 @kernel(allocates=False)
-def _write_first(asking, nodes, of_node, of_hand, activate, out):
-    """Write the first layer's outputs for each hand of the nodes, with `activate` their tanh. In place; return their number.
+def _write_sums(asking, nodes, of_node, of_hand, out):
+    """Write the first layer's sums for each hand of the nodes. In place; return their number.
 
     `out` has a row for each of them.
     """
@@ -78,9 +82,23 @@ def _write_first(asking, nodes, of_node, of_hand, activate, out):
             hand = asking.hand[k]
             for j in range(out.shape[1]):
                 out[row, j] = of_node[i, j] + of_hand[hand, j]
-            if activate:
-                for j in range(out.shape[1]):
-                    out[row, j] = _tanh(out[row, j])
+            row += 1
+    return row
+
+
+@kernel(allocates=False)
+def _write_tanh(asking, nodes, of_node, of_hand, out):
+    """Write the tanh of the first layer's sums for each hand of the nodes, from exp(2 x) of their two parts.
+
+    tanh(x + y) = 1 − 2 / (1 + exp(2 x) exp(2 y)). In place; return the number of hands. `out` has a row for each of them.
+    """
+    row = 0
+    for i in range(len(nodes)):
+        at = asking.rows[nodes[i]]
+        for k in range(asking.start[at], asking.start[at + 1]):
+            hand = asking.hand[k]
+            for j in range(out.shape[1]):
+                out[row, j] = _ONE - _TWO / (_ONE + of_node[i, j] * of_hand[hand, j])
             row += 1
     return row
 
@@ -94,28 +112,41 @@ def _activate(sums, biases):
 
 
 @kernel(allocates=False)
-def _write_chances(asking, nodes, logits, raises, floor):
-    """Write the softmax of the logits for each hand of the nodes. In place; the first `raises` logits are of raises.
+def _lower(logits, biases):
+    """Add the biases and subtract each row's greatest logit. In place."""
+    for row in range(len(logits)):
+        greatest = -_LARGEST
+        for action in range(len(biases)):
+            logit = logits[row, action] + biases[action]
+            if not abs(logit) <= _LARGEST:  # infinite or not a number
+                logit = _HUGE if logit > 0 else -_HUGE
+            logits[row, action] = logit
+            greatest = max(greatest, logit)
+        for action in range(len(biases)):
+            logits[row, action] -= greatest
 
-    Logits become weights.
+
+@kernel(allocates=False)
+def _write_chances(asking, nodes, weights, raises, floor):
+    """Write the chances for each hand of the nodes. In place; the first `raises` weights are of raises.
+
+    Weights below `floor` are left out; a row's greatest is 1.
     """
     row = 0
     for i in range(len(nodes)):
         entry, base = asking.entry_at[nodes[i]], asking.raise_at[nodes[i]]
         hands = asking.entry_at[nodes[i] + 1] - entry
         for k in range(hands):
-            greatest = np.float64(logits[row, 0])
-            for action in range(1, logits.shape[1]):
-                greatest = max(greatest, np.float64(logits[row, action]))
             total = 0.0
-            for action in range(logits.shape[1]):
-                weight = np.exp(np.float64(logits[row, action]) - greatest)
-                logits[row, action] = weight if weight >= floor else 0.0
-                total += logits[row, action]
+            for action in range(weights.shape[1]):
+                if weights[row, action] < floor:
+                    weights[row, action] = 0.0
+                total += weights[row, action]
+            share = 1.0 / total
             for c in range(asking.calls.shape[1]):
                 for action in range(raises):
-                    asking.raises[base + action * hands + k, c] = logits[row, action] / total
-                asking.calls[entry + k, c] = logits[row, raises] / total if logits.shape[1] > raises else 0.0
+                    asking.raises[base + action * hands + k, c] = weights[row, action] * share
+                asking.calls[entry + k, c] = weights[row, raises] * share if weights.shape[1] > raises else 0.0
             row += 1
 
 
@@ -123,6 +154,8 @@ class _AfterBid(NamedTuple):
     """Numbers that all nodes with the same last bid share."""
 
     of_hand: np.ndarray  # (hands, outputs of the first layer) float32: by how much the first layer's sums differ by the hand
+    grown: np.ndarray  # exp(2 of_hand)
+    small: bool  # whether no entry of `of_hand` is above _MOST in size
     actions: np.ndarray  # (actions,) int64: raises in rising order, then the call
     weights: np.ndarray  # (inputs of the last layer, actions) float32
     biases: np.ndarray  # (actions,) float32
@@ -152,19 +185,23 @@ class Networked:
         self._rows = max(LEAST_ROWS, NUMBERS_AT_ONCE // widest)
         room = max(self._rows, self._hands)  # a node's hands stay together
         self._rooms = [np.empty((room, len(biases)), np.float32) for _, biases in self._layers[:-1] or self._layers]
+        # Products with a matrix in rows are the faster ones.
+        self._middle = [
+            (np.ascontiguousarray(weights.T), biases, room)
+            for (weights, biases), room in zip(self._layers[1:-1], self._rooms[1:], strict=True)
+        ]
         self._after: dict[int, _AfterBid] = {}
 
     def write(self, asking: Asking) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # sums of finite weights may overflow
+        with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # sums of finite weights may overflow
             self._write(asking)
 
     def _write(self, asking: Asking) -> None:
         order = np.argsort(asking.slots, kind="stable")
-        weights, biases = self._layers[0]
         for begin in range(0, len(order), NODES_AT_ONCE):
             nodes = order[begin : begin + NODES_AT_ONCE]
             seen = self._asked.observe(asking.paths, nodes, np.zeros(len(nodes), np.int64))
-            of_node = seen @ weights.T + biases
+            of_node = seen @ self._layers[0][0].T
             ends = np.empty(len(nodes), np.int64)
             parts = _divide(asking, nodes, self._rows, ends)
             first = 0
@@ -178,21 +215,40 @@ class Networked:
         actions = np.append(to, self._round.variant.params.call) if slot > 0 else to
         weights, biases = self._layers[-1]
         of_hand = (seen - seen[0]) @ self._layers[0][0].T
-        return _AfterBid(of_hand, actions, np.ascontiguousarray(weights[actions].T), biases[actions], len(to))
+        return _AfterBid(
+            of_hand=of_hand,
+            grown=np.exp(2 * of_hand),
+            small=bool(np.abs(of_hand).max() <= _MOST),
+            actions=actions,
+            weights=np.ascontiguousarray(weights[actions].T),
+            biases=biases[actions],
+            raises=len(to),
+        )
 
     def _answer(self, asking: Asking, nodes: np.ndarray, of_node: np.ndarray) -> None:
         """Write the answers at nodes with the same last bid."""
         slot = int(asking.slots[nodes[0]])
         if slot not in self._after:
             self._after[slot] = self._prepare(asking, int(nodes[0]), slot)
-        after, hidden = self._after[slot], self._rooms[0]
-        rows = _write_first(asking, nodes, of_node, after.of_hand, len(self._layers) > 1, hidden)
+        after = self._after[slot]
         if len(self._layers) == 1:
-            logits = hidden[:rows, after.actions]
+            rows = _write_sums(asking, nodes, of_node, after.of_hand, self._rooms[0])
+            logits = self._rooms[0][:rows, after.actions]
         else:
-            for (weights, biases), room in zip(self._layers[1:-1], self._rooms[1:], strict=True):
-                hidden = np.matmul(hidden[:rows], weights.T, out=room[:rows])
+            hidden = self._first(asking, nodes, of_node, after)
+            for weights, biases, room in self._middle:
+                hidden = np.matmul(hidden, weights, out=room[: len(hidden)])
                 _activate(hidden, biases)
-            logits = hidden[:rows] @ after.weights + after.biases
-        bound(logits)
-        _write_chances(asking, nodes, logits, after.raises, self._floor)
+            logits = hidden @ after.weights
+        _lower(logits, after.biases)
+        _write_chances(asking, nodes, np.exp(logits, out=logits), after.raises, self._floor)
+
+    def _first(self, asking: Asking, nodes: np.ndarray, of_node: np.ndarray, after: _AfterBid) -> np.ndarray:
+        """Return the first layer's outputs, (hands of all nodes, outputs)."""
+        room, biases = self._rooms[0], self._layers[0][1]
+        sums = of_node + biases
+        if after.small and np.abs(sums).max() <= _MOST:
+            return room[: _write_tanh(asking, nodes, np.exp(2 * sums), after.grown, room)]
+        hidden = room[: _write_sums(asking, nodes, of_node, after.of_hand, room)]
+        _activate(hidden, biases)
+        return hidden

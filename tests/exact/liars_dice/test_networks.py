@@ -4,9 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from dice_envs import agents, configure
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
+from dice_envs.core import blas
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import asked
 from dice_envs.exact.liars_dice import networks, sources
@@ -71,6 +73,40 @@ def test_all_answers_in_rounds_are_those_of_the_network(options, settings, monke
             respond(round_, player, both)
             if not settings.keys() & {"floor", "steepness"}:  # no chance is 0
                 assert both.entries == round_.information_sets(player)
+
+
+@pytest.mark.parametrize("most", [0.0, 1.5, 20.0])
+def test_large_sums_of_the_first_layer_are_answered_alike(most, monkeypatch):
+    monkeypatch.setattr(networks, "_MOST", most)
+    network = policy({"num_dice": 2, "num_faces": 3})
+    round_ = Round(network.variant, (2, 2))
+    taken = []
+    for name in ("_write_sums", "_write_tanh"):
+        kernel = getattr(networks, name)
+        monkeypatch.setattr(networks, name, lambda *given, name=name, kernel=kernel: (taken.append(name), kernel(*given))[1])
+    respond(round_, 0, Both(round_, 0, network, 0, new_streams(1, ROWS_AT_ONCE)[None]))
+    assert set(taken) == {0.0: {"_write_sums"}, 1.5: {"_write_sums", "_write_tanh"}, 20.0: {"_write_tanh"}}[most]
+
+
+def test_logits_below_all_bounds_are_compared_like_others():
+    logits = np.array([[-3e30, -2e30], [np.nan, -np.inf], [np.inf, 0.5], [1.0, 2.0]], np.float32)
+    networks._lower(logits, np.float32([0.5, 0.5]))
+    np.testing.assert_array_equal(np.exp(logits), np.exp(np.float32([[-np.inf, 0], [0, 0], [0, -np.inf], [-1, 0]])))
+
+
+def test_products_take_one_thread(monkeypatch):
+    network = policy({"num_dice": 2, "num_faces": 3})
+    round_ = Round(network.variant, (2, 2))
+    matmul, threads = np.matmul, set()
+
+    def counted(*given, **settings):
+        threads.update(each["num_threads"] for each in blas._libraries().info())
+        return matmul(*given, **settings)
+
+    monkeypatch.setattr(np, "matmul", counted)
+    with threadpool_limits(2, user_api="blas"):
+        respond(round_, 0, source_of(round_, 0, network, 0, new_streams(1, ROWS_AT_ONCE)[None]))
+    assert threads == {1}
 
 
 def test_the_measures_are_the_same():
