@@ -6,7 +6,7 @@ of the packages of the kernels that it calls (the rules of a game may be a user'
 The key also holds a tag and the names of the kernels in the closure, and of theirs: they tell apart kernels that are
 built by the same function.
 
-Only this file relies on numba's internals. If they change, kernels still compile and run, but are not
+Only this file and `parts` rely on numba's internals. If they change, kernels still compile and run, but are not
 cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
 """
 
@@ -53,6 +53,12 @@ try:
 except ImportError:  # pragma: no cover - another numba
     _Cache = object  # type: ignore[assignment,misc]
     CompileResultCacheImpl = None  # type: ignore[assignment,misc]
+
+parts: Any
+try:
+    from dice_envs.core import parts
+except ImportError:  # pragma: no cover - another numba
+    parts = None
 
 
 @functools.cache
@@ -125,18 +131,24 @@ class _KernelCache(_Cache):
         return self._folder / f"{self.prefix}-{self._stamp}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        target_context.refresh()
         if not self._enabled:
             return None
         try:
             payload = _pickle.loads(self._file(sig, target_context.codegen()).read_bytes())
-            loaded = self._impl.rebuild(target_context, payload)
+            loaded = self._rebuild(target_context, payload)
         except FileNotFoundError:
             return None
         except Exception:  # a damaged file counts as missing
             return None
         # Unpickling makes a class of __main__ anew, and code compiled for the copy would never be called.
         return loaded if loaded.signature.args == tuple(getattr(sig, "args", sig)) else None
+
+    def _rebuild(self, target_context: Any, payload: Any) -> Any:
+        if parts is None:
+            target_context.refresh()
+        else:
+            parts.prepare(target_context, payload)
+        return self._impl.rebuild(target_context, payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if not self._enabled or not self._impl.check_cachable(data):
@@ -163,6 +175,16 @@ class _KernelCache(_Cache):
     def flush(self) -> None:
         for path in self._folder.glob(f"{self.prefix}-*.nbc"):
             path.unlink(missing_ok=True)
+
+
+class _PartCache(_KernelCache):
+    """LLVM code on disk, of kernels as parts of others."""
+
+    def __init__(self, function: Callable[..., Any], tag: str) -> None:
+        super().__init__(function, f"{tag} part")
+
+    def _rebuild(self, target_context: Any, payload: Any) -> Any:
+        return parts.rebuild_part(target_context, payload)
 
 
 def identity(compiled: Any) -> str | None:
@@ -244,10 +266,14 @@ def kernel(
     if merge:
         options["inline"] = "always"
     compiled: Any = numba.njit(**options)(function)
+    if compiled is not function and not merge and parts is not None:
+        compiled = parts.with_part(compiled, options)
     if compiled is function or not cache:
         return compiled
     try:
         compiled._cache = _KernelCache(function, tag)
+        if hasattr(compiled, "part"):
+            compiled.part._cache = _PartCache(function, tag)
     except Exception as problem:  # numba's internals differ, or the source is not a file
         _warn_uncached(f"{type(problem).__name__}: {problem}")
     return compiled
