@@ -249,8 +249,8 @@ def kernel(
             when small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
         inline: True to copy the kernel's code into every caller, which saves passing its many parameters in a loop.
             (numba's own option `forceinline`; ignored where it is unknown.)
-        merge: True to compile the kernel only as part of its caller, of which there should be one. (numba's
-            `inline="always"`.) Other kernels are optimised once more in each caller, which takes long.
+        merge: True to copy the kernel's source into its caller, of which there should be one. (numba's
+            `inline="always"`.) Other kernels have parts, which are compiled once and optimised in each caller (`parts`).
 
     Returns:
         A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. Type checkers see the function's own type, and
@@ -267,12 +267,12 @@ def kernel(
         options["inline"] = "always"
     compiled: Any = numba.njit(**options)(function)
     if compiled is not function and not merge and parts is not None:
-        compiled = parts.with_part(compiled, options)
+        compiled = parts.with_part(compiled)
     if compiled is function or not cache:
         return compiled
     try:
         compiled._cache = _KernelCache(function, tag)
-        if hasattr(compiled, "part"):
+        if parts is not None and isinstance(compiled, parts.Kernel):
             compiled.part._cache = _PartCache(function, tag)
     except Exception as problem:  # numba's internals differ, or the source is not a file
         _warn_uncached(f"{type(problem).__name__}: {problem}")

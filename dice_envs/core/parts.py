@@ -9,10 +9,10 @@ This file relies on numba's internals. Where they differ, `kernel` makes numba's
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-import numba
 from llvmlite import binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, compile_result
@@ -67,7 +67,9 @@ class _Part(CPUDispatcher):
 class Kernel(CPUDispatcher):
     """The dispatcher that serves Python."""
 
-    part: Any  # a `_Part`
+    @functools.cached_property
+    def part(self) -> Any:
+        return _Part(self.py_func, targetoptions=self.targetoptions, pipeline_class=_PartCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return self.part.get_call_template(args, kws)
@@ -85,12 +87,10 @@ class Kernel(CPUDispatcher):
         super().add_overload(cres)
 
 
-def with_part(compiled: Any, options: dict[str, Any]) -> Kernel:
-    """Give one of numba's dispatchers a part for kernels that call it. `options` are those that `njit` made it with."""
-    part = numba.njit(pipeline_class=_PartCompiler, **options)(compiled.py_func)
-    compiled.__class__, part.__class__ = Kernel, _Part
-    compiled.part = part
-    return compiled
+def with_part(compiled: Any) -> Kernel:
+    """Give one of numba's dispatchers a part for the kernels that call it."""
+    compiled.__class__ = Kernel
+    return cast(Kernel, compiled)
 
 
 def rebuild_part(target_context: Any, payload: tuple[Any, ...]) -> Any:
