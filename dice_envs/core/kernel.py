@@ -7,7 +7,8 @@ The key also holds a tag and the names of the kernels in the closure, and of the
 built by the same function.
 
 Only this file and `parts` rely on numba's internals. If they change, kernels still compile and run, but are not
-cached, and one warning says so. `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
+cached, and one warning says so. `parts` is left out with versions of numba newer than those it was tried with.
+`NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
 """
 
 from __future__ import annotations
@@ -54,11 +55,12 @@ except ImportError:  # pragma: no cover - another numba
     _Cache = object  # type: ignore[assignment,misc]
     CompileResultCacheImpl = None  # type: ignore[assignment,misc]
 
-parts: Any
-try:
+# Parts need more of numba's internals than can be checked here. Versions that no test has run with do without. The oldest
+# that are supported have been tried.
+_LAST_TRIED = (0, 68)
+parts: Any = None
+if numba.version_info.short <= _LAST_TRIED:
     from dice_envs.core import parts
-except ImportError:  # pragma: no cover - another numba
-    parts = None
 
 
 @functools.cache

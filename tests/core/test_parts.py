@@ -3,9 +3,12 @@
 import numba
 import pytest
 
-from dice_envs.core.kernel import kernel
+from dice_envs.core.kernel import kernel, parts
 
-pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="kernels run as plain Python")
+pytestmark = [
+    pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="kernels run as plain Python"),
+    pytest.mark.skipif(parts is None, reason="parts were not tried with this version of numba"),
+]
 
 LIBRARY = """
 from dice_envs.core.kernel import kernel
@@ -90,3 +93,12 @@ def test_cached_kernels_find_the_symbols_that_numba_makes_late(run_python, tmp_p
     (tmp_path / "library.py").write_text(LIBRARY)
     code = "from library import hashed\nprint(hashed('word') == hash('word'), hashed.stats.cache_hits.total())"
     assert [run_python(code), run_python(code)] == ["True 0\n", "True 1\n"]
+
+
+def test_an_untried_numba_does_without(run_python, tmp_path):
+    (tmp_path / "library.py").write_text(LIBRARY)
+    code = (
+        "import numba, numpy as np\nnumba.version_info = numba.version_info._replace(short=(99, 0))\n"
+        "from library import third, total\nprint(total(np.arange(1, 4)), len(third.signatures))"
+    )
+    assert [run_python(code), run_python(code)] == ["9 1\n", "9 0\n"], "compiled, then from the cache"
