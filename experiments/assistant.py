@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import io
 import json
 import math
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from importlib import metadata
@@ -233,6 +235,9 @@ def serve() -> None:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _stop)  # the SDK would first wait for one more line of input
     typer.echo("serving an MCP client on standard input and output; Ctrl-C ends it", err=True)
+    # The SDK sends what is printed to standard error, as long as it serves: lines must not wait in a buffer for its end.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     make_server(Games()).run()
 
 

@@ -292,6 +292,7 @@ def test_over_the_pipes_of_a_process(tmp_path):
     program, sent, said = (tmp_path / name for name in ("serve.py", "sent", "said"))
     program.write_text(SERVE)
     environment = {**os.environ, **COMPILES_SOON, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    environment.pop("PYTHONUNBUFFERED", None)  # without it, what is printed may wait until the server has ended
     command = f'"{sys.executable}" "{program}" | tee "{sent}"'
     server = StdioServerParameters(command="sh", args=["-c", command], env=environment, cwd=tmp_path)
 
