@@ -42,7 +42,7 @@ _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are fl
 
 
 class AgentError(ValueError):
-    """An agent returned invalid actions or probabilities. No game has changed.
+    """An agent returned invalid actions or probabilities. No game has changed, unless its kernel promised legal actions.
 
     The message names the agent, the game, the seat and the action.
     """
