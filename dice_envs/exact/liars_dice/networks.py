@@ -70,35 +70,23 @@ def _divide(asking, nodes, most, ends):
 
 
 @kernel(allocates=False)
-def _write_sums(asking, nodes, of_node, of_hand, out):
-    """Write the first layer's sums for each hand of the nodes. In place; return their number.
+def _write_first(asking, nodes, of_node, of_hand, grown, out):
+    """Write the first layer for each hand of the nodes, from the parts of its sums. In place; return the number of hands.
 
-    `out` has a row for each of them.
+    It is the sums themselves or, of parts that are `grown`, exp(2 x) and exp(2 y), their tanh:
+    tanh(x + y) = 1 − 2 / (1 + exp(2 x) exp(2 y)). `out` has a row for each hand.
     """
     row = 0
     for i in range(len(nodes)):
         at = asking.rows[nodes[i]]
         for k in range(asking.start[at], asking.start[at + 1]):
             hand = asking.hand[k]
-            for j in range(out.shape[1]):
-                out[row, j] = of_node[i, j] + of_hand[hand, j]
-            row += 1
-    return row
-
-
-@kernel(allocates=False)
-def _write_tanh(asking, nodes, of_node, of_hand, out):
-    """Write the tanh of the first layer's sums for each hand of the nodes, from exp(2 x) of their two parts.
-
-    tanh(x + y) = 1 − 2 / (1 + exp(2 x) exp(2 y)). In place; return the number of hands. `out` has a row for each of them.
-    """
-    row = 0
-    for i in range(len(nodes)):
-        at = asking.rows[nodes[i]]
-        for k in range(asking.start[at], asking.start[at + 1]):
-            hand = asking.hand[k]
-            for j in range(out.shape[1]):
-                out[row, j] = _ONE - _TWO / (_ONE + of_node[i, j] * of_hand[hand, j])
+            if grown:
+                for j in range(out.shape[1]):
+                    out[row, j] = _ONE - _TWO / (_ONE + of_node[i, j] * of_hand[hand, j])
+            else:
+                for j in range(out.shape[1]):
+                    out[row, j] = of_node[i, j] + of_hand[hand, j]
             row += 1
     return row
 
@@ -118,7 +106,7 @@ def _lower(logits, biases):
         greatest = -_LARGEST
         for action in range(len(biases)):
             logit = logits[row, action] + biases[action]
-            if not abs(logit) <= _LARGEST:  # infinite or not a number
+            if not abs(logit) <= _LARGEST:  # infinite or not a number: as `network.bound`
                 logit = _HUGE if logit > 0 else -_HUGE
             logits[row, action] = logit
             greatest = max(greatest, logit)
@@ -232,7 +220,7 @@ class Networked:
             self._after[slot] = self._prepare(asking, int(nodes[0]), slot)
         after = self._after[slot]
         if len(self._layers) == 1:
-            rows = _write_sums(asking, nodes, of_node, after.of_hand, self._rooms[0])
+            rows = _write_first(asking, nodes, of_node, after.of_hand, False, self._rooms[0])
             logits = self._rooms[0][:rows, after.actions]
         else:
             hidden = self._first(asking, nodes, of_node, after)
@@ -248,7 +236,7 @@ class Networked:
         room, biases = self._rooms[0], self._layers[0][1]
         sums = of_node + biases
         if after.small and np.abs(sums).max() <= _MOST:
-            return room[: _write_tanh(asking, nodes, np.exp(2 * sums), after.grown, room)]
-        hidden = room[: _write_sums(asking, nodes, of_node, after.of_hand, room)]
+            return room[: _write_first(asking, nodes, np.exp(2 * sums), after.grown, True, room)]
+        hidden = room[: _write_first(asking, nodes, of_node, after.of_hand, False, room)]
         _activate(hidden, biases)
         return hidden

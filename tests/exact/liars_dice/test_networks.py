@@ -80,12 +80,15 @@ def test_large_sums_of_the_first_layer_are_answered_alike(most, monkeypatch):
     monkeypatch.setattr(networks, "_MOST", most)
     network = policy({"num_dice": 2, "num_faces": 3})
     round_ = Round(network.variant, (2, 2))
-    taken = []
-    for name in ("_write_sums", "_write_tanh"):
-        kernel = getattr(networks, name)
-        monkeypatch.setattr(networks, name, lambda *given, name=name, kernel=kernel: (taken.append(name), kernel(*given))[1])
+    write, grown = networks._write_first, set()
+
+    def noted(asking, nodes, of_node, of_hand, are_grown, out):
+        grown.add(are_grown)
+        return write(asking, nodes, of_node, of_hand, are_grown, out)
+
+    monkeypatch.setattr(networks, "_write_first", noted)
     respond(round_, 0, Both(round_, 0, network, 0, new_streams(1, ROWS_AT_ONCE)[None]))
-    assert set(taken) == {0.0: {"_write_sums"}, 1.5: {"_write_sums", "_write_tanh"}, 20.0: {"_write_tanh"}}[most]
+    assert grown == {0.0: {False}, 1.5: {False, True}, 20.0: {True}}[most]
 
 
 def test_logits_below_all_bounds_are_compared_like_others():
