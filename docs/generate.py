@@ -334,7 +334,7 @@ def evaluate_all(path: Path) -> None:
 
 def luck_table(path: Path) -> str:
     """Evaluations of many players, with and without luck."""
-    headings = ("game", "player", "opponent", "plain", "without luck", "unit", "fewer games", "95 %", "coefficient")
+    headings = ("game", "player", "opponent", "plain", "without luck", "unit", "variance", "95 %", "coefficient")
     headings += ("games for ± 0.1 %",)
     rows = []
     for row in json.loads(path.read_text()):
@@ -344,9 +344,9 @@ def luck_table(path: Path) -> str:
         ratio, interval = row["variance_ratio"], row["variance_interval"]
         times = ("all luck", "") if ratio is None else (_figure(ratio), f"{_figure(interval[0])} to {_figure(interval[1])}")
         unit = "% of games won" if share else row["unit"]
-        needed = (
-            [f"{math.ceil(row['games'] * (row[name] / 0.001) ** 2):,}" for name in ("error", "plain_error")] if share else []
-        )
+        # An interval shrinks with the root of the games, but it never gets below the loss that none of them may have shown.
+        games = [max(row["games"] * (row[name] / 0.001) ** 2, math.log(40) / 0.001) for name in ("error", "plain_error")]
+        needed = [f"{math.ceil(each):,}" for each in games] if share else []
         rows.append(
             (game, row["agent"], row["against"], *results, unit, *times, f"{row['coefficient']:.3f}", " and ".join(needed))
         )

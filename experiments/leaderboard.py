@@ -25,7 +25,7 @@ from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
 from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
-from dice_envs.exact.intervals import wilson_half_width
+from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.limits import TooLong, within
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
@@ -325,7 +325,7 @@ def _against_field(
         except TooLong:
             continue
         share = float((returns[:, 0] >= returns.max(axis=1) - 1e-6).mean())
-        half = wilson_half_width(share, games)
+        half = share_half_width(share, games)
         found.value, found.error, found.unit = share, half, "of games"
         # `_elo` adds half a win and half a loss, so that shares of 0 and 1 have a rating.
         low, middle, high = (_elo(each, seats, games) for each in (share - half, share, share + half))

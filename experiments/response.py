@@ -5,7 +5,6 @@ Useful where no exact best response is known: with three players and more, again
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
 from dice_envs.agents.ppo import Likeliest
 from dice_envs.core.options import check_range
-from dice_envs.exact.intervals import Z95
+from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.learn.presets import MOST_SEED, Preset
@@ -26,9 +25,9 @@ __all__ = ["measure_response"]
 MOST_MINUTES = 60 * 24 * 7
 
 
-def _bound(name: str, values: np.ndarray, even: float, unit: str, trained: str) -> Measurement:
+def _bound(name: str, values: np.ndarray, limits: tuple[float, float], even: float, unit: str, trained: str) -> Measurement:
     """The response's mean beside `even`, its mean among copies of itself: a bound only if it is significantly higher."""
-    mean, half = float(values.mean()), Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
+    mean, half = float(values.mean()), half_width(values, *limits)
     if mean - half > even:
         note = f"a lower bound of what a best response gets: {trained}"
     else:
@@ -94,7 +93,7 @@ def measure_response(
     shares = (won >= best - 1e-6) / (returns >= best[:, None] - 1e-6).sum(axis=1)
     trained = f"PPO with {how}, {steps:,} steps, {games:,} games"
     measures = (
-        _bound("trained response's return", won, 0.0, "return", trained),
-        _bound("trained response wins", shares, 1 / variant.facts.num_seats, "probability", trained),
+        _bound("trained response's return", won, (variant.facts.min_return, variant.facts.max_return), 0.0, "return", trained),
+        _bound("trained response wins", shares, (0.0, 1.0), 1 / variant.facts.num_seats, "probability", trained),
     )
     return Measures(variant.game.name, variant.changed_options(), name, seed, None, measures)

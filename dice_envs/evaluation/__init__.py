@@ -22,7 +22,7 @@ from dice_envs.evaluation.estimate import adjust
 from dice_envs.evaluation.games import Group, expected_returns, play_part, worst_of
 from dice_envs.evaluation.scale import GAMES_WON, Scale, scale_of
 from dice_envs.exact import OPTIMAL, ResponseValues, asked, response_values
-from dice_envs.exact.intervals import Z95
+from dice_envs.exact.intervals import match_half_width
 
 __all__ = ["GAMES_WON", "MOST_GAMES", "Evaluation", "Loss", "Mistake", "Scale", "check_games", "evaluate", "scale_of"]
 
@@ -124,8 +124,8 @@ class Evaluation:
 
     @property
     def plain_games(self) -> float:
-        """Number of games after which the plain mean has the same interval; infinity where all luck is taken out."""
-        return math.inf if self.variance_ratio is None else self.games * self.variance_ratio
+        """Number of games after which the plain mean has the same interval, as its width shrinks with their root."""
+        return self.games * (self.plain_error / self.error) ** 2 if self.error else math.inf
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form that JSON files hold."""
@@ -195,7 +195,8 @@ def evaluate(
     earned = np.concatenate([np.array(part["earned"]) for part in found])
     lost = np.concatenate([np.array(part["lost"]) for part in found])
     scale, expected = scale_of(variant, values), expected_returns(values, *earned.shape)
-    adjusted = adjust(scale.of(earned), scale.of(expected), scale.factor * lost, scale.spread)
+    seats = 1 if values.whole_team else len(agents)
+    adjusted = adjust(scale.of(earned), scale.of(expected), scale.factor * lost, scale.low, scale.high, seats)
     worst = worst_of([decision for part in found for decision in part["worst"]])
     return Evaluation(
         game=variant.game.name,
@@ -208,7 +209,7 @@ def evaluate(
         unit=scale.unit,
         **adjusted._asdict(),
         best=scale.of(float(expected.mean())),
-        losses=_losses([part["groups"] for part in found], scale.factor, games, match),
+        losses=_losses([part["groups"] for part in found], scale, games, match),
         worst=tuple(Mistake(**{**each, "cost": scale.factor * each["cost"]}) for each in worst),
         note=values.note,
     )
@@ -233,19 +234,21 @@ def _name(agent: str | Agent) -> str:
     return agent if isinstance(agent, str) else name_of(agent)
 
 
-def _losses(parts: Sequence[dict[str, dict[str, Group]]], factor: float, games: int, match: int) -> tuple[Loss, ...]:
+def _losses(parts: Sequence[dict[str, dict[str, Group]]], scale: Scale, games: int, match: int) -> tuple[Loss, ...]:
     """Add up the groups of all parts."""
-    sums: dict[tuple[str, str], np.ndarray] = {}
+    found: dict[tuple[str, str], list[Group]] = {}
     for part in parts:
         for heading, groups in part.items():
             for label, group in groups.items():
-                sums[heading, label] = sums.get((heading, label), np.zeros(4)) + group
+                found.setdefault((heading, label), []).append(group)
     losses = []
-    for (heading, label), (decisions, wrong, cost, squares) in sums.items():
-        matches = games // match
-        variance = max(0.0, squares / matches - (cost / matches) ** 2)
-        error = factor * Z95 * math.sqrt(variance / matches) / match
-        losses.append(Loss(heading, label, int(decisions), int(wrong), float(factor * cost / games), float(error)))
+    for (heading, label), groups in found.items():
+        costs = np.zeros(games // match)  # of matches, in any order
+        given = np.concatenate([costs[:0], *(costs for _, _, costs in groups)])
+        costs[: len(given)] = scale.factor / match * given
+        error = match_half_width(costs, match, 0.0, scale.spread)
+        decisions, wrong = (sum(group[count] for group in groups) for count in (0, 1))
+        losses.append(Loss(heading, label, decisions, wrong, float(costs.mean()), error))
     headings = list(dict.fromkeys(each.by for each in losses))
     return tuple(sorted(losses, key=lambda each: (headings.index(each.by), _in_order(each.label))))
 

@@ -1,8 +1,9 @@
 """Means of results from which luck is taken out, with 95 % intervals.
 
-A game's result is what was expected before it, less what the player's own choices gave away, plus luck. The mean of luck is 0,
-so result − c · luck has the mean of the results for every c. The best c is the slope of the regression of results on luck.
-For the estimate to stay unbiased, each game's c is computed from other games (cross-fitting).
+A game's result is what was expected before it, less what the player's own choices gave away, plus luck. In either seat the mean
+of luck is 0, so result − c · luck has the mean of the results for every c. The best c is the slope of the regression of results
+on luck within seats: what one seat is worth more than the other is no luck. For the estimate to stay unbiased, each game's c is
+computed from other games (cross-fitting).
 
 Where both players' probabilities are known, luck can be told in two ways: by the values of either one against the other. Both
 are then subtracted, each with its own coefficient (Zinkevich et al. choose among such estimates; Owen 8.9 combines them).
@@ -16,16 +17,18 @@ the events of a known opponent; A. Owen, "Monte Carlo theory, methods and exampl
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from dice_envs.exact.intervals import Z95
+from dice_envs.exact.intervals import Z95, match_half_width
 
-__all__ = ["Adjusted", "adjust", "half_width", "t95"]
+__all__ = ["Adjusted", "adjust"]
 
 FOLDS = 10  # each one's coefficient comes from the others
 LEAST_FITTED = 5 * FOLDS  # with fewer matches coefficients add up to 1, which no chance result of a few games can distort
+MOST_TAKEN = 1.5  # a larger coefficient comes from luck that hardly varies in the other folds, and would spoil this one
 _ALIKE = 0.01  # two kinds of luck whose difference spreads less than this share of them are one
 
 
@@ -49,49 +52,81 @@ class Adjusted(NamedTuple):
     coefficient: float
 
 
-def adjust(results: np.ndarray, expected: np.ndarray, lost: np.ndarray, spread: float = 1.0) -> Adjusted:
+def adjust(
+    results: np.ndarray,
+    expected: np.ndarray,
+    lost: np.ndarray,
+    low: float = 0.0,
+    high: float = 1.0,
+    seats: int = 2,
+    losers: Sequence[int] = (1,),
+) -> Adjusted:
     """Take the luck out of results.
 
     Args:
-        results: (matches, games) float64. Matches are independent of each other.
+        results: (matches, games) float64. Matches are independent of each other, and the player's seat rotates over them.
         expected: as many: what a best response wins, by the seat alone; or (kinds, matches, games) for several kinds of luck.
-        lost: like `expected`: what the player's choices gave away.
-        spread: the best possible result less the worst.
+        lost: like `expected`: what choices gave away.
+        low, high: the worst and the best possible result of a game.
+        seats: in which the player sits in turn; 1 if it has all of them.
+        losers: of each kind of luck whose choices those are: 1 the player's, −1 the opponent's.
     """
-    expected, lost = (each.reshape(-1, *results.shape) for each in (expected, lost))
-    plain, luck = results.mean(axis=1), (results - expected + lost).mean(axis=2)
-    coefficients = _coefficients(plain, luck)
-    # Seats rotate, which is no luck: what one is worth more than the other is taken out as well.
-    by_seat = expected.mean(axis=(0, 2))
-    adjusted = plain - (by_seat - by_seat.mean()) - (coefficients * luck).sum(axis=0)
-    ratio, interval = _variance_ratio(plain, adjusted)
-    coefficient = float(coefficients.sum(axis=0).mean())
-    # Games that all end alike do not prove that others do. For the luck that is left, Wilson's interval of no win is the least.
-    least = spread * Z95**2 / (2 * (results.size + Z95**2))
+    matches, match = results.shape
+    expected, lost = (each.reshape(-1, *results.shape).mean(axis=2) for each in (expected, lost))
+    plain, lost = results.mean(axis=1), np.array(losers)[:, None] * lost
+    seat = np.arange(matches) % min(seats, matches)
+    # Seats count alike, also in an odd number of matches.
+    coefficients = _coefficients(seat, plain, plain - expected + lost)
+    taken = coefficients.sum(axis=0)
+    # Result less luck, and less what the seat is worth: the values at the start are means over the seats.
+    starts = _means(seat, expected).mean(axis=-1)
+    adjusted = (1 - taken) * plain + (coefficients * (starts[:, None] - lost)).sum(axis=0)
+    value, plain_value = (float(np.clip(_means(seat, each).mean(), low, high)) for each in (adjusted, plain))
+    ratio, interval = _variance_ratio(_within(seat, plain), _within(seat, adjusted))
+    bounds = _possible(coefficients, starts, losers, low, high)
     return Adjusted(
-        value=float(adjusted.mean()),
-        error=max(half_width(adjusted), least * abs(1 - coefficient)),
-        plain=float(plain.mean()),
-        plain_error=max(half_width(plain), least),
+        value=value,
+        error=min(_error(value, seat, adjusted, match, *bounds), high - low),
+        plain=plain_value,
+        plain_error=min(_error(plain_value, seat, plain, match, low, high), high - low),
         variance_ratio=ratio,
         variance_interval=interval,
-        coefficient=coefficient,
+        coefficient=float(taken.mean()),
     )
 
 
-def half_width(values: np.ndarray) -> float:
-    """Return half the width of the 95 % interval of the mean of two or more independent values, by Student's t."""
-    return t95(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+def _error(value: float, seat: np.ndarray, values: np.ndarray, match: int, low: float, high: float) -> float:
+    """Return the half-width of the interval of a mean over seats, from the values of each match and their bounds."""
+    count = np.bincount(seat)
+    if len(seat) < LEAST_FITTED:  # too few to tell what a seat is worth, so it counts as luck
+        center, scale = np.full(len(count), value), len(seat) / len(count) / count
+    else:
+        center, scale = _means(seat, values), np.sqrt(count / (count - 1))
+    reach = [float(np.max(scale * side)) for side in (center - min(low, *center), max(high, *center) - center)]
+    return match_half_width(scale[seat] * (values - center[seat]), match, -reach[0], reach[1])
 
 
-def t95(degrees: int) -> float:
-    """Return the 97.5 % point of Student's distribution."""
-    from scipy.special import stdtrit  # here, because it takes long to import
+def _possible(
+    coefficients: np.ndarray, starts: np.ndarray, losers: Sequence[int], low: float, high: float
+) -> tuple[float, float]:
+    """Return bounds of the adjusted results of games in which nobody gives away more than there is to win, mean over the folds."""
+    sides = np.sort((1 - coefficients.sum(axis=0)) * np.array([[low], [high]]), axis=0)
+    for coefficient, start, loser in zip(coefficients, starts, losers, strict=True):
+        sides += np.sort(coefficient * np.array([[start], [start - loser * (high - low)]]), axis=0)
+    return float(sides[0].mean()), float(sides[1].mean())
 
-    return float(stdtrit(degrees, 0.975))
+
+def _means(seat: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the mean of values (…, matches) in each seat, (…, seats) float64."""
+    return np.stack([values[..., seat == each].mean(axis=-1) for each in range(seat.max() + 1)], axis=-1)
 
 
-def _coefficients(results: np.ndarray, luck: np.ndarray) -> np.ndarray:
+def _within(seat: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return values (…, matches) less their mean in the same seat."""
+    return values - _means(seat, values)[..., seat]
+
+
+def _coefficients(seat: np.ndarray, results: np.ndarray, luck: np.ndarray) -> np.ndarray:
     """Return coefficients of each kind of luck in each match, (kinds, matches) float64, from matches of the other folds."""
     even = 1 / len(luck)
     if len(results) < LEAST_FITTED:
@@ -100,10 +135,10 @@ def _coefficients(results: np.ndarray, luck: np.ndarray) -> np.ndarray:
     found = np.full((len(luck), FOLDS), even)
     for each in range(FOLDS):
         others = fold != each
-        own_luck = luck[:, others] - luck[:, others].mean(axis=1, keepdims=True)
+        own_luck = _within(seat[others], luck[:, others])
         if own_luck.any():
-            found[:, each] = np.linalg.lstsq(own_luck.T, results[others], rcond=_ALIKE)[0]
-    return found[:, fold]
+            found[:, each] = np.linalg.lstsq(own_luck.T, _within(seat[others], results[others]), rcond=_ALIKE)[0]
+    return np.clip(found, 0.0, MOST_TAKEN)[:, fold]
 
 
 def _variance_ratio(plain: np.ndarray, adjusted: np.ndarray) -> tuple[float | None, tuple[float, float] | None]:

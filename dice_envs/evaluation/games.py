@@ -17,7 +17,7 @@ __all__ = ["NO_COST", "Group", "costs_of", "expected_returns", "play_part", "pla
 
 MOST_KEPT = 10  # of the costliest decisions
 NO_COST = 1e-6  # a smaller one is rounding: large tables of values are float32
-Group = list[float]  # decisions, those that cost something, their cost, and the sum of the squares of each match's cost
+Group = tuple[int, int, list[float]]  # decisions, those that cost something, and the cost of each match in which any did
 
 
 class _Decisions:
@@ -62,7 +62,7 @@ class _Decisions:
             groups = self._by.setdefault(heading, {})
             for name in np.unique(names):
                 mine = names == name
-                counts, costs = groups.setdefault(str(name), (np.zeros(2), np.zeros(len(self.lost))))
+                counts, costs = groups.setdefault(str(name), (np.zeros(2, np.int64), np.zeros(len(self.lost))))
                 counts += len(cost[mine]), (cost[mine] > 0).sum()
                 np.add.at(costs, place[mine] // self._match, cost[mine])
 
@@ -91,9 +91,7 @@ class _Decisions:
         """Return groups and the costliest decisions in what JSON can hold."""
         groups: dict[str, dict[str, Group]] = {}
         for heading, found in self._by.items():
-            groups[heading] = {
-                name: [*counts.tolist(), float(costs.sum()), float((costs**2).sum())] for name, (counts, costs) in found.items()
-            }
+            groups[heading] = {name: (*counts.tolist(), costs[costs > 0].tolist()) for name, (counts, costs) in found.items()}
         return {"lost": self.lost.tolist(), "groups": groups, "worst": self._worst}
 
 

@@ -19,14 +19,20 @@ class Scale(NamedTuple):
         shift, factor: of the scale.
         unit: what is counted, GAMES_WON or the unit of the game's returns.
         is_share: whether results are shares of what is counted, 0 to 1.
-        spread: the best possible result less the worst.
+        low, high: the worst and the best possible result.
     """
 
     shift: float
     factor: float
     unit: str
     is_share: bool
-    spread: float
+    low: float
+    high: float
+
+    @property
+    def spread(self) -> float:
+        """The best possible result less the worst."""
+        return self.high - self.low
 
     def of(self, returns: Any) -> Any:
         """Return what returns read, a number or an array."""
@@ -38,5 +44,5 @@ def scale_of(variant: Variant, values: ResponseValues) -> Scale:
     facts = variant.facts
     returns = (facts.min_return, facts.max_return)
     if facts.num_seats == 2 and facts.zero_sum and returns == (-1.0, 1.0):
-        return Scale(0.5, 0.5, GAMES_WON, True, 1.0)
-    return Scale(0.0, 1.0, values.unit, returns == (0.0, 1.0), facts.max_return - facts.min_return)
+        return Scale(0.5, 0.5, GAMES_WON, True, 0.0, 1.0)
+    return Scale(0.0, 1.0, values.unit, returns == (0.0, 1.0), *returns)

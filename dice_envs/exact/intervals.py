@@ -1,22 +1,148 @@
-"""95 % confidence intervals."""
+"""95 % confidence intervals of means of bounded values, which hold with few values too, and where rare ones are large.
+
+The upper limit is the 97.5 % point of the mean of the sample and one more value, the largest possible one, under weights
+that are uniform on the simplex; the lower limit likewise with the smallest possible value. For shares these are the limits of
+Clopper and Pearson; with many values they become those of the normal distribution. A sample whose values are all alike has an
+interval too: of n games without a loss the limit is about 3.7 / n of the largest loss.
+
+Sources: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable"
+(Mathematical Methods of Statistics 14, 2005), for the limits; E. Learned-Miller, P. S. Thomas, "A new confidence interval for
+the mean of a bounded random variable" (2019), for how often they hold: in all that was tried, without a proof. R. Lugannani,
+S. Rice, "Saddle point approximation for the distribution of the sum of independent random variables" (Advances in Applied
+Probability 12, 1980), for how they are computed: to a relative 0.3 %, on the wide side.
+"""
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["Z95", "wilson_half_width"]
+import numpy as np
+
+__all__ = ["Z95", "half_width", "match_half_width", "mean_interval", "share_half_width", "t95"]
 
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
+_TAIL = 0.025
+_PRECISION = 1e-5  # of a limit, as a share of its distance from the mean
+_MOST_DIFFERENT = 10_000  # values; more are rounded, which changes limits by less than they are precise
 
 
-def wilson_half_width(share: float, count: int, variance: float | None = None) -> float:
-    """Return half the width of the 95 % Wilson interval of a share seen in `count` trials; 1 without trials.
+def mean_interval(values: np.ndarray, low: float, high: float, counts: np.ndarray | None = None) -> tuple[float, float]:
+    """Return the limits of the 95 % interval of the mean that independent values are drawn with.
 
-    It is above 0 even where all trials end alike. `variance` is that of one trial, if trials have other outcomes than a win
-    and a loss, such as ties.
+    Args:
+        values: (n,) float64. Without any the interval is all that is possible.
+        low, high: the smallest and the largest possible value; rounding may leave values a little outside.
+        counts: (n,) how often each value was drawn, a tie between two of them half a time; once if left out.
     """
-    if count == 0:
-        return 1.0
-    z2 = Z95 * Z95
-    variance = share * (1 - share) if variance is None else variance
-    return Z95 / (1 + z2 / count) * math.sqrt(variance / count + z2 / (4 * count * count))
+    seen, inverse = np.unique(np.asarray(values, np.float64), return_inverse=True)
+    often = np.bincount(inverse, counts, len(seen)).astype(np.float64)
+    seen, often = seen[often > 0], often[often > 0]
+    shift = 0.0
+    if len(seen) > _MOST_DIFFERENT:
+        grid = (seen[-1] - seen[0]) / _MOST_DIFFERENT
+        places = np.rint((seen - seen[0]) / grid).astype(np.int64)
+        rounded, merged = seen[0] + grid * np.arange(_MOST_DIFFERENT + 1), np.bincount(places, often)
+        shift = float((seen @ often - rounded @ merged) / often.sum())
+        seen, often = rounded[merged > 0], merged[merged > 0]
+    return shift - _upper_limit(-seen[::-1], often[::-1], -low), shift + _upper_limit(seen, often, high)
+
+
+def half_width(values: np.ndarray, low: float, high: float, counts: np.ndarray | None = None) -> float:
+    """Return the distance from the mean to the farther limit of `mean_interval`; `high - low` without values."""
+    if not len(values) or (counts is not None and not np.any(counts)):
+        return high - low
+    lower, upper = mean_interval(values, low, high, counts)
+    mean = float(np.average(values, weights=counts))
+    return max(mean - lower, upper - mean)
+
+
+def share_half_width(share: float, count: int) -> float:
+    """Return the distance from a share seen in `count` trials to the farther limit of its interval; 1 without trials."""
+    return half_width(np.array([0.0, 1.0]), 0.0, 1.0, np.array([1 - share, share]) * count)
+
+
+def match_half_width(means: np.ndarray, match: int, low: float, high: float) -> float:
+    """Return the half-width for the mean of matches, whose games depend on each other, from the mean of each one.
+
+    Of single games it is `half_width`. For longer matches it is Student's, but no less than if one more match were beyond all
+    others by what a single game can add.
+
+    Args:
+        means: (matches,) float64.
+        match: number of games in each.
+        low, high: the smallest and the largest possible result of a game.
+    """
+    if match == 1 or len(means) < 2:
+        return half_width(means, low, high)
+    reach = (high - low) / match
+    beyond = half_width(means, max(low, float(means.min()) - reach), min(high, float(means.max()) + reach))
+    return max(beyond, t95(len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means)))
+
+
+def t95(degrees: int) -> float:
+    """Return the 97.5 % point of Student's distribution."""
+    from scipy.special import stdtrit  # here, because it takes long to import
+
+    return float(stdtrit(degrees, 0.975))
+
+
+def _upper_limit(values: np.ndarray, counts: np.ndarray, high: float) -> float:
+    """Return the upper limit of the mean of different values in rising order, each drawn `counts` times."""
+    top = max([float(high), *values[-1:].tolist()])
+    values, counts = np.append(values, top), np.append(counts, 1.0)
+    size = float(counts.sum())
+    mean = float(values @ counts / size)
+    step = Z95 * math.sqrt(float((values - mean) ** 2 @ counts)) / size
+    # False position (Illinois) between a limit that is too low and one that is too high.
+    below, too_low = mean, _distance(0.5) - _distance(_TAIL)
+    above, too_high = top, 1.0
+    limit, tilt = mean + min(step, 0.9 * (top - mean)), 0.0
+    while above - below > _PRECISION * step and below < limit < above:
+        chance, tilt = _tail_above(values - limit, counts, tilt)
+        miss = _distance(chance) - _distance(_TAIL)
+        if abs(miss) < _PRECISION:
+            return limit
+        if miss < 0:
+            below, too_low, too_high = limit, miss, too_high / 2
+        else:
+            above, too_high, too_low = limit, miss, too_low / 2
+        if above == top:  # nothing is known there: go on in larger steps
+            step *= 2
+            limit = below + min(step, 0.9 * (top - below))
+        else:
+            limit = (below * too_high - above * too_low) / (too_high - too_low)
+    return float(above)
+
+
+def _distance(chance: float) -> float:
+    """Return a number that grows almost in proportion to a limit's distance from the mean."""
+    return math.sqrt(-math.log(max(chance, 1e-300)))
+
+
+def _tail_above(gaps: np.ndarray, counts: np.ndarray, near: float) -> tuple[float, float]:
+    """Return the chance that a sum of gaps, each times a standard exponential number, is above 0; its mean is below 0.
+
+    The weighted mean of values is above a limit exactly where this sum of their gaps to the limit is.
+
+    Returns:
+        The chance, and the saddle point; it is found fastest from a number `near` it.
+    """
+    least, most = 0.0, 1 / float(gaps[-1])
+    tilt = near if 0 < near < most else most / 2
+    for _ in range(200):  # Newton's steps towards the saddle point, kept within what is known of it
+        scaled = gaps / (1 - tilt * gaps)
+        slope = float(counts @ scaled)
+        least, most = (least, tilt) if slope > 0 else (tilt, most)
+        following = tilt - slope / float(counts @ scaled**2)
+        if not least < following < most:
+            following = (least + most) / 2
+        done = abs(following - tilt) <= 1e-7 * tilt
+        tilt = following
+        if done:
+            break
+    root = math.sqrt(max(0.0, 2 * float(counts @ np.log1p(-tilt * gaps))))
+    scale = tilt * math.sqrt(float(counts @ (gaps / (1 - tilt * gaps)) ** 2))
+    if root < 1e-6 or scale < 1e-6:
+        return 0.5, tilt
+    density = math.exp(-root * root / 2) / math.sqrt(2 * math.pi)
+    return math.erfc(root / math.sqrt(2)) / 2 + density * (1 / scale - 1 / root), tilt

@@ -14,7 +14,7 @@ from dice_envs.core.game import OVER, Game, Variant
 from dice_envs.core.kernel import identity, kernel
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.contract import ActionValues, GameOdds, offered
-from dice_envs.exact.intervals import Z95
+from dice_envs.exact.intervals import half_width
 
 __all__ = ["SAMPLE", "odds", "random_odds"]
 
@@ -74,7 +74,7 @@ def random_odds(
         earned = np.zeros(sample)
         finish(variant.params, drawn.copy(), action, seat, streams.copy(), earned)
         values[action] = earned.mean()
-        errors[action] = Z95 * earned.std(ddof=1) / np.sqrt(sample)
+        errors[action] = half_width(earned, facts.min_return, facts.max_return)
     note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
     return ActionValues(values, "return", note, errors=errors)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dice_envs.evaluation import Scale
-from dice_envs.evaluation.estimate import half_width, t95
+from dice_envs.exact.intervals import half_width, t95
 from dice_envs.table.review import Review, Split
 
 __all__ = ["Record", "record_of"]
@@ -60,18 +60,18 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
         raise ValueError("a record needs games of one kind" if splits else "a record needs a game")
     given = np.array([-split.play for split in splits])
     luck = np.array([split.luck for split in splits])
-    trend = _trend(given)
+    trend, scale = _trend(given), splits[0].scale
     return Record(
         games=len(splits),
         given_away=float(given.mean()),
-        error=half_width(given) if len(given) > 1 else None,
+        error=half_width(given, 0.0, scale.spread) if len(given) > 1 else None,
         luck=float(luck.mean()),
-        luck_error=half_width(luck) if len(luck) > 1 else None,
+        luck_error=half_width(luck, -scale.spread, scale.spread) if len(luck) > 1 else None,
         result=float(np.mean([split.result for split in splits])),
         trend=trend[0],
         trend_error=trend[1],
         marks=dict(marks),
-        scale=splits[0].scale,
+        scale=scale,
     )
 
 

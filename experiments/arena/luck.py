@@ -81,18 +81,19 @@ def play_pair(
 
 def without_luck(variant: Variant, plain: Sequence[Meeting], ways: Ways, played: np.ndarray) -> list[Meeting]:
     """Return both agents' meetings with luck taken out, from the plain ones and from what `play_pair` returned."""
-    earned, expected, lost = played[:, :, 0], [], []
+    earned, expected, lost, losers = played[:, :, 0], [], [], []
     scale = next(scale_of(variant, values) for values in ways if values is not None)
     for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):
         if values is not None:  # in returns of the first agent: the second one's are their negatives
             expected.append(sign * expected_returns(values, *earned.shape, agent=agent))
-            lost.append(sign * played[:, :, 2 + agent])
+            lost.append(played[:, :, 2 + agent])
+            losers.append(sign)
     results, starts, given = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
-    whole = adjust(results, starts, given)
+    whole = adjust(results, starts, given, losers=losers)
     parts = []
     for first, last in parts_of(earned.shape[1]):
         here = slice(first - 1, last)
-        part = adjust(results[:, here], starts[:, :, here], given[:, :, here])
+        part = adjust(results[:, here], starts[:, :, here], given[:, :, here], losers=losers)
         parts.append(Part(first, last, part.value, part.error))
     first_own = dataclasses.replace(
         plain[0],

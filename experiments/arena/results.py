@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dice_envs.core.game import Variant
-from dice_envs.exact.intervals import Z95, wilson_half_width
+from dice_envs.exact.intervals import match_half_width
 from dice_envs.experiments.arena.matches import parts_of
 
 __all__ = ["Copies", "Matrix", "Meeting", "Part", "Result", "Team", "shares_of"]
@@ -83,8 +82,9 @@ class Meeting:
         parts = []
         for first, last in parts_of(shares.shape[1]):
             own = shares[:, first - 1 : last]
-            parts.append(Part(first, last, float(own.mean()), half_width(own)))
-        won, earned = (float(shares.mean()), half_width(shares)), (float(returns.mean()), _return_half_width(variant, returns))
+            parts.append(Part(first, last, float(own.mean()), _share_half_width(own)))
+        won = float(shares.mean()), _share_half_width(shares)
+        earned = float(returns.mean()), _return_half_width(variant, returns)
         return cls(*place, *won, float(is_tie.mean()), *earned, parts)
 
 
@@ -111,7 +111,7 @@ class Team:
         winning = variant.facts.winning_return
         if winning is not None:
             won = (returns >= winning - 1e-6).astype(np.float64)
-            team.win, team.win_ci95 = float(won.mean()), half_width(won)
+            team.win, team.win_ci95 = float(won.mean()), _share_half_width(won)
         return team
 
 
@@ -143,7 +143,7 @@ class Copies:
             mine = [place for place, other in enumerate(specs) if other == spec]
             share = shares[:, mine].sum(axis=1).reshape(-1, match)
             earned = returns[:, mine].mean(axis=1).reshape(-1, match)
-            widths = half_width(share), _return_half_width(variant, earned)
+            widths = _share_half_width(share), _return_half_width(variant, earned)
             found.append(cls(spec, len(mine), float(share.mean()), widths[0], float(earned.mean()), widths[1]))
         return found
 
@@ -277,25 +277,11 @@ def shares_of(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return best / best.sum(axis=1, keepdims=True), best.all(axis=1)
 
 
-def half_width(shares: np.ndarray) -> float:
-    """Return the 95 % half-width of a mean share, from the shares of each match, (matches, games) float64.
-
-    Wilson's for single games, so that 0 and 1 get a real one. Games of one match are not independent: then Student's over
-    the matches, and no less than Wilson's of as many clean sweeps.
-    """
-    if shares.shape[1] > 1:
-        means, games = shares.mean(axis=1), shares.size
-        if len(means) < 2:
-            return 1.0
-        from scipy.special import stdtrit  # here, because it takes long to import
-
-        least = Z95 * Z95 / (2 * (games + Z95 * Z95))
-        return max(least, float(stdtrit(len(means) - 1, 0.975) * means.std(ddof=1)) / math.sqrt(len(means)))
-    mean = float(shares.mean())
-    return wilson_half_width(mean, len(shares), float(shares.var())) if 0 <= mean <= 1 else 1.0
+def _share_half_width(shares: np.ndarray) -> float:
+    """Return the 95 % half-width of a mean share, from the shares of each match, (matches, games) float64."""
+    return match_half_width(shares.mean(axis=1), shares.shape[1], 0.0, 1.0)
 
 
 def _return_half_width(variant: Variant, returns: np.ndarray) -> float:
-    """Return the 95 % half-width of a mean return, (matches, games) float64, scaled from that of a share."""
-    low, high = variant.facts.min_return, variant.facts.max_return
-    return (high - low) * half_width((returns - low) / (high - low))
+    """Return the 95 % half-width of a mean return, from the returns of each match, (matches, games) float64."""
+    return match_half_width(returns.mean(axis=1), returns.shape[1], variant.facts.min_return, variant.facts.max_return)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import did_you_mean, shown
 from dice_envs.envs.text import InWords
 from dice_envs.exact import offered
-from dice_envs.exact.intervals import Z95, wilson_half_width
+from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.language.positions import Positions, positions_of
 from dice_envs.experiments.leaderboard import usual_agents
@@ -223,7 +222,7 @@ def score(
     result = evaluate(variant, player, None, games, seed=seed, name=name, values=field.values, done=done, run=run)
     actions = np.concatenate([np.array(each["actions"], np.int64) for each in answers])
     regrets = positions.regrets(actions)
-    mean, error = _mean(regrets)
+    mean, error = _mean(positions, regrets)
     return Score(
         task=field.task,
         player=name,
@@ -275,11 +274,10 @@ def _sum(tallies: Sequence[dict[str, Any]]) -> Tally:
     return Tally(**{name: sum(each[name] for each in tallies) for name in tallies[0]})
 
 
-def _mean(numbers: np.ndarray) -> tuple[float, float]:
-    """Return the mean, and half of its 95 % interval, NaN for a single number."""
-    if len(numbers) < 2:
-        return float(numbers.mean()), math.nan
-    return float(numbers.mean()), float(Z95 * numbers.std(ddof=1) / math.sqrt(len(numbers)))
+def _mean(positions: Positions, regrets: np.ndarray) -> tuple[float, float]:
+    """Return the mean regret, and half of its 95 % interval; no position offers a larger one than the largest of these."""
+    most = max(float(np.nanmax(each.values) - np.nanmin(each.values)) for each in positions.values)
+    return float(regrets.mean()), half_width(regrets, 0.0, most)
 
 
 def _kinds(positions: Positions, actions: np.ndarray, regrets: np.ndarray) -> tuple[Kind, ...]:
@@ -290,7 +288,7 @@ def _kinds(positions: Positions, actions: np.ndarray, regrets: np.ndarray) -> tu
     for by, labels in situations(positions.variant, positions.states, actions).items():
         for label in np.unique(labels) if len(np.unique(labels)) > 1 else ():
             mine = regrets[labels == label]
-            kinds.append(Kind(by, str(label), len(mine), *_mean(mine)))
+            kinds.append(Kind(by, str(label), len(mine), *_mean(positions, mine)))
     return tuple(kinds)
 
 
@@ -310,5 +308,5 @@ def _bluffs(positions: Positions, actions: np.ndarray) -> tuple[Bluffs, ...]:
     for number in np.unique(place):
         mine = place == number
         count, share = int(mine.sum()), float(bluffed[mine].mean())
-        found.append(Bluffs(count, float(chance[mine].mean()), share, wilson_half_width(share, count)))
+        found.append(Bluffs(count, float(chance[mine].mean()), share, share_half_width(share, count)))
     return tuple(found)

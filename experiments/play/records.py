@@ -12,7 +12,7 @@ import numpy as np
 
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import Scale
-from dice_envs.evaluation.estimate import half_width
+from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.plots import counted, saved_plot
@@ -156,7 +156,7 @@ def _over(record: Record) -> str:
         return " in one game, which has no interval"
     if record.error == 0:
         return f" in all {record.games} games, too alike for an interval"
-    return f" (95 % interval by Student's t over {record.games} games)"
+    return f" (95 % interval, {record.games} games)"
 
 
 def _tells(record: Record) -> str:
@@ -223,7 +223,7 @@ def _plot(axes: Any, found: Group, scale: Scale) -> None:
     axes.plot(places, given, "o", color="#2a6f97", label="a game")
     axes.plot(places, means, color="#e76f51", label="mean so far")
     if len(given) > 1:
-        halves = np.array([half_width(given[:count]) for count in places[1:]])
+        halves = np.array([half_width(given[:count], 0.0, factor * scale.spread) for count in places[1:]])
         low, high = np.maximum(means[1:] - halves, 0.0), means[1:] + halves
         axes.fill_between(places[1:], low, high, color="#e76f51", alpha=0.2, linewidth=0, label="its 95 % interval")
         # The interval of two games may be wide; the plot shows what the games fill.

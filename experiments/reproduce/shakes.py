@@ -16,7 +16,7 @@ from dice_envs.agent import ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.exact.intervals import Z95, wilson_half_width
+from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.exact.shakes import Evaluation, Problem, kept_die
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ray
@@ -216,7 +216,7 @@ def _notebook_rows(result: Evaluation) -> list[Finding]:
             float(result.most_treated[DICE_IN_THE_BOX + 1 :].sum()),
         ),
     ):
-        half = wilson_half_width(published, NOTEBOOK_GAMES)
+        half = share_half_width(published, NOTEBOOK_GAMES)
         note = f"published from {NOTEBOOK_GAMES:,} games, ± {half:.3f}"
         if what != "P(win)":
             note += "; it takes that for the number of dice, which is one more"
@@ -367,7 +367,7 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
         mean = float(counts @ saved / games)
         half = Z95 * float(np.sqrt(counts @ (saved - mean) ** 2 / games / games))
         win = float(counts[goal:].sum() / games)
-        win_half = wilson_half_width(win, games)
+        win_half = share_half_width(win, games)
         # The two tails are put together, so that the chi-square distribution is a fair approximation.
         low, high = np.flatnonzero(result.distribution * games >= 10)[[0, -1]]
         expected = result.distribution[low : high + 1] * games

@@ -54,8 +54,8 @@ def _ratio(found: Evaluation) -> str:
         return "all luck is taken out: the value is that of these games' decisions, whatever the dice did"
     low, high = found.variance_interval
     return (
-        f"the same interval takes about {found.plain_games:,.0f} games without this "
-        f"({found.variance_ratio:.3g} times as many, 95 % interval {low:.3g} to {high:.3g})"
+        f"the variance is {found.variance_ratio:.3g} times smaller (95 % interval {low:.3g} to {high:.3g}); "
+        f"the same interval takes about {found.plain_games:,.0f} games with luck"
     )
 
 

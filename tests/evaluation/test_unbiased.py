@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from dice_envs import configure, evaluate, make_agent, measure
-from dice_envs.agent import Uniform, ask_probabilities, draw_actions
+from dice_envs import configure, evaluate, make_agent, measure, response_values
+from dice_envs.agent import Uniform, ask_probabilities, draw_actions, resolve
+from dice_envs.agent.matches import pieces_of
+from dice_envs.evaluation import scale_of
+from dice_envs.evaluation.estimate import adjust
+from dice_envs.evaluation.games import expected_returns, play_part
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.liars_dice import winning_probability
 
@@ -97,7 +101,8 @@ def z_value(variant, player, opponent, exact, match):
     """The difference between the adjusted mean and the exact result, in standard errors."""
     played = evaluate(variant, player, opponent, GAMES, seed=7, match=match)
     truth = exact(variant, player, opponent)
-    z = (played.value - truth) / (played.error / Z95)
+    # Not from the interval, which is wider than the normal one: the plain error, divided by the root of the variance ratio.
+    z = (played.value - truth) / (played.plain_error / Z95 / math.sqrt(played.variance_ratio))
     print(f"{played.value:.6f} ± {played.error:.6f}, exactly {truth:.6f}, z {z:+.2f}, {played.variance_ratio}")
     return z
 
@@ -110,6 +115,47 @@ def test_adjusted_means_are_a_normal_sample_around_the_exact_results():
     assert {name: z for name, z in found.items() if abs(z) > most} == {}
     assert chi2.ppf(1e-4, len(found)) < sum(z * z for z in found.values()) < chi2.isf(1e-4, len(found))
     assert abs(sum(found.values())) < 4 * math.sqrt(len(found))
+
+
+class Blunders(Errs):
+    """Plays as another agent does, but one move in 200 is the one that this agent likes least."""
+
+    def probabilities(self, turn):
+        found = ask_probabilities(self.agent, turn)
+        worst = np.where(turn.legal, found, 2).argmin(axis=1)
+        return 0.995 * found + 0.005 * np.eye(found.shape[1])[worst]
+
+
+UNEQUAL = configure("liars_dice", num_dice=(3, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variant", "player", "opponent"),
+    [
+        (UNEQUAL, Blunders("nash"), "nash"),
+        (UNEQUAL, "numbers", "nash"),
+        (configure("thirties", num_players=1), "thirties:heuristic", None),
+        (configure("fatestones"), "random", "nash"),
+        (configure("shakes", mode="physician"), "thompson", None),
+    ],
+)
+def test_intervals_hold_with_few_games_and_rare_mistakes(variant, player, opponent):
+    """With 10, 30 and 100 games, 400 times each, from games that are played once; the truth is the mean of all of them."""
+    values, player = response_values(variant, opponent), resolve(player)
+    seats = 1 if values.whole_team else 2
+    agents = [player] * variant.facts.num_seats if values.whole_team else [player, make_agent(opponent)]
+    played = play_part(
+        variant, agents, values, 1, pieces_of(40_000, len(agents), np.random.SeedSequence(3), 256), lambda amount: None
+    )
+    scale, earned = scale_of(variant, values), np.array(played["earned"])
+    games = scale.of(earned), scale.of(expected_returns(values, *earned.shape)), scale.factor * np.array(played["lost"])
+    truth = adjust(*games, scale.low, scale.high, seats).value
+    for count in (10, 30, 100):
+        parts = [slice(first, first + count) for first in range(0, 400 * count, count)]
+        found = [adjust(*(each[part] for each in games), scale.low, scale.high, seats) for part in parts]
+        assert sum(abs(each.value - truth) <= each.error for each in found) >= 0.93 * len(found)
+        assert sum(abs(each.plain - truth) <= each.plain_error for each in found) >= 0.93 * len(found)
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def test_a_team_is_told_what_it_earned(tmp_path):
 def test_few_games_say_little_about_returns():
     one_match = tournament(configure("liars_dice"), ["random", "numbers"], 10, seed=1, match=10)
     facts = configure("liars_dice").facts
-    assert one_match.mean_return_ci95[0][1] == facts.max_return - facts.min_return, "one match says nothing of others"
+    assert one_match.mean_return_ci95[0][1] > 0.97 * (facts.max_return - facts.min_return), "one match says little of others"
     swept = tournament(configure("liars_dice"), ["random", "numbers"], 1, seed=1)
     assert swept.mean_return_ci95[0][1] > 0.5, "one game neither"
 

@@ -7,12 +7,13 @@ import pytest
 
 from dice_envs import action_values, configure, response_values
 from dice_envs.evaluation import Scale
+from dice_envs.exact.intervals import half_width
 from dice_envs.table.record import record_of
 from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
 
-WON = Scale(0.5, 0.5, "games won", True, 1.0)
-SAVED = Scale(0.0, 1.0, "patients saved", False, 12.0)
+WON = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
+SAVED = Scale(0.0, 1.0, "patients saved", False, 0.0, 12.0)
 
 
 class Fixed:
@@ -115,7 +116,7 @@ def test_a_record_has_means_with_intervals_and_a_trend():
     assert record.games == 12
     assert record.given_away == pytest.approx(given.mean())
     assert record.luck == pytest.approx(0.1)
-    assert record.error == pytest.approx(2.201 * given.std(ddof=1) / 12**0.5, rel=1e-3)
+    assert record.error == half_width(given, 0, 1)
     slope, covariance = np.polyfit(np.arange(12), given, 1, cov=True)
     assert record.trend == pytest.approx(slope[0])
     assert record.trend_error == pytest.approx(2.228 * covariance[0, 0] ** 0.5, rel=1e-3)
@@ -126,7 +127,7 @@ def test_a_record_has_means_with_intervals_and_a_trend():
 def test_few_games_have_no_interval_and_no_trend():
     one, two = (record_of([reviewed(-0.1, 0.0)] * count) for count in (1, 2))
     assert (one.error, one.trend) == (None, None)
-    assert (two.error, two.trend) == (0.0, None)
+    assert (two.error, two.trend) == (half_width(np.full(2, 0.1), 0, 1), None)
     with pytest.raises(ValueError, match="needs a game"):
         record_of([])
     with pytest.raises(ValueError, match="one kind"):

@@ -15,7 +15,7 @@ from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact import MOST_SAMPLE, Effort, Measurement
 from dice_envs.exact.agents import is_uniform, original
-from dice_envs.exact.intervals import Z95, wilson_half_width
+from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.exact.shakes.evaluation import TooManyReached, evaluate, evaluate_open
 from dice_envs.exact.shakes.policies import (
     as_policy,
@@ -97,12 +97,11 @@ class _Outcome(NamedTuple):
         if not self.games:
             return 0.0
         saved = np.arange(len(self.distribution))
-        variance = float(self.distribution @ (saved - self.distribution @ saved) ** 2)
-        return Z95 * math.sqrt(variance / (self.games - 1))
+        return half_width(saved, 0, saved[-1], self.games * self.distribution)
 
     def chance_error(self, chance: float) -> float:
-        """Return the 95 % half-width of a chance, by Wilson's interval."""
-        return wilson_half_width(chance, self.games) if self.games else 0.0
+        """Return the 95 % half-width of a chance."""
+        return share_half_width(chance, self.games) if self.games else 0.0
 
 
 def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int], Any]) -> _Outcome:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs import agents, configure
-from dice_envs.exact.intervals import wilson_half_width
+from dice_envs.exact.intervals import share_half_width
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.findings import Finding
@@ -49,9 +49,9 @@ def simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
                 wins = (play_table(variant, players, games, style_seed, done, workers=workers) > 0).mean(axis=0)
                 for bluff, share, count in zip(bluffs, wins, counts, strict=True):
                     published = 100 * count / PUBLISHED_GAMES
-                    ours, error = 100 * float(share), 100 * wilson_half_width(float(share), games)
+                    ours, error = 100 * float(share), 100 * share_half_width(float(share), games)
                     # The article's own sampling error is much larger than ours, so both intervals count.
-                    reach = (error**2 + (100 * wilson_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
+                    reach = (error**2 + (100 * share_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
                     article = style == "its program"
                     rows.append(
                         Finding(

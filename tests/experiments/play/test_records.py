@@ -58,7 +58,7 @@ def test_several_games_make_a_record(turns, tmp_path):
     assert f"given away a game: {expected.given_away:.2f} ± {expected.error:.2f} pips" in result.output
     assert f"luck a game: {expected.luck:+.2f} ± {expected.luck_error:.2f} pips" in result.output
     assert "which may be none" in result.output
-    assert "Student's t over 5 games" in result.output
+    assert "95 % interval, 5 games" in result.output
     (plot,) = plots.iterdir()
     assert plot.read_bytes().startswith(b"\x89PNG")
 

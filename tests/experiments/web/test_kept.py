@@ -14,8 +14,8 @@ from dice_envs.table.record import Record
 from dice_envs.table.review import Judged, Point, Split
 from dice_envs.table.sitting import PERSON, Sitting
 
-WINS = Scale(0.5, 0.5, "games won", True, 1.0)
-PIPS = Scale(0.0, 1.0, "pips", False, 36.0)
+WINS = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
+PIPS = Scale(0.0, 1.0, "pips", False, 0.0, 36.0)
 
 
 def solo(seed=1):

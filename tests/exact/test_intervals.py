@@ -1,0 +1,78 @@
+"""Intervals hold as often as they say, with few values too and where rare ones are large."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import beta, binom
+
+from dice_envs.exact.intervals import half_width, match_half_width, mean_interval, share_half_width, t95
+
+FEW = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1, width=16))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 1000, 10**6])
+def test_shares_have_the_limits_of_clopper_and_pearson(count):
+    for wins in sorted({0, 1, count // 3, count // 2, count - 1, count}):
+        lower, upper = mean_interval(np.array([0.0, 1.0]), 0, 1, np.array([count - wins, wins]))
+        exact = (
+            beta.ppf(0.025, wins, count - wins + 1) if wins else 0,
+            beta.isf(0.025, wins + 1, count - wins) if wins < count else 1,
+        )
+        share = wins / count
+        assert 0.9999 * (share - exact[0]) <= share - lower <= 1.005 * (share - exact[0])
+        assert 0.9999 * (exact[1] - share) <= upper - share <= 1.005 * (exact[1] - share)
+
+
+@pytest.mark.parametrize("count", [3, 10, 40])
+def test_other_samples_have_the_limits_of_weights_drawn_from_the_simplex(count):
+    rng = np.random.default_rng(count)
+    values = rng.exponential(0.1, count).clip(0, 1)
+    weights = rng.dirichlet(np.ones(count + 1), 200_000)
+    lower, upper = mean_interval(values, -0.2, 1.5)
+    assert upper == pytest.approx(np.quantile(weights @ np.append(values, 1.5), 0.975), rel=0.01)
+    assert lower == pytest.approx(np.quantile(weights @ np.append(values, -0.2), 0.025), rel=0.02, abs=0.001)
+
+
+@pytest.mark.parametrize("count", [2, 10, 30])
+def test_rare_losses_are_held_as_often_as_promised(count):
+    """Enumerated: a large loss with chance p, or else none; and a small one besides."""
+    wins = np.arange(count + 1)
+    for small in (0.0, 0.1):
+        limits = np.array([mean_interval(np.array([small, 1.0]), 0, 1, np.array([count - k, k])) for k in wins])
+        for chance in (0.001, 0.01, 0.05, 0.1, 0.3, 0.6):
+            mean = chance + (1 - chance) * small
+            held = (limits[:, 0] <= mean) & (mean <= limits[:, 1])
+            assert binom.pmf(wins, count, chance) @ held >= 0.95
+
+
+@given(FEW, st.floats(0, 2), st.floats(0, 2))
+def test_limits_lie_around_the_mean_and_grow_with_what_is_possible(values, more_below, more_above):
+    lower, upper = mean_interval(values, 0, 1)
+    mean = values.mean()
+    assert 0 <= lower <= mean + 1e-12
+    assert mean - 1e-12 <= upper <= 1
+    wider = mean_interval(values, -more_below, 1 + more_above)
+    assert wider[0] <= lower + 1e-5
+    assert wider[1] >= upper - 1e-5
+    assert mean_interval(-values, -1, 0) == pytest.approx((-upper, -lower), abs=1e-5)
+    assert mean_interval(np.repeat(values, 2), 0, 1) == mean_interval(values, 0, 1, np.full(len(values), 2))
+
+
+def test_many_values_have_the_interval_of_the_normal_distribution():
+    values = np.random.default_rng(1).beta(2, 3, 100_000)
+    assert half_width(values, 0, 1) == pytest.approx(1.96 * values.std() / 100_000**0.5, rel=0.01)
+
+
+def test_without_values_everything_is_possible():
+    assert mean_interval(np.array([]), -1, 1) == (-1, 1)
+    assert half_width(np.array([]), -1, 1) == 2
+    assert share_half_width(0.0, 0) == 1
+
+
+def test_matches_have_students_interval_or_a_wider_one():
+    means = np.array([0.4, 0.5, 0.45])
+    assert match_half_width(means, 100, 0, 1) == pytest.approx(t95(2) * means.std(ddof=1) / 3**0.5)
+    assert match_half_width(np.full(50, 0.4), 100, 0, 1) == pytest.approx((1 - 0.025 ** (1 / 50)) / 100, rel=0.01)
+    assert match_half_width(means[:1], 100, 0, 1) > 0.5
