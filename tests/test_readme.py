@@ -30,7 +30,6 @@ LESS = {  # by command: words to replace, and arguments to add
         ["--positions", "4", "--games", "4", "--no-references", "numbers"],
     ),
     "bench": ({"liars_dice": "thirties"}, ["--quick"]),
-    "soak": ({"100000000": "10000"}, []),
     "policies": ({}, []),
     "mcp": ({}, []),
     "distill": ({"num_dice=3": "num_dice=1", "3000": "50"}, ["--out", "distilled.npz"]),

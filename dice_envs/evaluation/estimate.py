@@ -109,7 +109,7 @@ def _error(value: float, seat: np.ndarray, values: np.ndarray, match: int, low: 
 def _possible(
     coefficients: np.ndarray, starts: np.ndarray, losers: Sequence[int], low: float, high: float
 ) -> tuple[float, float]:
-    """Return bounds of the adjusted results of games in which nobody gives away more than there is to win, mean over the folds."""
+    """Return bounds, mean over the folds, of adjusted results of games in which nobody gives away more than there is to win."""
     sides = np.sort((1 - coefficients.sum(axis=0)) * np.array([[low], [high]]), axis=0)
     for coefficient, start, loser in zip(coefficients, starts, losers, strict=True):
         sides += np.sort(coefficient * np.array([[start], [start - loser * (high - low)]]), axis=0)

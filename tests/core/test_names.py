@@ -17,7 +17,6 @@ from dice_envs.core.options import check_names, option_texts, parse_options
 from dice_envs.experiments import train
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.soak.run import random_variant
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.games.shakes import TREATMENTS
 from dice_envs.pictures.render import ansi, rgb_array, svg
@@ -193,10 +192,3 @@ def test_a_treatment_is_chosen_by_its_name():
     assert "1: hot mustard   2: dragon peppers   3: wine with snake venom" in played.output
     assert "you: hot mustard" in played.output
     assert "you: dragon peppers" in played.output
-
-
-def test_the_soak_draws_names_too():
-    rng = np.random.default_rng(1)
-    drawn = [random_variant(load("shakes"), rng).options for _ in range(200)]
-    assert any(isinstance(options.treatments, tuple) for options in drawn)
-    assert any(options.maesters for options in drawn)

@@ -12,7 +12,7 @@ from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import shown
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
-from dice_envs.experiments.soak.loop import ROUNDING, Fault, ensure, play_compiled
+from tests.support.soak_loop import ROUNDING, Fault, ensure, play_compiled
 
 __all__ = ["CALLERS", "VECTOR_GAMES", "play_aec", "play_batch", "play_vector"]
 
