@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dice_envs.core.loops import Kernels, compile_kernels
-from dice_envs.core.options import did_you_mean, options_text, python_value, shown
+from dice_envs.core.options import check_range, did_you_mean, options_text, python_value, shown
 from dice_envs.core.state import MAX_SEATS, OVER, state_dtype
 from dice_envs.core.view import Block, Picture, Row, seat_name
 
@@ -294,7 +294,8 @@ class Variant:
         return compile_kernels(self.game)
 
     def describe_action(self, action: int) -> str:
-        """The action in words."""
+        """The action in words, whether it is legal now or not. ValueError if there is no such action."""
+        check_range("action", action, 0, self.facts.num_actions - 1)
         return self.game.describe_action(self.options, action)
 
     def other_words(self, action: int) -> tuple[str, ...]:
@@ -312,7 +313,13 @@ class Variant:
         return given[seat] if given and seat != viewer else seat_name(seat, viewer)
 
     def picture(self, state: Any, viewer: int | None = None) -> Picture:
-        """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it."""
+        """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it.
+
+        Raises:
+            ValueError: `viewer` is neither a seat nor None.
+        """
+        if viewer is not None:
+            check_range("viewer", viewer, 0, self.facts.num_seats - 1)
         return self.game.picture(self.options, state, viewer)
 
     def full_picture(self) -> Picture:

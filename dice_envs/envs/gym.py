@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.core.batch import IllegalAction, IllegalActionError, as_actions, as_array
+from dice_envs.core.batch import IllegalAction, IllegalActionError, as_action, as_actions, as_array
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import check_reset_options, check_seed, is_list, shown
 from dice_envs.envs.learner import Finals, Opponents, SeatGames, Shown, seat_spaces, seat_variant
@@ -83,10 +82,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if not self._playing:
             raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
-        try:
-            actions = as_array("action", action).reshape(-1)
-        except ValueError as problem:
-            raise IllegalActionError(str(problem)) from None
+        actions = np.array([as_action(action)])
         try:
             done = self.games.advance(actions, np.zeros(1, bool), restart=False)
         except IllegalActionError as problem:
@@ -106,10 +102,8 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 
     def render(self) -> Any:
         """Draw the table as the learner sees it."""
-        if self.render_mode is None:
-            warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
-            return None
-        return render(self.variant, self.games.states[0], int(self.games.learners[0]), self.render_mode)
+        state = None if self._mask is None else self.games.states[0]
+        return render(self.variant, state, int(self.games.learners[0]), self.render_mode)
 
     def _repr_svg_(self) -> str | None:
         """Draw the table for a notebook, as the learner sees it; nothing before the first game."""
@@ -263,5 +257,6 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Draw each game as its learner sees it; None without a render_mode."""
         if self.render_mode is None:
             return None
-        games, learners = self.games.states, self.games.learners
+        learners, dealt = self.games.learners, self._masks is not None
+        games = self.games.states if dealt else [None] * self.num_envs
         return tuple(render(self.variant, games[i], int(learners[i]), self.render_mode) for i in self._all)
