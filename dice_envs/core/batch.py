@@ -231,7 +231,7 @@ def warn_forfeit(legal: str = "action_mask") -> None:
         _warned = True
         warnings.warn(
             "an illegal action has ended a game with the least possible return, as illegal_action='lose' says; "
-            f"info['{legal}'] has the legal actions, info['illegal_action'] says what was wrong (warned of once)",
+            f"info['{legal}'] has the legal actions, info['illegal_action'] tells of illegal ones (warned of once)",
             stacklevel=2,
         )
 

@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -389,16 +390,18 @@ def load(name: str) -> Game:
     """The game of that name. Hyphens count as underscores. ValueError if there is none."""
     if not isinstance(name, str):
         raise TypeError(f"a game is a name, a Game or a Variant, not {shown(name)}")
-    return _load(name)
-
-
-@functools.cache
-def _load(name: str) -> Game:
     wanted = name.replace("-", "_").lower()
     if wanted in _registered:
         return _registered[wanted]
     if wanted not in names():
-        raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}{did_you_mean(wanted, names())}")
+        own = "a game of your own is known once the module that registers it is imported, in each worker process too"
+        hint = did_you_mean(wanted, names()) or f"; {own}"
+        raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}{hint}")
+    return _load(wanted)
+
+
+@functools.cache
+def _load(wanted: str) -> Game:
     game = importlib.import_module(f"dice_envs.games.{wanted}").GAME
     if not isinstance(game, Game) or game.name != wanted:
         raise TypeError(f"dice_envs/games/{wanted}.py must end with GAME = Game.of(globals(), name={wanted!r}, ...)")
@@ -411,14 +414,19 @@ _registered: dict[str, Game] = {}  # the user's own games
 def register(game: Game) -> Game:
     """Let agents, policies and commands find a game of your own by its name. Returns the game.
 
+    A game registered before under the name is replaced, with a warning, as when a notebook's cell runs again. What has been
+    made of the old one keeps it. Other processes, such as workers of Ray, must import the module that registers the game.
+
     Raises:
         TypeError: it is not a Game.
-        ValueError: another game has its name.
+        ValueError: a game of this package has its name.
     """
     if not isinstance(game, Game):
         raise TypeError(f"a game must be a dice_envs.Game, not {shown(game)}")
-    if game.name in names() or _registered.get(game.name, game) is not game:
+    if game.name in names():
         raise ValueError(f"there is another game with the name {shown(game.name)}")
+    if _registered.get(game.name, game) is not game:
+        warnings.warn(f"the game registered as {shown(game.name)} before is replaced", stacklevel=2)
     _registered[game.name] = game
     return game
 

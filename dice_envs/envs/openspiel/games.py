@@ -44,7 +44,7 @@ class DiceGame(pyspiel.Game):
         self.chance = chance or CHANCE_MODES[not explicit]
         self.perfect_recall = perfect_recall
         self.positions = Positions(variant, self.chance == "explicit", rng_seed)
-        self._rng_seed = rng_seed
+        self._settings = Settings(chance or "", perfect_recall, rng_seed)
         facts = variant.facts
         most_draws, most_outcomes = (MAX_DRAWS, MAX_OUTCOMES) if self.chance == "explicit" else (1, 1)
         # An upper bound: steps without a draw have no chance node, and cannot be told from the others beforehand.
@@ -60,11 +60,11 @@ class DiceGame(pyspiel.Game):
             utility_sum=0.0 if facts.zero_sum else None,
             max_game_length=facts.max_steps,
         )
-        super().__init__(kind, info, parameters_of(variant, Settings(chance or "", perfect_recall, rng_seed)))
+        super().__init__(kind, info, parameters_of(variant, self._settings))
 
     def __reduce__(self) -> Any:
         """Pickle and copy what makes the game again; OpenSpiel's own way knows no sampled chance of games in Python."""
-        return _made_again, (self.variant, self.chance, self.perfect_recall, self._rng_seed, self.positions.rng)
+        return _made_again, (self.variant, self._settings, self.positions.rng)
 
     def new_initial_state(self) -> DiceState:
         return DiceState(self)
@@ -97,8 +97,8 @@ class DiceGame(pyspiel.Game):
         return shape if shape[0] * shape[1] <= _MAX_TENSOR else None
 
 
-def _made_again(variant: Variant, chance: str, perfect_recall: bool, rng_seed: int, rng: np.random.Generator) -> DiceGame:
-    game = DiceGame(variant, chance, perfect_recall, rng_seed)
+def _made_again(variant: Variant, settings: Settings, rng: np.random.Generator) -> DiceGame:
+    game = DiceGame(variant, settings.chance or None, *settings[1:])
     game.positions.rng = rng
     return game
 
