@@ -120,7 +120,11 @@ class _Table:
         return self.action_spaces[agent]
 
     def state(self) -> np.ndarray:
-        """Return all seats' observations, (seats, observation_size) float32, for centralised training."""
+        """Return all seats' observations, (seats, observation_size) float32, for centralised training.
+
+        ResetNeeded before the first game.
+        """
+        self._check_dealt("state")
         return np.stack([self._view(seat)[0] for seat in range(self.variant.facts.num_seats)])
 
     def render(self) -> str | np.ndarray | None:
@@ -136,6 +140,10 @@ class _Table:
 
     def close(self) -> None:
         """Nothing to release."""
+
+    def _check_dealt(self, call: str) -> None:
+        if self._np_random is None:
+            raise ResetNeeded(f"call reset before {call}: no game has begun")
 
     def _deal(self, seed: int | None, options: dict[str, Any] | None) -> None:
         check_seed(seed)
@@ -264,6 +272,7 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
             self.infos[self.possible_agents[seat]] = {"action_mask": mask.copy()}
 
     def observe(self, agent: str) -> Any:
+        self._check_dealt("observe")
         seat = self._seat_of[agent]
         if seat == self._mover[0] and not self.truncations.get(agent, False):
             return self._observed(self._observation.copy(), self._mask.copy())
@@ -346,7 +355,9 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
         Raises:
             IllegalActionError: an action is missing or malformed, or not legal and `illegal_action` is "raise"; nothing has
                 changed.
+            ResetNeeded: no game has been dealt.
         """
+        self._check_dealt("step")
         if not self.agents:
             return {}, {}, {}, {}, {}
         if not isinstance(actions, Mapping):
