@@ -1,18 +1,26 @@
 """Errors change nothing, in every interface and for every error, compared byte for byte."""
 
 import functools
+import types
 
 import gymnasium
 import numpy as np
+import pyspiel
 import pytest
+import torch
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Variant, configure
-from dice_envs.agent import Turn, Uniform, ask_probabilities
+from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
 from dice_envs.envs import aec
+from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
+from dice_envs.envs.text import prompt, read_reply
+from dice_envs.exact import action_values
+from dice_envs.exact.odds import odds
 from dice_envs.experiments.arena import play_table, tournament
+from dice_envs.table.sitting import PERSON, Sitting
 
 SCRATCH = {"_kept", "_action", "_actions"}  # buffers that an interface overwrites before it reads them
 every_game = pytest.mark.parametrize("name", names())
@@ -93,7 +101,10 @@ def resets(interface, name):
         yield (ValueError, gymnasium.error.Error), lambda seed=seed: interface.reset(seed=seed)
 
 
-BAD_ACTIONS = [None, "call", 1.0, -1, 10**6, 2**70, 10**4000, [0, 0, 0, 0, 0], [0, [0]], {}]
+NO_NUMBERS = [None, "call", "0", 1.0, True, np.True_, np.array(True), torch.tensor(True), torch.tensor(0.0), [0, [0]], {}]
+NO_ACTIONS = [-1, -5, 10**6, -(2**63), 2**63, np.uint64(2**64 - 1), 2**70, 10**4000]
+BAD_ACTIONS = [*NO_NUMBERS, *NO_ACTIONS, [0, 0, 0, 0, 0], torch.tensor([0, 0, 0, 0])]
+BAD_VECTORS = [[0, 0, 10**6], [0.0, 0, 0], [True, 0, 0], np.array([0, 0, 2**64 - 1], np.uint64), torch.ones(3) > 0]
 
 
 @every_game
@@ -137,7 +148,7 @@ def test_vector_env(name, mode):
         fails(ValueError, lambda seed=seed: env.reset(seed=seed, options={"reset_mask": ~some}), env)
     for mask in (5, [1, 0, 1], np.zeros(3, bool), np.ones(2, bool)):
         fails(ValueError, lambda mask=mask: env.reset(options={"reset_mask": mask}), env)
-    for actions in (*BAD_ACTIONS, [0, 0, 10**6], [0.0, 0, 0], [[0], [0], [0]], ["0", "0", "0"]):
+    for actions in (*BAD_ACTIONS, *BAD_VECTORS, [[0], [0], [0]], ["0", "0", "0"]):
         fails(IllegalActionError, lambda actions=actions: env.step(actions), env)
 
 
@@ -153,7 +164,7 @@ def test_sb3_env(name):
         fails(ValueError, env.reset, env)
     env.set_options([{"dice": 1}, {}, {}])
     assert "the same for all" in fails(ValueError, env.reset, env)
-    for actions in (*BAD_ACTIONS, [0, 0, 10**6], [0.0, 0, 0]):
+    for actions in (*BAD_ACTIONS, *BAD_VECTORS):
         fails(IllegalActionError, lambda actions=actions: env.step(actions), env)
 
 
@@ -196,7 +207,7 @@ def test_batch(name):
         with pytest.raises(ValueError, match="seed must be a non-negative whole number"):
             Batch(name, 1, seed=seed)
     batch = Batch(name, 3, seed=1)
-    for actions in (*BAD_ACTIONS, [0, 0, 10**6], [0.0, 0, 0]):
+    for actions in (*BAD_ACTIONS, *BAD_VECTORS):
         fails(IllegalActionError, lambda actions=actions: batch.play(actions), batch)
     legal = batch.legal().argmax(axis=1)
     for index in ([0, [1]], [0, 1, 3], [-1, 0, 1], [0, 0, 1], [0.0, 1, 2], [[0], [1], [2]], "012"):
@@ -204,6 +215,136 @@ def test_batch(name):
         fails(ValueError, lambda index=index: batch.deal(index), batch)
     for seats in ([0, 0, 6], [-1, 0, 0], [0, 0], [0.5, 0, 0], 1):
         fails(ValueError, lambda seats=seats: batch.observe(seats), batch)
+
+
+# --- every way in for an action --------------------------------------------------------------------------------------
+
+
+def _reset(env):
+    env.reset(**({} if isinstance(env, dice_envs.envs.sb3.SeatVecEnv) else {"seed": 1}))
+    return env
+
+
+def _vector(env):
+    return env, lambda action: env.step([action])
+
+
+def _parallel():
+    env = _reset(aec.parallel_env("score_dice"))
+    return env, lambda action: env.step({"player_0": action, "player_1": 0})
+
+
+def _sitting():
+    sitting = Sitting(configure("liars_dice"), 1, [PERSON] * 2)
+    return sitting, sitting.play
+
+
+def _saved():
+    saved = Sitting(configure("liars_dice"), 1, [PERSON] * 2).save()
+    return saved, lambda action: Sitting.load({**saved, "actions": [action]})
+
+
+def _spiel(chance, at_chance):
+    state = openspiel_game("liars_dice", chance=chance, rng_seed=1 if chance == "sampled" else -1).new_initial_state()
+    while state.is_chance_node() and not at_chance:
+        state.apply_action(state.legal_actions()[0])
+    return state
+
+
+def _spiel_method(chance, node, method):
+    state = _spiel(chance, node == "chance")
+    return state, getattr(state, method)
+
+
+class Answers:
+    """As an agent, acts on one answer; as an OpenSpiel policy, is sure of it."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def act(self, turn):
+        return [self.answer]
+
+    def action_probabilities(self, state):
+        return types.SimpleNamespace(items=lambda: [(self.answer, 1.0)])  # not every answer can be a dictionary's key
+
+
+def _agent():
+    batch = Batch("liars_dice", 1, seed=1)
+    index, streams = np.zeros(1, np.int64), new_streams(1, 1)
+    return [batch, streams], lambda action: ask(Answers(action), batch.variant, batch.states, index, streams)
+
+
+def _policy():
+    game = openspiel_game("liars_dice", perfect_recall=False)
+    batch = Batch(game.variant, 1, seed=1)
+    turn = Turn(game.variant, batch.states, np.zeros(1, np.int64), new_streams(1, 1))
+    return batch, lambda action: PolicyAgent(game, Answers(action)).probabilities(turn)
+
+
+# Each returns something at a decision where 0 is legal, whose content must not change, and the way in for one action.
+WAYS_IN = {
+    "raw_env": lambda: (env := _reset(aec.raw_env("liars_dice")), env.step),
+    "env": lambda: ((env := _reset(aec.env("liars_dice", illegal_action="raise"))).unwrapped, env.step),
+    "parallel_env": _parallel,
+    "SeatEnv": lambda: (env := _reset(SeatEnv("liars_dice", seat=0, illegal_action="raise")), env.step),
+    "SeatVectorEnv": lambda: _vector(_reset(SeatVectorEnv("liars_dice", 1, seat=0))),
+    "SeatVecEnv": lambda: _vector(_reset(dice_envs.envs.sb3.make_vec_env("liars_dice", 1, seat=0, seed=1))),
+    "Batch": lambda: (batch := Batch("liars_dice", 1, seed=1), lambda action: batch.play([action])),
+    "Sitting": _sitting,
+    "saved game": _saved,
+    "agent": _agent,
+    "OpenSpiel policy": _policy,
+    **{
+        f"OpenSpiel, {chance}, {node}, {method}": functools.partial(_spiel_method, chance, node, method)
+        for chance in ("explicit", "sampled")
+        for node in ("player", "chance")
+        for method in ("apply_action", "child", "apply_action_with_legality_check")
+    },
+}
+WHOLE = [int, np.int8, np.uint64, np.array, torch.tensor, lambda number: torch.tensor([number])]
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_every_way_in_for_an_action_has_one_rule(way):
+    """Only whole numbers that are legal are played; all others are refused and change nothing."""
+    for whole in WHOLE if way != "saved game" else ():
+        WAYS_IN[way]()[1](whole(0))
+    thing, play = WAYS_IN[way]()
+    does_not_exist = [61] if "chance" not in way else [2]  # in Liar's Dice 61 would be the exact call, which this one lacks
+    for action in (*NO_NUMBERS, *NO_ACTIONS, *does_not_exist):
+        fails((ValueError, AssertionError), lambda action=action: play(action), thing)
+    if isinstance(thing, pyspiel.State):
+        assert len(thing.history()) == ("player" in way) * (3 if "explicit" in way else 1)
+
+
+def test_players_and_positions_that_do_not_exist_are_refused():
+    sitting, _ = _sitting()
+    variant, state = sitting.variant, sitting.state
+    spiel = _spiel("sampled", False)
+    observer = spiel.get_game().make_py_observer()
+    elsewhere = state.copy()
+    elsewhere["seat"] = 77
+    for wrong in (-1, 2, 10**6, True, "0"):
+        for call in (variant.picture, sitting.picture, sitting.history, sitting.position):
+            fails(
+                ValueError, lambda call=call, wrong=wrong: call(*([state] if call == variant.picture else []), wrong), sitting
+            )
+        fails(ValueError, lambda wrong=wrong: prompt(sitting, wrong), sitting)
+        fails(ValueError, lambda wrong=wrong: observer.set_from(spiel, wrong), spiel)
+        fails(ValueError, lambda wrong=wrong: observer.string_from(spiel, wrong), spiel)
+    for wrong in (-1, 61, True, 0.0):
+        fails(ValueError, lambda wrong=wrong: variant.describe_action(wrong), sitting)
+    for wrong in (elsewhere, sitting._states[-1], 3, None, Batch("thirties", 1).states[0]):
+        for call in (
+            action_values,
+            odds,
+            lambda *both: prompt(both[0], 0, state=both[1]),
+            lambda *both: read_reply(*both, "call"),
+        ):
+            fails(ValueError, lambda call=call, wrong=wrong: call(variant, wrong), sitting)
+    for ended in (_spiel("sampled", True), _spiel("explicit", True)):
+        fails(ValueError, lambda ended=ended: AgentPolicy(ended.get_game(), "random").action_probabilities(ended), ended)
 
 
 # --- faults of agents ---------------------------------------------------------------------------------------------

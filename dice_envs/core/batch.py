@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
@@ -21,11 +22,15 @@ __all__ = [
     "Batch",
     "IllegalAction",
     "IllegalActionError",
+    "as_action",
+    "as_actions",
+    "check_record",
     "forfeit",
     "warn_forfeit",
 ]
 
 MOST_GAMES = 2**31  # in one batch
+MOST_ACTION = 2**63 - 1  # that kernels receive, and the negative of it
 
 
 class IllegalActionError(ValueError):
@@ -81,9 +86,9 @@ class Batch:
         array = as_array("index", index)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise ValueError(f"index must be a list of games, not {array.dtype} of shape {array.shape}")
-        array = array.astype(np.int64) if array.size else np.zeros(0, np.int64)  # an empty list may have any dtype
         if len(array) and not 0 <= array.min() <= array.max() < self.num_games:
             raise ValueError(f"index must name games from 0 to {self.num_games - 1}, not {array.min()} to {array.max()}")
+        array = array.astype(np.int64) if array.size else np.zeros(0, np.int64)  # an empty list may have any dtype
         if len(np.unique(array)) < len(array):
             raise ValueError("index must name each game once")
         return array
@@ -145,17 +150,55 @@ def as_array(name: str, value: Any) -> np.ndarray:
         raise ValueError(f"{name} must be an array, not {shown(value)}: {reason}") from None
 
 
+def as_action(action: Any, name: str = "the action") -> int:
+    """The action as an int, whether legal or not: the rule of every interface that takes one action at a time.
+
+    It is a whole number of at most 64 bits: an int, or an integer scalar, array or tensor of one element, of NumPy or PyTorch.
+
+    Raises:
+        IllegalActionError: it is anything else, such as a bool, a float or text; the message calls it `name`.
+    """
+    if type(action) is int or isinstance(action, np.integer):
+        number = int(action)
+    else:
+        single = action.item() if isinstance(action, np.ndarray) and action.size == 1 else action
+        is_bool = isinstance(single, bool) or str(getattr(single, "dtype", "")) == "torch.bool"
+        try:
+            number = operator.index("a bool" if is_bool else single)  # type: ignore[arg-type]
+        except Exception:  # a caller's object may raise anything in `__index__`
+            raise IllegalActionError(f"{name} must be a whole number, not {shown(action)}") from None
+    if not -MOST_ACTION <= number <= MOST_ACTION:
+        raise IllegalActionError(f"{name} must be a whole number of 64 bits, not {shown(number)}")
+    return number
+
+
 def as_actions(actions: Any, count: int) -> np.ndarray:
-    """The actions as (count,) int64. IllegalActionError if they are not `count` integers."""
+    """The actions as (count,) int64, by the rule of `as_action`. IllegalActionError if they are not `count` whole numbers."""
+    if isinstance(actions, (list, tuple)):
+        actions = [as_action(action, "an action") for action in actions]
     try:
         array = as_array("actions", actions)
     except ValueError as problem:
         raise IllegalActionError(str(problem)) from None
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise IllegalActionError(
-            f"actions must be {count} integers, one for each game, not {array.dtype} of shape {array.shape}"
+            f"actions must be {count} whole numbers, one for each game, not {array.dtype} of shape {array.shape}"
         )
+    if array.dtype == np.uint64 and count and array.max() > MOST_ACTION:
+        raise IllegalActionError(f"actions must be whole numbers of 64 bits, not {array.max()}")
     return array.astype(np.int64)
+
+
+def check_record(variant: Variant, state: Any, over: bool = False) -> None:
+    """Raise ValueError unless `state` is one record of the variant's states in which a seat is to move.
+
+    The game's own fields are taken as they are. With `over`, the game may have ended.
+    """
+    if getattr(state, "dtype", None) != variant.game.state or state.shape != ():
+        raise ValueError(f"state must be one record of the states of {variant.game.name}, not {shown(state)}")
+    if state["seat"] == OVER and not over:
+        raise ValueError("the game is over: nobody has an action")
+    check_range("the state's seat", int(state["seat"]), OVER, variant.facts.num_seats - 1)
 
 
 def forfeit(variant: Variant, state: Any, seats: Sequence[int], returns: Sequence[float] | np.ndarray) -> None:
@@ -188,7 +231,7 @@ def warn_forfeit(legal: str = "action_mask") -> None:
         _warned = True
         warnings.warn(
             "an illegal action has ended a game with the least possible return, as illegal_action='lose' says; "
-            f"info['{legal}'] has the legal actions, info['illegal_action'] says what was wrong (warned of once)",
+            f"info['{legal}'] has the legal actions, info['illegal_action'] tells of illegal ones (warned of once)",
             stacklevel=2,
         )
 

@@ -11,13 +11,14 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from dice_envs.core.loops import Kernels, compile_kernels
-from dice_envs.core.options import did_you_mean, options_text, python_value, shown
+from dice_envs.core.options import check_range, did_you_mean, options_text, python_value, shown
 from dice_envs.core.state import MAX_SEATS, OVER, state_dtype
 from dice_envs.core.view import Block, Picture, Row, seat_name
 
@@ -294,7 +295,8 @@ class Variant:
         return compile_kernels(self.game)
 
     def describe_action(self, action: int) -> str:
-        """The action in words."""
+        """The action in words, whether it is legal now or not. ValueError if there is no such action."""
+        check_range("action", action, 0, self.facts.num_actions - 1)
         return self.game.describe_action(self.options, action)
 
     def other_words(self, action: int) -> tuple[str, ...]:
@@ -312,7 +314,13 @@ class Variant:
         return given[seat] if given and seat != viewer else seat_name(seat, viewer)
 
     def picture(self, state: Any, viewer: int | None = None) -> Picture:
-        """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it."""
+        """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it.
+
+        Raises:
+            ValueError: `viewer` is neither a seat nor None.
+        """
+        if viewer is not None:
+            check_range("viewer", viewer, 0, self.facts.num_seats - 1)
         return self.game.picture(self.options, state, viewer)
 
     def full_picture(self) -> Picture:
@@ -382,16 +390,18 @@ def load(name: str) -> Game:
     """The game of that name. Hyphens count as underscores. ValueError if there is none."""
     if not isinstance(name, str):
         raise TypeError(f"a game is a name, a Game or a Variant, not {shown(name)}")
-    return _load(name)
-
-
-@functools.cache
-def _load(name: str) -> Game:
     wanted = name.replace("-", "_").lower()
     if wanted in _registered:
         return _registered[wanted]
     if wanted not in names():
-        raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}{did_you_mean(wanted, names())}")
+        own = "a game of your own is known once the module that registers it is imported, in each worker process too"
+        hint = did_you_mean(wanted, names()) or f"; {own}"
+        raise ValueError(f"unknown game {shown(name)}; the games are: {', '.join(names())}{hint}")
+    return _load(wanted)
+
+
+@functools.cache
+def _load(wanted: str) -> Game:
     game = importlib.import_module(f"dice_envs.games.{wanted}").GAME
     if not isinstance(game, Game) or game.name != wanted:
         raise TypeError(f"dice_envs/games/{wanted}.py must end with GAME = Game.of(globals(), name={wanted!r}, ...)")
@@ -404,14 +414,19 @@ _registered: dict[str, Game] = {}  # the user's own games
 def register(game: Game) -> Game:
     """Let agents, policies and commands find a game of your own by its name. Returns the game.
 
+    A game registered before under the name is replaced, with a warning, as when a notebook's cell runs again. What has been
+    made of the old one keeps it. Other processes, such as workers of Ray, must import the module that registers the game.
+
     Raises:
         TypeError: it is not a Game.
-        ValueError: another game has its name.
+        ValueError: a game of this package has its name.
     """
     if not isinstance(game, Game):
         raise TypeError(f"a game must be a dice_envs.Game, not {shown(game)}")
-    if game.name in names() or _registered.get(game.name, game) is not game:
+    if game.name in names():
         raise ValueError(f"there is another game with the name {shown(game.name)}")
+    if _registered.get(game.name, game) is not game:
+        warnings.warn(f"the game registered as {shown(game.name)} before is replaced", stacklevel=2)
     _registered[game.name] = game
     return game
 

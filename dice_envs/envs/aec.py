@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-import operator
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
@@ -20,14 +18,16 @@ from pettingzoo.utils import wrappers
 
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
+    MOST_ACTION,
     IllegalAction,
     IllegalActionError,
+    as_action,
     explain_illegal,
     forfeit,
     warn_forfeit,
 )
 from dice_envs.core.game import OVER, Game, Variant, configure, load
-from dice_envs.core.options import check_choice, check_reset_options, check_seed, shown
+from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
@@ -56,8 +56,8 @@ class _Table:
         check_mode(render_mode)
         check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         check_choice("observation", observation, ("dict", "box"))
-        if max_cycles is not None and (not isinstance(max_cycles, int) or max_cycles < 1):
-            raise ValueError(f"max_cycles must be a positive whole number or None, not {shown(max_cycles)}")
+        if max_cycles is not None:
+            check_range("max_cycles", max_cycles, 1, MOST_ACTION)
         self.variant = configure(game, **options)
         facts = self.variant.facts
         if self._needs_simultaneous and not facts.simultaneous:
@@ -120,15 +120,16 @@ class _Table:
         return self.action_spaces[agent]
 
     def state(self) -> np.ndarray:
-        """Return all seats' observations, (seats, observation_size) float32, for centralised training."""
+        """Return all seats' observations, (seats, observation_size) float32, for centralised training.
+
+        ResetNeeded before the first game.
+        """
+        self._check_dealt("state")
         return np.stack([self._view(seat)[0] for seat in range(self.variant.facts.num_seats)])
 
     def render(self) -> str | np.ndarray | None:
         """Draw the game with all dice visible: as text for `ansi`, an image for `rgb_array`, printed for `human`."""
-        if self.render_mode is None:
-            warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
-            return None
-        return render(self.variant, self._states[0], None, self.render_mode)
+        return render(self.variant, None if self._np_random is None else self._states[0], None, self.render_mode)
 
     def _repr_svg_(self) -> str | None:
         """Draw the game for a notebook: as the seat to move sees it; all of it when it is over."""
@@ -139,6 +140,10 @@ class _Table:
 
     def close(self) -> None:
         """Nothing to release."""
+
+    def _check_dealt(self, call: str) -> None:
+        if self._np_random is None:
+            raise ResetNeeded(f"call reset before {call}: no game has begun")
 
     def _deal(self, seed: int | None, options: dict[str, Any] | None) -> None:
         check_seed(seed)
@@ -166,17 +171,30 @@ class _Table:
         self._kernels.view(self._params, self._states, self._index, self._action, observation, mask)
         return observation[0], mask[0]
 
+    def _masks(self) -> list[np.ndarray]:
+        """Return every seat's mask at the beginning of a simultaneous game's round, where all seats choose in turn.
+
+        Legal actions do not depend on the choices of other seats, so any are played here.
+        """
+        scratch = self._states.copy()
+        masks = [np.zeros(self.variant.facts.num_actions, np.int8) for _ in self.possible_agents]
+        for _ in self.possible_agents:
+            seat = int(scratch["seat"][0])
+            if seat == OVER:
+                break
+            self._kernels.legal(self._params, scratch, self._index, masks[seat][None])
+            self._action[0] = masks[seat].argmax()
+            self._kernels.play(self._params, scratch, self._index, self._action)
+        return masks
+
     def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
         """Play the action. Return "", or the reason why it is not legal.
 
         Raises:
             IllegalActionError: the action is malformed; or it is not legal, and `illegal_action` is "raise".
         """
-        try:
-            number = operator.index(action)
-        except TypeError:
-            raise IllegalActionError(f"the action of {agent} must be an integer, not {shown(action)}") from None
-        self._action[0] = number if abs(number) < _SEED_BOUND else -1
+        number = as_action(action, f"the action of {agent}")
+        self._action[0] = number
         if self._kernels.checked_play(self._params, states, self._index, self._action) < 0:
             return ""
         reason = f"{agent}: {explain_illegal(self.variant, states[0], number)}"
@@ -189,10 +207,19 @@ class _Table:
         forfeit(self.variant, self._states[0], [self._seat_of[agent] for agent in agents], self._returns)
 
 
+class _InBounds(wrappers.AssertOutOfBoundsWrapper[str, Any, int]):
+    """PettingZoo's check of actions, for integers of PyTorch too, which its spaces do not contain."""
+
+    def step(self, action: Any) -> None:
+        super().step(action if action is None else as_action(action))
+
+
 class DiceAECEnv(_Table, AECEnv[str, Any, int]):
     """A game in which seats act one at a time. In a simultaneous game no seat sees another's choice before all have chosen.
 
-    `infos[agent]["action_mask"]`, (actions,) int8, marks the legal actions; it is 0 for agents that are not to move.
+    `infos[agent]["action_mask"]`, (actions,) int8, marks the legal actions; it is 0 for agents that are not to move. In a
+    simultaneous game an agent that has yet to choose in this round has its legal actions already, as PettingZoo's
+    `aec_to_parallel` needs them.
 
     Args:
         game: name, Game or Variant.
@@ -220,6 +247,7 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection = None
+        self._waiting: dict[int, np.ndarray] = {}  # masks of seats that will choose in this round
         self._find_mover()
 
     def _find_mover(self) -> None:
@@ -230,13 +258,30 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
             self.agent_selection = self.possible_agents[seat]
             self._observation, self._mask = self._view(seat)
             self.infos[self.agent_selection] = {"action_mask": self._mask.copy()}
+        if self.variant.facts.simultaneous:
+            self._find_choices(seat)
+
+    def _find_choices(self, mover: int) -> None:
+        """Set the masks of the seats that choose after the mover in this round of a simultaneous game."""
+        if mover == OVER:
+            self._waiting = {}
+        elif self._num_steps % len(self.possible_agents) == 0:
+            self._waiting = dict(enumerate(self._masks()))
+        self._waiting.pop(mover, None)
+        for seat, mask in self._waiting.items():
+            self.infos[self.possible_agents[seat]] = {"action_mask": mask.copy()}
 
     def observe(self, agent: str) -> Any:
+        self._check_dealt("observe")
         seat = self._seat_of[agent]
         if seat == self._mover[0] and not self.truncations.get(agent, False):
             return self._observed(self._observation.copy(), self._mask.copy())
         observation, mask = self._view(seat)
-        return self._observed(observation, mask if seat != self._mover[0] else np.zeros_like(mask))
+        if seat == self._mover[0]:
+            mask[:] = 0
+        elif seat in self._waiting:
+            mask[:] = self._waiting[seat]
+        return self._observed(observation, mask)
 
     def step(self, action: int | None) -> None:
         """Play the action of `agent_selection`; None for an agent whose game has ended.
@@ -273,6 +318,7 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
         if reason:
             self.infos[agent]["illegal_action"] = reason
         if ended:
+            self._waiting = {} if capped else self._waiting
             for other in self.agents:
                 if self.truncations[other]:
                     self.infos[other]["action_mask"][:] = 0
@@ -294,19 +340,6 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
         self.agents = self.possible_agents[:]
         return self._views()
 
-    def _masks(self) -> list[np.ndarray]:
-        """Return every seat's mask. Legal actions do not depend on the choices of other seats, so any are played here."""
-        scratch = self._states.copy()
-        masks = [np.zeros(self.variant.facts.num_actions, np.int8) for _ in self.possible_agents]
-        for _ in self.possible_agents:
-            seat = int(scratch["seat"][0])
-            if seat == OVER:
-                break
-            self._kernels.legal(self._params, scratch, self._index, masks[seat][None])
-            self._action[0] = masks[seat].argmax()
-            self._kernels.play(self._params, scratch, self._index, self._action)
-        return masks
-
     def _views(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         masks = self._masks()
         observations = {
@@ -322,7 +355,9 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
         Raises:
             IllegalActionError: an action is missing or malformed, or not legal and `illegal_action` is "raise"; nothing has
                 changed.
+            ResetNeeded: no game has been dealt.
         """
+        self._check_dealt("step")
         if not self.agents:
             return {}, {}, {}, {}, {}
         if not isinstance(actions, Mapping):
@@ -378,7 +413,7 @@ def env(game: str | Game | Variant, illegal_action: IllegalAction = "lose", **kw
     action, and knows neither the agent's return so far nor the game's least return.
     """
     wrapped: AECEnv[Any, Any, Any] = raw_env(game, illegal_action=illegal_action, **kwargs)
-    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
+    return wrappers.OrderEnforcingWrapper(_InBounds(wrapped))
 
 
 def parallel_env(game: str | Game | Variant, **kwargs: Any) -> DiceParallelEnv:

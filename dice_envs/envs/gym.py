@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -11,10 +10,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.core.batch import IllegalAction, IllegalActionError, as_actions, as_array
+from dice_envs.core.batch import MOST_ACTION, IllegalAction, IllegalActionError, as_action, as_actions, as_array
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import check_reset_options, check_seed, is_list, shown
-from dice_envs.envs.learner import Finals, Opponents, SeatGames, Shown, seat_spaces, seat_variant
+from dice_envs.core.options import check_range, check_reset_options, check_seed, is_list, shown
+from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_spaces, seat_variant
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 
 __all__ = ["SeatEnv", "SeatVectorEnv"]
@@ -23,7 +22,9 @@ __all__ = ["SeatEnv", "SeatVectorEnv"]
 class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     """One seat of a game as a single-agent environment.
 
-    Observations are float32 in [0, 1]; `info["action_mask"]` (int8) and `action_masks()` (bool) show the legal actions.
+    Observations are float32 in [0, 1]; `info["action_mask"]` (int8) and `action_masks()` (bool) show the legal actions. When a
+    game has ended they mark all actions, none of which will be played, so that a masked softmax has no NaN. `info["seat"]` is
+    the learner's seat, `info["illegal_action"]` () bool whether its last action was illegal.
 
     Args:
         game: name, Game or Variant.
@@ -31,8 +32,8 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         seat: the learner's seat, or "random" to draw it for each game.
         render_mode: "human", "ansi", "rgb_array" or None.
         illegal_action: "lose": an illegal action of the learner's ends the game with the least possible return, and
-            `info["illegal_action"]` says why, for learners without masks; the first one in a process gives a warning.
-            "raise": it raises IllegalActionError and changes nothing. An action that is not a whole number always raises
+            `games.illegal` says why, for learners without masks; the first one in a process gives a warning. "raise": it
+            raises IllegalActionError and changes nothing. An action that is not a whole number always raises
             IllegalActionError; an opponent's illegal action raises AgentError.
         options: the game's options.
     """
@@ -71,30 +72,29 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             self.games.start(self._index, options)
             super().reset(seed=seed)
         self._playing = True
-        return self._show(self.games.view(self._index))
+        return self._show(self.games.view(self._index), illegal=False)
 
-    def _show(self, shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
+    def _show(self, shown: Shown, illegal: bool) -> tuple[np.ndarray, dict[str, Any]]:
         observations, masks = shown
+        if not self._playing:
+            masks[:] = 1
         self._mask = masks[0]
         if self.render_mode == "human":
             self.render()
-        return observations[0], {"action_mask": masks[0].copy(), "seat": int(self.games.learners[0])}
+        # Arrays and NumPy numbers under the same keys at all times, as TorchRL and Gymnasium's vector environments need them.
+        info = {"action_mask": masks[0].copy(), "seat": self.games.learners[0], "illegal_action": np.array(illegal)}
+        return observations[0], info
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if not self._playing:
             raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
-        try:
-            actions = as_array("action", action).reshape(-1)
-        except ValueError as problem:
-            raise IllegalActionError(str(problem)) from None
+        actions = np.array([as_action(action)])
         try:
             done = self.games.advance(actions, np.zeros(1, bool), restart=False)
         except IllegalActionError as problem:
             raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
         self._playing = not done.ended[0]
-        observation, info = self._show(done.shown)
-        if self.games.illegal:
-            info["illegal_action"] = self.games.illegal[0]
+        observation, info = self._show(done.shown, illegal=bool(self.games.illegal))
         reward = float(done.earned[0, self.games.learners[0]])
         return observation, reward, bool(done.ended[0]), False, info
 
@@ -106,10 +106,8 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 
     def render(self) -> Any:
         """Draw the table as the learner sees it."""
-        if self.render_mode is None:
-            warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=2)
-            return None
-        return render(self.variant, self.games.states[0], int(self.games.learners[0]), self.render_mode)
+        state = None if self._mask is None else self.games.states[0]
+        return render(self.variant, state, int(self.games.learners[0]), self.render_mode)
 
     def _repr_svg_(self) -> str | None:
         """Draw the table for a notebook, as the learner sees it; nothing before the first game."""
@@ -121,8 +119,9 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many games of one seat each, stepped together. Game i seeded with s + i runs like `SeatEnv` seeded with s + i.
 
-    `infos["action_mask"]` is (num_envs, actions) int8. If an illegal action raises IllegalActionError, or an
-    opponent's raises AgentError, no game has changed. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
+    `infos["action_mask"]` is (num_envs, actions) int8. Where a game has just ended and the next action will be ignored, all
+    actions are marked, so that a masked softmax has no NaN. If an illegal action raises IllegalActionError, or an opponent's
+    raises AgentError, no game has changed. `infos` has the form that Gymnasium's SyncVectorEnv gives it.
 
     Args:
         num_envs: number of games.
@@ -130,6 +129,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             game is dealt again at once; its last observation is in `infos["final_obs"]`) or "Disabled" (reset with
             `options={"reset_mask": ...}`).
         illegal_action: as for `SeatEnv`, but "raise" by default.
+        max_episode_steps: truncate a game after this many steps of the learner, as Gymnasium's TimeLimit does; None: never.
         others: as for `SeatEnv`.
     """
 
@@ -144,9 +144,12 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
         illegal_action: IllegalAction = "raise",
+        max_episode_steps: int | None = None,
         **options: Any,
     ) -> None:
         check_mode(render_mode)
+        if max_episode_steps is not None:
+            check_range("max_episode_steps", max_episode_steps, 1, MOST_ACTION)
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
             raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
@@ -154,6 +157,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.games = SeatGames(self.variant, num_envs, opponents, seat, illegal_action=illegal_action)
         self.num_envs = num_envs
         self.render_mode = render_mode
+        self.max_episode_steps = max_episode_steps
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space, self.single_action_space = seat_spaces(self.variant)
@@ -161,6 +165,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all = np.arange(num_envs)
         self._ended = np.zeros(num_envs, bool)
+        self._lengths = np.zeros(num_envs, np.int64)  # the learner's steps, where there is a limit
         self._masks: np.ndarray | None = None
 
     def reset(
@@ -187,8 +192,10 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         with self.games.unchanged_on_error:
             self.games.seed_games(np.asarray(given, np.int64), [seeds[i] for i in given])
             self.games.start(index, arrange)
-        self._ended[index] = False
-        return self._show({}, self.games.view(self._all))
+        self._ended[index], self._lengths[index] = False, 0
+        shown = self.games.view(self._all)
+        shown.masks[self.games.ended(self._all)] = 1
+        return self._show({}, shown, np.zeros(self.num_envs, bool))
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """Return one seed for each game."""
@@ -199,7 +206,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ValueError(f"seed must be a non-negative whole number, {self.num_envs} of them, or None, not {shown(seed)}")
         return list(seed)
 
-    def _show(self, infos: dict[str, Any], shown: Shown) -> tuple[np.ndarray, dict[str, Any]]:
+    def _show(self, infos: dict[str, Any], shown: Shown, illegal: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
         observations, self._masks = shown
         everywhere = np.ones(self.num_envs, bool)
         infos.update(
@@ -207,6 +214,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             _action_mask=everywhere,
             seat=self.games.learners.copy(),
             _seat=everywhere.copy(),
+            illegal_action=illegal,
+            _illegal_action=everywhere.copy(),
         )
         return observations, infos
 
@@ -219,39 +228,42 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         seats = self.games.learners.copy()
         done = self.games.advance(actions, self._ended, same_step)  # with next-step reset ended games begin now
-        infos = self._final(done.ended, done.finals) if same_step and done.ended.any() else {}
-        self._ended = np.zeros(self.num_envs, bool) if same_step else done.ended.copy()
+        truncated = np.zeros(self.num_envs, bool)
+        if self.max_episode_steps is not None:
+            self._lengths = np.where(self._ended, 0, self._lengths + 1)
+            truncated = ~done.ended & (self._lengths >= self.max_episode_steps)
+        illegal = np.zeros(self.num_envs, bool)
+        illegal[list(self.games.illegal)] = True
+        over = done.ended | truncated
+        infos: dict[str, Any] = {}
+        if same_step and over.any():
+            infos, illegal = self._restart(over, truncated, done, illegal), np.zeros(self.num_envs, bool)
+        self._ended = np.zeros(self.num_envs, bool) if same_step else over
         if not same_step:
-            infos = self._reasons()
-        observations, infos = self._show(infos, done.shown)
-        return observations, done.earned[self._all, seats], done.ended, np.zeros(self.num_envs, bool), infos
+            done.shown.masks[done.ended] = 1
+        observations, infos = self._show(infos, done.shown, illegal)
+        return observations, done.earned[self._all, seats], done.ended, truncated, infos
 
-    def _reasons(self) -> dict[str, Any]:
-        """Return the entries of `infos` about illegal actions in the last step."""
-        if not self.games.illegal:
-            return {}
-        reasons = np.full(self.num_envs, None, object)
-        for i, reason in self.games.illegal.items():
-            reasons[i] = reason
-        return {"illegal_action": reasons, "_illegal_action": reasons != None}  # noqa: E711 - entry by entry
-
-    def _final(self, ended: np.ndarray, finals: Finals) -> dict[str, Any]:
-        """Return the entries of `infos` about ended games, as they stood before they were dealt again."""
-        final_obs = np.full(self.num_envs, None, object)
-        for row, i in enumerate(finals.games):
-            final_obs[i] = finals.shown.observations[row]
-        final_masks = np.zeros((self.num_envs, finals.shown.masks.shape[1]), np.int8)
-        final_masks[finals.games] = finals.shown.masks
-        final_seats = np.zeros(self.num_envs, np.int64)
-        final_seats[finals.games] = finals.learners
-        final_info = {
-            "action_mask": final_masks,
-            "_action_mask": ended.copy(),
-            "seat": final_seats,
-            "_seat": ended.copy(),
-            **self._reasons(),
-        }
-        return {"final_obs": final_obs, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
+    def _restart(self, over: np.ndarray, truncated: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
+        """Deal truncated games again, as `advance` did with ended ones. Return the entries of `infos` about all of them."""
+        observations = np.full(self.num_envs, None, object)
+        for row, i in enumerate(done.finals.games):
+            observations[i] = done.finals.shown.observations[row]
+        masks = over[:, None].astype(np.int8).repeat(done.shown.masks.shape[1], axis=1)
+        seats = np.zeros(self.num_envs, np.int64)
+        seats[done.finals.games] = done.finals.learners
+        cut = self._all[truncated]
+        if len(cut):
+            for i in cut:
+                observations[i] = done.shown.observations[i].copy()
+            masks[cut], seats[cut] = done.shown.masks[cut], self.games.learners[cut]
+            with self.games.unchanged_on_error:
+                self.games.start(cut)
+            done.shown.observations[cut], done.shown.masks[cut] = self.games.view(cut)
+        self._lengths[over] = 0
+        info = {"action_mask": masks, "seat": seats, "illegal_action": illegal}
+        info |= {f"_{name}": over.copy() for name in info}
+        return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (num_envs, actions) bool."""
@@ -263,5 +275,6 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Draw each game as its learner sees it; None without a render_mode."""
         if self.render_mode is None:
             return None
-        games, learners = self.games.states, self.games.learners
+        learners, dealt = self.games.learners, self._masks is not None
+        games = self.games.states if dealt else [None] * self.num_envs
         return tuple(render(self.variant, games[i], int(learners[i]), self.render_mode) for i in self._all)

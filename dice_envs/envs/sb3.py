@@ -184,7 +184,8 @@ class SeatVecEnv(VecEnv):
         return [False for _ in self._get_indices(indices)]
 
     def _draw(self, i: int) -> Any:
-        return render(self.variant, self.games.states[i], int(self.games.learners[i]), self.render_mode)
+        state = None if self._masks is None else self.games.states[i]
+        return render(self.variant, state, int(self.games.learners[i]), self.render_mode)
 
     def get_images(self) -> Sequence[np.ndarray | None]:
         return [self._draw(int(i)) for i in self._all] if self.render_mode == "rgb_array" else [None] * self.num_envs

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from dice_envs.agent import Agent, Uniform, fresh_memory, name_of
-from dice_envs.core.game import OVER, Game, Variant, single_seat
+from dice_envs.core.batch import check_record
+from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.agents import Asked, asked
 from dice_envs.exact.contract import (
@@ -191,11 +192,10 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
         in_passing: refuse what would take more than about a minute or half a GiB, as hints, reviews and the page do.
 
     Raises:
-        ValueError: the game is over, no optimal play of the variant is known, or it takes too much to compute; the message
-            then says how large the game is.
+        ValueError: `state` is no such record, the game is over, no optimal play of the variant is known, or it takes too much
+            to compute; the message then says how large the game is.
     """
-    if state["seat"] == OVER:
-        raise ValueError("the game is over: nobody has an action")
+    check_record(variant, state)
     found: GameActionValues | None = offered(variant.game, "action_values")
     if found is None:
         raise ValueError(f"no optimal play of {variant.game.name} is known")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.agent.kernel import NO_OPTIONS, random_choice
+from dice_envs.core.batch import check_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant
 from dice_envs.core.kernel import identity, kernel
@@ -32,7 +33,7 @@ def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None)
     own: GameOdds | None = offered(variant.game, "odds")
     if own is None:
         return random_odds(variant, state, seed, sample)
-    _check_not_over(state)
+    check_record(variant, state)
     return own(variant, state)
 
 
@@ -51,9 +52,9 @@ def random_odds(
         most_moves: limit on the moves of the default sample, if all games have full length. It has LEAST_SAMPLE games anyway.
 
     Raises:
-        ValueError: the game is over, or wrong arguments.
+        ValueError: `state` is no such record, the game is over, or wrong arguments.
     """
-    _check_not_over(state)
+    check_record(variant, state)
     check_seed(seed)
     kernels, facts = variant.kernels, variant.facts
     mask = np.empty((1, facts.num_actions), np.int8)
@@ -77,11 +78,6 @@ def random_odds(
         errors[action] = half_width(earned, facts.min_return, facts.max_return)
     note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
     return ActionValues(values, "return", note, errors=errors)
-
-
-def _check_not_over(state: Any) -> None:
-    if state["seat"] == OVER:
-        raise ValueError("the game is over: nobody has an action")
 
 
 @functools.cache

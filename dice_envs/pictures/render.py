@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import re
 import textwrap
+import warnings
 from collections.abc import Iterable
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 
 from dice_envs.core.extras import check_extra
 from dice_envs.core.game import Variant
@@ -383,10 +385,19 @@ def _(shape: Text, draw: Any, scale: float) -> None:
 
 
 def render(variant: Variant, state: Any, viewer: int | None, mode: str | None) -> str | np.ndarray | None:
-    """Draw what `viewer` sees of a state (None: everything) in one of RENDER_MODES. `human` prints and returns None.
+    """Draw what `viewer` sees of a state (None: everything) in one of RENDER_MODES, for environments' `render`.
 
-    `rgb_array` gives images of one size for a variant, (height, width, 3) uint8.
+    `human` prints and returns None. `rgb_array` gives images of one size for a variant, (height, width, 3) uint8. Without a
+    mode there is a warning, and None.
+
+    Raises:
+        ResetNeeded: `state` is None, because no game has been dealt.
     """
+    if mode is None:
+        warnings.warn("render() does nothing without a render_mode; give one when the environment is made", stacklevel=3)
+        return None
+    if state is None:
+        raise ResetNeeded("call reset before render: no game has begun")
     picture = variant.picture(state, viewer)
     if mode == "ansi":
         return ansi(picture)

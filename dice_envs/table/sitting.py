@@ -18,7 +18,7 @@ import numpy as np
 
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of
 from dice_envs.agent.casting import make_players
-from dice_envs.core.batch import Batch, explain_illegal
+from dice_envs.core.batch import Batch, IllegalActionError, as_action, explain_illegal
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import write_text
 from dice_envs.core.game import OVER, Picture, Variant, configure
@@ -227,16 +227,15 @@ class Sitting:
         """Play an action for the person to move.
 
         Raises:
-            ValueError: the action is not legal, or no person is to move; nothing has changed.
+            IllegalActionError: the action is malformed or not legal; nothing has changed.
+            ValueError: no person is to move; nothing has changed.
         """
         if self.over:
             raise ValueError("the game is over")
         if self.mover not in self.people:
             name = self.variant.seat_name(self.mover)
             raise ValueError(f"{name} is to move, played by {self.seats[self.mover]}, not by a person")
-        if isinstance(action, bool) or not isinstance(action, (int, np.integer)):
-            raise ValueError(f"an action must be a whole number, not {shown(action)}")
-        self._advance(int(action), self._memories[-1])
+        self._advance(as_action(action), self._memories[-1])
 
     def step(self) -> int:
         """Let the agent to move play; return its action.
@@ -303,9 +302,8 @@ class Sitting:
 
     def _advance(self, action: int, memories: dict[int, np.ndarray]) -> None:
         variant, states = self.variant, self._states[-1].copy()
-        exists = 0 <= action < variant.facts.num_actions  # another number may be too large for a kernel
-        if not exists or variant.kernels.checked_play(variant.params, states, _ONLY, np.array([action])) >= 0:
-            raise ValueError(explain_illegal(variant, states[0], action))
+        if variant.kernels.checked_play(variant.params, states, _ONLY, np.array([action])) >= 0:
+            raise IllegalActionError(explain_illegal(variant, states[0], action))
         self._states.append(states)
         self._returns.append(self._returns[-1] + states["rewards"][0, : len(self.seats)])
         self._memories.append(memories)
@@ -401,6 +399,7 @@ class Sitting:
 
     def _repeat(self, action: int) -> None:
         """Play a move of a saved game again."""
+        action = as_action(action)
         memories = self._memories[-1]
         if self.mover in memories:
             answer, memories = self._asked()

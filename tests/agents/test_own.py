@@ -1,6 +1,7 @@
 """Users' own agents and games, named by a file or module, wherever an agent or a game can be named."""
 
 import copy
+import dataclasses
 
 import gymnasium
 import numpy as np
@@ -185,14 +186,20 @@ def test_names_of_games_are_kept_apart(pig):
 
     game = load_own(*split_own(pig)[:2], "game")
     assert dice_envs.register(game) is game is dice_envs.register(game)
-    with pytest.raises(ValueError, match="there is another game with the name 'pig'"):
-        dice_envs.register(copy.copy(game))
+    other = copy.copy(game)
+    with pytest.warns(UserWarning, match="the game registered as 'pig' before is replaced"):
+        dice_envs.register(other)
+    assert dice_envs.load("pig") is other
+    with pytest.warns(UserWarning, match="replaced"):
+        dice_envs.register(game)
+    with pytest.raises(ValueError, match="there is another game with the name 'thirties'"):
+        dice_envs.register(dataclasses.replace(game, name="thirties"))
     with pytest.raises(TypeError, match=r"a game must be a dice_envs\.Game, not 3"):
         dice_envs.register(3)
 
 
 def test_a_name_in_data_runs_nothing(pig, tmp_path):
     """Saved games and policy files name their game, which must not run code."""
-    with pytest.raises(ValueError, match="unknown game"):
+    with pytest.raises(ValueError, match="unknown game .* known once the module that registers it is imported, in each worker"):
         dice_envs.configure(pig)
     assert np.size(dice_envs.names())

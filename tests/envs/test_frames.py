@@ -12,6 +12,7 @@ from dice_envs.agent import Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, load, names
 from dice_envs.envs import aec
+from dice_envs.envs.text import TextEnv
 from dice_envs.pictures.render import MOST_HEIGHT, frame_size, picture_height, rgb_array, svg
 from tests.support.variants import IDS, VARIANTS
 
@@ -93,6 +94,11 @@ def test_frames_in_play_have_one_size(name):
     table = aec.raw_env(name, render_mode="rgb_array", **load(name).gym_options)
     assert env._repr_svg_() is None
     assert table._repr_svg_() is None
+    words = TextEnv(name, render_mode="rgb_array")
+    undealt = [each.render for each in (env, vector, table, words, aec.env(name, render_mode="ansi"))]
+    for draw in (*undealt, venv.get_images, table.state, lambda: table.observe("player_0")):
+        with pytest.raises((gymnasium.error.ResetNeeded, AssertionError), match="reset"):
+            draw()
     _, info = env.reset(seed=1)
     _, infos = vector.reset(seed=1)
     venv.reset()

@@ -63,14 +63,15 @@ def test_seat_env(name, options):
                 if not ended:
                     _, reward, ended, _, info = env.step(legal_action(rng, info["action_mask"]))
                     earned += reward
-                    assert "illegal_action" not in info
+                    assert not info["illegal_action"]
             if not ended:
                 action = wrong_action(info["action_mask"])
                 observation, reward, ended, truncated, info = env.step(action)
                 assert (ended, truncated) == (True, False)
                 assert earned + reward == pytest.approx(least, abs=1e-6)
-                assert f"action {action} " in info["illegal_action"]
-                assert not info["action_mask"].any()
+                assert info["illegal_action"]
+                assert f"action {action} " in env.games.illegal[0]
+                assert info["action_mask"].all(), "any action will do"
                 assert env.observation_space.contains(observation)
                 with pytest.raises(gymnasium.error.ResetNeeded):
                     env.step(0)
@@ -87,7 +88,7 @@ def test_seat_env(name, options):
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 @pytest.mark.filterwarnings("ignore:an illegal action")
 def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
-    """The same observations, rewards, ends and `infos`, with some illegal actions."""
+    """The same observations, rewards, ends and `infos`, with some illegal actions and a limit on steps."""
 
     def compare(ours, theirs):
         assert ours.keys() == theirs.keys()
@@ -102,32 +103,40 @@ def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
                 assert value.dtype == theirs[key].dtype, key
 
     options = {**load(name).gym_options, **options}
+    limit = 5 if name in ("liars_dice", "shakes", "thirties") else None
     mode = gymnasium.vector.AutoresetMode(mode)
-    vector = SeatVectorEnv(name, 4, illegal_action="lose", autoreset_mode=mode, **options)
-    singles = [lambda: SeatEnv(name, illegal_action="lose", **options)] * 4
-    sync = gymnasium.vector.SyncVectorEnv(singles, autoreset_mode=mode)
+    made = {"num_envs": 4, "illegal_action": "lose", "max_episode_steps": limit, **options}
+    vector = gymnasium.make_vec(f"dice_envs/{load(name).env_name}-v0", autoreset_mode=mode, **made)
+
+    def single():
+        env = SeatEnv(name, illegal_action="lose", **options)
+        return gymnasium.wrappers.TimeLimit(env, limit) if limit else env
+
+    sync = gymnasium.vector.SyncVectorEnv([single] * 4, autoreset_mode=mode)
     rng = np.random.default_rng(1)
     ours, theirs = vector.reset(seed=3), sync.reset(seed=3)
-    reasons = 0
+    illegal = cut = 0
     for _ in range(60):
         np.testing.assert_array_equal(ours[0], theirs[0])
         compare(ours[-1], theirs[-1])
         masks = ours[-1]["action_mask"]
+        assert masks.any(axis=1).all(), "a masked softmax has a sum of 1 everywhere"
         wrong = rng.random(4) < 0.1
-        over = ~masks.any(axis=1)  # next-step reset ignores the action
-        actions = np.array([wrong_action(m) if w or o else legal_action(rng, m) for m, w, o in zip(masks, wrong, over)])
+        actions = np.array([wrong_action(m) if w else legal_action(rng, m) for m, w in zip(masks, wrong)])
         ours, theirs = vector.step(actions), sync.step(actions)
         for one, other in zip(ours[1:4], theirs[1:4], strict=True):
             np.testing.assert_array_equal(one, other)
-        reasons += "illegal_action" in ours[-1] or "illegal_action" in ours[-1].get("final_info", {})
-        ended = ours[2]
+        illegal += ours[-1].get("final_info", ours[-1])["illegal_action"].sum()
+        cut += ours[3].sum()
+        ended = ours[2] | ours[3]
         if mode is gymnasium.vector.AutoresetMode.DISABLED and ended.any():
             compare(ours[-1], theirs[-1])
             ours, theirs = (env.reset(options={"reset_mask": ended.copy()}) for env in (vector, sync))
             # Gymnasium's infos then cover only newly dealt games, ours all; the masks of the new ones agree.
             np.testing.assert_array_equal(ours[1]["action_mask"][ended], theirs[1]["action_mask"][ended])
             theirs = (theirs[0], ours[1])
-    assert reasons > 5
+    assert illegal > 5
+    assert bool(cut) == bool(limit)
 
 
 @each_game
@@ -148,10 +157,10 @@ def test_sb3_env(name, options):
             np.testing.assert_array_equal(observations, theirs)
             np.testing.assert_array_equal(rewards, their_rewards.astype(np.float32))
             np.testing.assert_array_equal(dones, ended)
-            reasons = infos.get("final_info", {}).get("illegal_action", [None] * 6)
+            flags = infos.get("final_info", infos)["illegal_action"]
             for i, info in enumerate(told):
-                assert info.get("illegal_action") == reasons[i]
-                assert ("illegal_action" in info) == wrong[i]
+                assert info.get("illegal_action") == vector.games.illegal.get(i)
+                assert ("illegal_action" in info) == wrong[i] == flags[i]
                 if wrong[i]:
                     lost += 1
                     assert info["episode"]["r"] == pytest.approx(vector.variant.facts.min_return, abs=1e-6)

@@ -391,7 +391,6 @@ def test_wrong_options_are_named(wrong):
 
 def test_rendering():
     env = TextEnv("liars_dice", render_mode="ansi")
-    assert env.render() is None
     env.reset(seed=1)
     assert "Liar's Dice" in env.render()
     with pytest.raises(ValueError, match="reset options"):

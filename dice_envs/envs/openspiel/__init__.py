@@ -7,7 +7,8 @@ Chance
     `chance="explicit"`: every draw is a chance node with all its outcomes and their probabilities
     (`dice_envs.core.chance`), so exact algorithms run. `chance="sampled"`: a chance node with a single outcome stands for
     the deal, and another for all draws after an action; applying the outcome draws. Sampling is much faster with many dice,
-    and the only way for games whose chance cannot be enumerated.
+    and the only way for games whose chance cannot be enumerated. Pickles and copies of a sampled game keep its random stream.
+    OpenSpiel's own `serialize_game_and_state` raises "GetRNGState unimplemented": it has no way to ask a game in Python.
 
 What a player knows
     An observation is what the game's own `observe` writes. An information state lists the player's observations after the

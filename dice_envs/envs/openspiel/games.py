@@ -44,6 +44,7 @@ class DiceGame(pyspiel.Game):
         self.chance = chance or CHANCE_MODES[not explicit]
         self.perfect_recall = perfect_recall
         self.positions = Positions(variant, self.chance == "explicit", rng_seed)
+        self._settings = Settings(chance or "", perfect_recall, rng_seed)
         facts = variant.facts
         most_draws, most_outcomes = (MAX_DRAWS, MAX_OUTCOMES) if self.chance == "explicit" else (1, 1)
         # An upper bound: steps without a draw have no chance node, and cannot be told from the others beforehand.
@@ -59,7 +60,11 @@ class DiceGame(pyspiel.Game):
             utility_sum=0.0 if facts.zero_sum else None,
             max_game_length=facts.max_steps,
         )
-        super().__init__(kind, info, parameters_of(variant, Settings(chance or "", perfect_recall, rng_seed)))
+        super().__init__(kind, info, parameters_of(variant, self._settings))
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy what makes the game again; OpenSpiel's own way knows no sampled chance of games in Python."""
+        return _made_again, (self.variant, self._settings, self.positions.rng)
 
     def new_initial_state(self) -> DiceState:
         return DiceState(self)
@@ -92,6 +97,12 @@ class DiceGame(pyspiel.Game):
         return shape if shape[0] * shape[1] <= _MAX_TENSOR else None
 
 
+def _made_again(variant: Variant, settings: Settings, rng: np.random.Generator) -> DiceGame:
+    game = DiceGame(variant, settings.chance or None, *settings[1:])
+    game.positions.rng = rng
+    return game
+
+
 def game_type(variant: Variant, chance: str, has_tensor: bool, seats: tuple[int, int] | None = None) -> pyspiel.GameType:
     """Describe a game to OpenSpiel. `seats`: the least and the most players; the variant's by default."""
     facts, game = variant.facts, variant.game
@@ -116,7 +127,7 @@ def game_type(variant: Variant, chance: str, has_tensor: bool, seats: tuple[int,
 
 
 class DiceState(pyspiel.State):
-    """A state of a `DiceGame`.
+    """A state of a `DiceGame`. A copy shares the game, as a clone does; a pickle has its own, with the same random stream.
 
     Attributes:
         position: the current position.
@@ -125,6 +136,15 @@ class DiceState(pyspiel.State):
     def __init__(self, game: DiceGame, position: Position | None = None) -> None:
         super().__init__(game)
         self.position = game.positions.start if position is None else position
+
+    def __reduce__(self) -> Any:
+        return _state_again, (self.get_game(), self.serialize())
+
+    def __copy__(self) -> DiceState:
+        return self.clone()
+
+    def __deepcopy__(self, memo: Any) -> DiceState:
+        return self.clone()
 
     def current_player(self) -> int:
         if self.position.action is not None:
@@ -142,6 +162,24 @@ class DiceState(pyspiel.State):
         draw = self.position.draw
         return [(0, 1.0)] if draw is None else list(zip(draw.outcomes, draw.probabilities, strict=True))
 
+    def apply_action(self, action: Any) -> None:
+        """Play an action of the player to move, or an outcome at a chance node.
+
+        Raises:
+            IllegalActionError: it is malformed, not legal or impossible; nothing has changed.
+        """
+        super().apply_action(self.get_game().positions.checked(self.position, action))
+
+    def apply_action_with_legality_check(self, action: Any) -> None:
+        """As `apply_action`, which checks, too."""
+        self.apply_action(action)
+
+    def child(self, action: Any) -> DiceState:
+        """Return the state after an action or an outcome. IllegalActionError as in `apply_action`."""
+        after = self.clone()
+        after.apply_action(action)
+        return after
+
     def _apply_action(self, action: int) -> None:
         self.position = self.get_game().positions.after(self.position, action)
 
@@ -149,7 +187,7 @@ class DiceState(pyspiel.State):
         if player != pyspiel.PlayerId.CHANCE:
             return self.get_game().variant.describe_action(action)
         draw = self.position.draw
-        return "draw" if draw is None else draw.words(action)
+        return "draw" if draw is None else draw.words(self.get_game().positions.checked(self.position, action))
 
     def returns(self) -> list[float]:
         """Return each seat's total reward once the game is over; 0 until then."""
@@ -172,7 +210,11 @@ class DiceState(pyspiel.State):
             text = ansi(variant.picture(position.record[0]))
             if position.action is not None:
                 text += f"\n{variant.describe_action(position.action)}, then chance"
-        return text + "".join(f" {outcome}" for outcome in position.outcomes)
+        return text + "".join(f" {outcome}" for outcome in position.drawn)
+
+
+def _state_again(game: DiceGame, serialized: str) -> DiceState:
+    return game.deserialize_state(serialized)
 
 
 class _Observer:
@@ -196,6 +238,7 @@ class _Observer:
             self.dict = {"player": self.tensor[:players], "seen": self.tensor[players:].reshape(shape)}
 
     def set_from(self, state: DiceState, player: int) -> None:
+        check_range("player", player, 0, len(state.position.logs) - 1)
         if self.tensor is None:
             return
         self.tensor[:] = 0
@@ -215,6 +258,7 @@ class _Observer:
                     seen[row, int(at)] = float(value)
 
     def string_from(self, state: DiceState, player: int) -> str:
+        check_range("player", player, 0, len(state.position.logs) - 1)
         if self._perfect_recall:
             return state.position.logs[player]
         return state.position.views[player]

@@ -42,7 +42,9 @@ class AgentPolicy(Policy):
         self._streams = new_streams(seed, 1)
 
     def action_probabilities(self, state: DiceState, player_id: int | None = None) -> dict[int, float]:
-        """Return every legal action of the seat to move with its probability."""
+        """Return every legal action of the seat to move with its probability. ValueError where no seat is to move."""
+        if not state.is_player_node():
+            raise ValueError("a policy is asked for a state in which a player is to move, not at chance nodes or after the end")
         turn = Turn(self.game.variant, state.position.record, np.zeros(1, np.int64), self._streams)
         chances = ask_probabilities(self._agent, turn)[0]
         return {action: float(chances[action]) for action in state.legal_actions()}
@@ -115,7 +117,7 @@ class PolicyAgent:
             stated = dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions()))
         chances = np.zeros(self.game.num_distinct_actions())
         for action, probability in stated.items():
-            chances[action] = probability
+            chances[state.get_game().positions.checked(state.position, action)] = probability
         return chances
 
     def _walk(self) -> None:

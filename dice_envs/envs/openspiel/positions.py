@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from dice_envs.core.batch import IllegalActionError, as_action, explain_illegal
 from dice_envs.core.chance import Draw, Drawn
 from dice_envs.core.game import OVER, Variant
+from dice_envs.core.options import shown
 
 __all__ = ["DEAL", "Position", "Positions"]
 
@@ -27,7 +29,7 @@ class Position:
     observations: np.ndarray  # (seats, observation_size) float32; zeros before the deal
     legal: list[int]  # actions of the seat to move; empty where a draw is open
     action: int | None = DEAL  # the action whose draw is open, or DEAL; None at a decision and at the end
-    outcomes: tuple[int, ...] = ()  # of the draws after `action` so far
+    drawn: tuple[int, ...] = ()  # the outcomes of the draws after `action` so far
     draw: Draw | None = None  # the open draw; None where chance is sampled
     next: dict[int, Position] = dataclasses.field(default_factory=dict)  # positions reached from here, kept
 
@@ -43,6 +45,11 @@ class Position:
     def seat(self) -> int:
         """The seat to move, or OVER."""
         return int(self.record["seat"][0])
+
+    @property
+    def outcomes(self) -> tuple[int, ...]:
+        """The outcomes of the open draw; 0 alone where chance is sampled."""
+        return (0,) if self.draw is None else self.draw.outcomes
 
     @functools.cached_property
     def views(self) -> tuple[str, ...]:
@@ -65,12 +72,13 @@ class Positions:
 
     Attributes:
         start: the position before the deal.
+        rng: draws where chance is sampled.
     """
 
     def __init__(self, variant: Variant, explicit: bool, rng_seed: int) -> None:
         self.variant = variant
         self._drawn = Drawn(variant) if explicit else None
-        self._rng = np.random.default_rng(None if rng_seed < 0 else rng_seed)
+        self.rng = np.random.default_rng(None if rng_seed < 0 else rng_seed)
         self._kept = 0
         seats = variant.facts.num_seats
         self._seats = np.arange(seats)
@@ -89,9 +97,14 @@ class Positions:
         return dataclasses.replace(position, logs=position.views)
 
     def after(self, position: Position, action: int) -> Position:
-        """Return the position after an action, or after an outcome of the open draw."""
+        """Return the position after an action, or after an outcome of the open draw.
+
+        Raises:
+            IllegalActionError: the action is not legal, or the outcome impossible.
+        """
         found = position.next.get(action)
         if found is None:
+            self.checked(position, action)
             found = self._sampled(position, action) if self._drawn is None else self._enumerated(self._drawn, position, action)
             # The outcome of a sampled draw differs each time.
             if self._kept < _MAX_KEPT and (self._drawn or position.action is None):
@@ -99,13 +112,27 @@ class Positions:
                 self._kept += 1
         return found
 
+    def checked(self, position: Position, action: Any) -> int:
+        """Return the action or outcome as an int.
+
+        Raises:
+            IllegalActionError: it is not a whole number, or none that can follow the position.
+        """
+        number = as_action(action)
+        if position.action is None:
+            if number not in position.legal:
+                raise IllegalActionError(explain_illegal(self.variant, position.record[0], number))
+        elif number not in position.outcomes:
+            raise IllegalActionError(f"outcome {number} cannot be drawn here; outcomes are {shown(position.outcomes)}")
+        return number
+
     def _enumerated(self, drawn: Drawn, position: Position, action: int) -> Position:
-        made, outcomes = (action, ()) if position.action is None else (position.action, (*position.outcomes, action))
+        made, outcomes = (action, ()) if position.action is None else (position.action, (*position.drawn, action))
         record = position.record.copy()
         draw = drawn.deal(record[0], outcomes) if made == DEAL else drawn.play(record[0], made, outcomes)
         if draw is None:
             return self._arrived(position, made, record)
-        return dataclasses.replace(position, legal=[], action=made, outcomes=outcomes, draw=draw, next={})
+        return dataclasses.replace(position, legal=[], action=made, drawn=outcomes, draw=draw, next={})
 
     def _sampled(self, position: Position, action: int) -> Position:
         record = position.record.copy()
@@ -115,7 +142,7 @@ class Positions:
             if record["rng"][0] != position.record["rng"][0]:  # the action drew, so a chance node comes first
                 return dataclasses.replace(position, legal=[], action=action, next={})
             return self._arrived(position, action, record)
-        record["rng"] = self._rng.integers(2**64, dtype=np.uint64)
+        record["rng"] = self.rng.integers(2**64, dtype=np.uint64)
         if position.action == DEAL:
             kernels.deal(params, record, first)
         else:

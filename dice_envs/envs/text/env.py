@@ -148,7 +148,6 @@ class TextEnv(gymnasium.Env[str, str]):
         return text, {"seat": self._learner, "legal_moves": moves, **info}
 
     def render(self) -> Any:
-        """Draw the table as the learner sees it; None before the first game or without a render_mode."""
-        if self.table is None or self.render_mode is None:
-            return None
-        return render(self.variant, self.table.sitting.state, self._learner, self.render_mode)
+        """Draw the table as the learner sees it; a warning without a render_mode, ResetNeeded before the first game."""
+        state = None if self.table is None else self.table.sitting.state
+        return render(self.variant, state, self._learner, self.render_mode)

@@ -6,6 +6,7 @@ import functools
 import re
 from typing import Any
 
+from dice_envs.core.batch import check_record
 from dice_envs.core.game import OVER, Picture, Variant
 from dice_envs.core.options import check_range
 from dice_envs.core.view import Tone, as_die
@@ -33,7 +34,7 @@ def prompt(game: Sitting | Variant, seat: int, *, state: Any = None, legal: bool
         rules: whether the prompt begins with the rules and with how moves are written.
 
     Raises:
-        ValueError: there is no such seat, or `state` is missing or does not belong to a Sitting.
+        ValueError: there is no such seat, or `state` is missing, malformed, or given with a Sitting.
     """
     sitting = game if isinstance(game, Sitting) else None
     variant = game.variant if isinstance(game, Sitting) else game
@@ -42,6 +43,7 @@ def prompt(game: Sitting | Variant, seat: int, *, state: Any = None, legal: bool
     check_range("seat", seat, 0, variant.facts.num_seats - 1)
     if sitting is not None:
         state = sitting.state
+    check_record(variant, state, over=True)
     parts = [introduction(variant, seat)] if rules else []
     picture = variant.picture(state, seat)
     if sitting is not None and (moves := _moves(sitting, seat, picture)):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.core.batch import IllegalActionError
-from dice_envs.core.game import OVER, Variant
+from dice_envs.core.batch import IllegalActionError, check_record
+from dice_envs.core.game import Variant
 from dice_envs.core.options import shown
 from dice_envs.envs.text.tokens import clauses, clean, is_of_others, tokens
 from dice_envs.envs.text.vocabulary import Vocabulary, plain, vocabulary_of
@@ -58,8 +58,7 @@ def read_reply(variant: Variant, state: Any, reply: str) -> int:
         IllegalMove: the move is not legal now.
         ValueError: the game is over.
     """
-    if state["seat"] == OVER:
-        raise ValueError("the game is over: there is no move to read")
+    check_record(variant, state)
     legal = legal_actions(variant, state)
     allowed = f"allowed: {listed([variant.describe_action(action) for action in legal])}"
     try:
