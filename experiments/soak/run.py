@@ -173,7 +173,7 @@ def _variants(games: Sequence[str], seed: int, number: int) -> Iterator[tuple[st
     """Yield each game's name, its variants for a round (first the default one) and their seeds."""
     for place, name in enumerate(games):
         for each in range(VARIANTS):
-            sequence = np.random.SeedSequence([seed, number, place, each])
+            sequence = np.random.SeedSequence(seed, spawn_key=(number, place, each))
             own_seed = int(sequence.generate_state(1)[0])
             game = load(name)
             first = number == 0 and each == 0
