@@ -23,7 +23,7 @@ from dice_envs.core.dice import derived_seeds, next_u64
 from dice_envs.envs.text import TextEnv
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.odds import random_odds
-from dice_envs.experiments import recipes, response
+from dice_envs.experiments import response
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.experiments.ui.plots import saved_plot
@@ -74,7 +74,7 @@ DOORS = {
     "TextEnv": lambda seed: TextEnv(VARIANT).reset(seed=seed)[0],
     "Sitting": lambda seed: Sitting(VARIANT, seed, ["random"] * 2).seed,
     "OpenSpiel": openspiel,
-    "evaluate": lambda seed: dice_envs.evaluate(VARIANT, "random", games=10, seed=seed).mean,
+    "evaluate": lambda seed: dice_envs.evaluate(VARIANT, "random", games=10, seed=seed),
     "measure": lambda seed: measure(VARIANT, "random", seed=seed).seed,
     "random_odds": lambda seed: random_odds(VARIANT, Batch(VARIANT, 1, seed=1).states[0], seed, 20).values,
     "tournament": lambda seed: tournament(VARIANT, ["random", "numbers"], 10, seed).as_dict()["win_rate"][0][1],
@@ -112,7 +112,8 @@ def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
     assert len(found) > 12
     arguments = {
         "arena": ["thirties", "random", "random"], "evaluate": ["thirties", "random"], "measure": ["thirties", "random"],
-        "train": ["thirties"], "distill": ["liars_dice"], "solve": ["--draws", "2"], "play": ["thirties"], "benchmark": ["random"],
+        "train": ["thirties"], "distill": ["liars_dice"], "solve": ["--draws", "2"], "play": ["thirties"],
+        "benchmark": ["random"],
     }  # fmt: skip
     for words in found:
         for seed in ("-1", str(2**128), "1.5", "x"):
@@ -120,7 +121,7 @@ def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
             assert result.exit_code == 2, (words, result.output)
             assert isinstance(result.exception, SystemExit)
     widest = CliRunner().invoke(app, ["evaluate", "thirties", "random", "--games", "10", "--seed", str(2**128 - 1)])
-    assert f"seed {2**128 - 1}" in widest.output
+    assert str(2**128 - 1) in "".join(widest.output.split())
 
 
 # --- independent streams ------------------------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ def drawn(streams):
 
 @pytest.mark.parametrize("game", names())
 def test_runs_share_no_stream_with_each_other_nor_one_run_two(game):
-    variant = dice_envs.configure(game, **dict.fromkeys(()))
+    variant = configure(game)
     seen = set()
     for seed in range(5):
         model = learner(dice_envs.core.game.single_seat(game), preset_of(game, "quick", **TINY), "random", seed)
@@ -209,7 +210,7 @@ def process():
         "filters of warnings": list(warnings.filters),
         "floating-point errors": np.geterr(),
         "print options": np.get_printoptions(),
-        "matplotlib": (matplotlib.get_backend(auto_select=False), dict(matplotlib.rcParams)),
+        "matplotlib": matplotlib.rcParams.copy(),
         "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
         "folder": os.getcwd(),
     }  # fmt: skip
@@ -227,7 +228,11 @@ class Net:
         return torch.softmax(logits.masked_fill(torch.from_numpy(turn.legal) == 0, -torch.inf), dim=1).numpy()
 
 
+NET = Net()
+
+
 def plot(folder):
+    folder.mkdir()
     with saved_plot(folder, "plot") as (_, axes):
         axes.plot([1, 2])
 
@@ -242,12 +247,11 @@ CALLS = {
     "train, resumed": lambda folder: [
         dice_envs.train(VARIANT, preset="quick", steps=steps, seed=1, settings=TINY, folder=folder) for steps in (32, 64)
     ],
-    "recipes": lambda folder: recipes.compare(VARIANT, {"plain": PRESET}, [1]),
     "train_response": lambda folder: train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET),
     "measure_response": lambda folder: response.measure_response(VARIANT, "r", agents.make("random"), 1e-4, 10, 1, PRESET),
     "distill": distilled,
-    "measure": lambda folder: measure(VARIANT, Net()),
-    "evaluate": lambda folder: dice_envs.evaluate(VARIANT, Net(), games=10, seed=1),
+    "measure": lambda folder: measure(VARIANT, NET),
+    "evaluate": lambda folder: dice_envs.evaluate(VARIANT, NET, games=10, seed=1),
     "tournament": lambda folder: tournament(VARIANT, ["random", "mcts:10"], 4, 1),
     "make_vec_env": lambda folder: sb3_reset(make_vec_env()),
     "make_vec": lambda folder: gymnasium.make_vec("dice_envs/Thirties-v0", num_envs=3).reset(),
