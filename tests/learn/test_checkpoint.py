@@ -1,18 +1,18 @@
 """Checkpoints: what is written is read back, and damaged files are refused with a message."""
 
 import errno
-import io
-import random
 import zipfile
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dice_envs import configure
 from dice_envs.learn import checkpoint
+from dice_envs.learn.builder import learner
 from dice_envs.learn.checkpoint import check_like, read_checkpoint, write_checkpoint
+from dice_envs.learn.presets import preset_of
 
 STATE = {"weights": torch.arange(6.0).reshape(2, 3), "words": "two words", "nested": [({1: torch.ones(2)}, 3)]}
 
@@ -96,24 +96,12 @@ def test_what_is_built_otherwise_is_refused_in_words(found, like, words):
         check_like("x", found, like)
 
 
-def test_random_streams_go_on_where_they_were():
-    def draw():
-        # One normal deviate each, because NumPy and Python make two at a time and keep the second.
-        return random.random(), random.gauss(0, 1), np.random.random(3).tolist(), np.random.randn(), torch.rand(3).tolist()  # noqa: NPY002
-
-    draw()
-    content = io.BytesIO()
-    torch.save(checkpoint._random_state(), content)
-    first = [draw() for _ in range(300)]
-    content.seek(0)
-    checkpoint._set_random_state(torch.load(content, weights_only=True))
-    assert [draw() for _ in range(300)] == first
-
-
-@pytest.mark.parametrize("name", ["numpy", "python"])
-@pytest.mark.parametrize(("place", "value"), [(0, -1.0), (0, 0.5), (0, 2.0**32), (624, 625.0), (624, -1.0), (626, torch.inf)])
-def test_random_streams_that_cannot_be_are_refused(name, place, value):
-    state = checkpoint._random_state()
-    state[name][place] = value
-    with pytest.raises(ValueError, match=f"random {name}"):
-        checkpoint._set_random_state(state)
+@pytest.mark.parametrize(
+    ("draws", "words"), [(torch.zeros(5056, dtype=torch.uint8), "draws: .*state"), (torch.zeros(3), "draws is torch.float32")]
+)
+def test_draws_that_cannot_be_are_refused(draws, words):
+    variant = configure("thirties", num_players=1)
+    settings = {"num_envs": 4, "num_steps": 4, "minibatch": 16, "hidden": (4,)}
+    model = learner(variant, preset_of("thirties", "quick", **settings), "random", 1)
+    with pytest.raises(ValueError, match=words):
+        checkpoint.restore_model(model, {**checkpoint.model_state(model), "draws": draws})
