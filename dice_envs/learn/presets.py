@@ -50,8 +50,8 @@ class Preset:
         keep: "last": the run's policy is the last one; "best": the best of those measured, averaged policies included;
             the averaged one where none was measured.
         checkpoint_every: iterations between two checkpoints.
-        threads: PyTorch's. Sums are rounded differently with another number of them, so that weights differ from the first
-            update on, at first by about 1e-6.
+        threads: PyTorch's. With another number of them sums are rounded differently, so that a seed gives other weights: by
+            about 2e-6 after the first update.
     """
 
     steps: Annotated[int, Range(1, MOST_STEPS)]
