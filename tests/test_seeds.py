@@ -106,6 +106,16 @@ def commands(group, words=()):
             yield (*words, name)
 
 
+def test_openspiels_own_seed_is_at_most_32_bits_and_may_be_fresh():
+    pytest.importorskip("pyspiel")
+    from dice_envs.envs.openspiel import openspiel_game
+
+    for seed in (seed for seed in WRONG if seed != -1):
+        with pytest.raises(ValueError, match="rng_seed must be a whole number from -1"):
+            openspiel_game(VARIANT, chance="sampled", rng_seed=seed)
+    assert str(openspiel_game(VARIANT, rng_seed=np.uint8(254))) == str(openspiel_game(VARIANT, rng_seed=254))
+
+
 def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = list(commands(typer.main.get_command(app)))

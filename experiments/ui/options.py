@@ -144,4 +144,5 @@ def _values(text: str) -> Iterator[str]:
 
 def seed_or_fresh(seed: int | None) -> int:
     """Return the seed, or a fresh one for None. Raises ValueError for a wrong seed."""
-    return secrets.randbits(31) if seed is None else check_seed(seed)
+    check_seed(seed)
+    return secrets.randbits(31) if seed is None else seed

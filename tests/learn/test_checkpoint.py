@@ -8,11 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dice_envs import configure
 from dice_envs.learn import checkpoint
-from dice_envs.learn.builder import learner
 from dice_envs.learn.checkpoint import check_like, read_checkpoint, write_checkpoint
-from dice_envs.learn.presets import preset_of
 
 STATE = {"weights": torch.arange(6.0).reshape(2, 3), "words": "two words", "nested": [({1: torch.ones(2)}, 3)]}
 
@@ -94,14 +91,3 @@ def test_a_full_disk_is_an_error_of_the_file(tmp_path, monkeypatch):
 def test_what_is_built_otherwise_is_refused_in_words(found, like, words):
     with pytest.raises(ValueError, match=f"^{words}"):
         check_like("x", found, like)
-
-
-@pytest.mark.parametrize(
-    ("draws", "words"), [(torch.zeros(5056, dtype=torch.uint8), "draws: .*state"), (torch.zeros(3), "draws is torch.float32")]
-)
-def test_draws_that_cannot_be_are_refused(draws, words):
-    variant = configure("thirties", num_players=1)
-    settings = {"num_envs": 4, "num_steps": 4, "minibatch": 16, "hidden": (4,)}
-    model = learner(variant, preset_of("thirties", "quick", **settings), "random", 1)
-    with pytest.raises(ValueError, match=words):
-        checkpoint.restore_model(model, {**checkpoint.model_state(model), "draws": draws})
