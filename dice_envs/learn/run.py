@@ -390,7 +390,8 @@ def _read_config(text: str) -> tuple[Variant, Preset, int]:
     config = json.loads(text)
     for field in dataclasses.fields(Preset):
         config["preset"][field.name]  # KeyError: a missing field would silently take today's default
-    check_seed(config["seed"])
+    if check_seed(config["seed"]) is None:
+        raise ValueError("seed is missing")
     variant = configure(str(config["game"]), **_tuples(config["options"]))
     return variant, Preset(**_tuples(config["preset"])), config["seed"]
 

@@ -572,7 +572,7 @@ DAMAGES = {
         f"config {changes}": lambda state, changes=changes: changed_config(state, None, **changes)
         for changes in (
             {"game": "chess"}, {"game": None}, {"game": [1]}, {"options": None}, {"options": {"chess": 1}},
-            {"options": {"num_dice": {}}}, {"seed": None}, {"seed": -1}, {"seed": 1.5}, {"seed": 2**32}, {"preset": {}},
+            {"options": {"num_dice": {}}}, {"seed": None}, {"seed": -1}, {"seed": 1.5}, {"seed": 2**128}, {"preset": {}},
         )
     },
     **{
