@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 import dice_envs.experiments.commands
+from dice_envs.core.options import check_seed
 from dice_envs.experiments.discovery import add_commands, modules
 from dice_envs.experiments.jobs.guard import ends_at_once
 from dice_envs.experiments.ui.console import one_line_errors
@@ -33,6 +34,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
         with ends_at_once(), one_line_errors():
             if isinstance(kwargs.get("game"), str):
                 kwargs["game"] = own_game(kwargs["game"])
+            check_seed(kwargs.get("seed"))
             return command(*args, **kwargs)
 
     return run

@@ -343,8 +343,9 @@ def _elo(share: float, seats: int, games: int) -> float:
 
 def _milliseconds(variant: Variant, player: Agent, games: int, seed: int) -> float:
     """Time a move in milliseconds, with this number of games at once and the agent in every seat."""
-    states, streams = np.zeros(games, variant.game.state), new_streams(seed + 1, games)
-    states["rng"] = new_streams(seed, games)["rng"]
+    states = np.zeros(games, variant.game.state)
+    dealt, streams = (new_streams(each, games) for each in np.random.SeedSequence(seed).spawn(2))
+    states["rng"] = dealt["rng"]
     index = np.arange(games)
     seconds, moves, warm = 0.0, 0, False
     while seconds < TIMING:
@@ -397,7 +398,7 @@ def board(
     unknown = [each for each in tasks if isinstance(each, str) and each not in TASKS]
     if unknown:
         raise ValueError(f"there is no task {shown(unknown[0])}; tasks are: {', '.join(TASKS)}")
-    check_seed(seed)
+    seed = check_seed(seed)
     wanted = [TASKS[each] if isinstance(each, str) else each for each in tasks or TASKS]
     rows = plan(wanted, agents, others or {})
     parts = [(task.name if TASKS.get(task.name) == task else task, name, agent) for task, name, agent in rows]

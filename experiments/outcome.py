@@ -11,6 +11,7 @@ from typing import Any
 
 from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents import make
+from dice_envs.core.dice import derived_seeds
 from dice_envs.core.options import option_texts
 from dice_envs.exact import BEST_RESPONSE_WINS, ResponseValues
 from dice_envs.exact.limits import TooLong, up_to
@@ -111,10 +112,11 @@ def add_pool(
     The opponent has all other seats. Where all are paid the same, the mean return is the team's.
     """
     seats, result["pool"] = variant.facts.num_seats, []
+    seeds = derived_seeds(seed, "pool", len(pool))
     with progress("its pool", len(pool) * games) as done:
-        for name, players in pool:
+        for (name, players), own_seed in zip(pool, seeds, strict=True):
             others = list(itertools.islice(itertools.cycle(players), seats - 1))
-            met = tournament(variant, ["ppo", *[name] * len(others)], games, seed, done, [make(spec), *others])
+            met = tournament(variant, ["ppo", *[name] * len(others)], games, own_seed, done, [make(spec), *others])
             own = met.meetings[0]
             row = {key: getattr(own, key) for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
             result["pool"].append({"opponent": name, "seats": len(others), "games": games, "even": 1 / seats, **row})

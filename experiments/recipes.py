@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dice_envs import Variant, measure
-from dice_envs.core.options import check_range, shown
+from dice_envs.core.options import check_range, check_seed, shown
 from dice_envs.experiments.jobs.workers import Done, Processes
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.learn.presets import MOST_SEED, Preset, preset_of
+from dice_envs.learn.presets import Preset, preset_of
 from dice_envs.learn.run import Run
 
 __all__ = ["RECIPES", "compare", "recipes_of", "show"]
@@ -61,11 +60,9 @@ def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Pr
 
 def _run(variant: Variant, name: str, preset: Preset, seed: int, done: Done) -> dict[str, Any]:
     run = Run(variant, preset, seed)
-    start = time.perf_counter()
-    run.model.learn(preset.steps)
-    minutes = (time.perf_counter() - start) / 60
+    run.learn()
     gaps = [measure(run.variant, run.policy(averaged), seed=seed).measures[0].gap for averaged in (False, True)]
-    row = {"recipe": name, "seed": seed, "steps": run.model.num_timesteps, "minutes": minutes}
+    row = {"recipe": name, "seed": seed, "steps": run.model.num_timesteps, "minutes": max(run.minutes.values())}
     return {**row, "last": gaps[0], "averaged": gaps[1]}
 
 
@@ -92,7 +89,7 @@ def compare(
         raise ValueError(f"recipes are for self-play, and {variant} has one seat")
     check_range("jobs", jobs, 1, 256)
     for seed in seeds:
-        check_range("seed", seed, 0, MOST_SEED)
+        check_seed(seed)
     rows: list[dict[str, Any]] = []
     runs = [(variant, name, preset, seed) for seed in seeds for name, preset in recipes.items()]
     for _, row in Processes(jobs).as_done(_run, runs):

@@ -13,11 +13,11 @@ import numpy as np
 from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
 from dice_envs.agents.ppo import Likeliest
-from dice_envs.core.options import check_range
+from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
-from dice_envs.learn.presets import MOST_SEED, Preset
+from dice_envs.learn.presets import Preset
 from dice_envs.learn.response import train_response
 
 __all__ = ["measure_response"]
@@ -74,7 +74,7 @@ def measure_response(
     if minutes <= 0:
         raise ValueError(f"minutes must be above 0, not {minutes}")
     check_range("games", games, 2, MOST_GAMES)
-    check_range("seed", seed, 0, MOST_SEED)
+    seed = check_seed(seed)
     policies, steps = train_response(variant, agent, minutes, seed, preset, done)
     others = [agent] * (variant.facts.num_seats - 1)
     trying, judging = np.random.SeedSequence(seed).spawn(2)

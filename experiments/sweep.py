@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.files import atomic
-from dice_envs.core.options import check_range, shown
+from dice_envs.core.options import check_range, check_seed, shown
 from dice_envs.experiments.jobs.workers import Done, kept_beside, on_ray
 from dice_envs.experiments.train import setting_text, train
 from dice_envs.experiments.ui.console import finish
 from dice_envs.experiments.ui.files import check_folder, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.learn.presets import MOST_SEED, Preset, presets_of
+from dice_envs.learn.presets import Preset, presets_of
 
 __all__ = ["parse_settings", "sweep"]
 
@@ -103,7 +103,7 @@ def sweep(
     combinations = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
     check_range("the number of runs", len(combinations) * len(seeds), 1, MOST_RUNS)
     for seed in seeds:
-        check_range("seed", seed, 0, MOST_SEED)
+        check_seed(seed)
     base = presets_of(game)[preset]
     for chosen in combinations:
         dataclasses.replace(base, **chosen)  # raises for values that exclude each other

@@ -13,7 +13,7 @@ from dice_envs import Variant, configure
 from dice_envs.agent.casting import cast
 from dice_envs.core.files import folder_lock
 from dice_envs.core.game import single_seat
-from dice_envs.core.options import check_range, option_texts
+from dice_envs.core.options import check_range, check_seed, option_texts
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.outcome import (
@@ -34,7 +34,7 @@ from dice_envs.experiments.ui.plots import plots_noted
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.experiments.ui.tournaments import save_plot
 from dice_envs.learn.callback import TrainingCallback
-from dice_envs.learn.presets import MOST_SEED, preset_of, presets_of
+from dice_envs.learn.presets import preset_of, presets_of
 from dice_envs.learn.run import Run, check_plan, open_run
 
 __all__ = ["setting_text", "train"]
@@ -107,8 +107,7 @@ def train(
     given |= {name: value for name, value in (("steps", steps), ("threads", threads)) if value is not None}
     plan = preset_of(plain.name, preset, **{**(settings or {}), **given})
     check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
-    if seed is not None:
-        check_range("seed", seed, 0, MOST_SEED)
+    seed = check_seed(seed)
     variant, _, policy = cast(game, options, opponents or (), single_seat)
     check_plan(variant, plan, opponents, device)
     check_writable(json)

@@ -7,6 +7,7 @@ copy of a state includes it, and a draw costs under a nanosecond. All draws chan
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "choose_from_mask",
     "choose_weighted",
     "counts_of",
+    "derived_seeds",
     "faces_of",
     "mix",
     "new_streams",
@@ -188,3 +190,13 @@ def new_streams(seed: int | np.random.SeedSequence | None, n: int) -> np.ndarray
     words = np.empty(2 * n, np.uint32)
     _generate(sequence.pool.astype(np.uint64), words)
     return words.astype("<u4", copy=False).view("<u8").astype(np.uint64, copy=False).view(STREAM)
+
+
+def derived_seeds(seed: int | None, purpose: str, count: int = 1) -> list[int]:
+    """Return `count` seeds of 64 bits for one purpose of a run, such as "games"; None: from fresh entropy.
+
+    No other purpose and no run with another seed gets the same ones, as `seed + 1` or the run's own seed would be.
+    """
+    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(purpose.encode()),))
+    seeds: list[int] = sequence.generate_state(count, np.uint64).tolist()
+    return seeds

@@ -125,10 +125,18 @@ def check_faces(name: str, value: Any, count: int | None, faces: int | Sequence[
         check_range(name, shows, 1, most)
 
 
-def check_seed(seed: Any, name: str = "seed") -> None:
-    """Raise ValueError unless the seed is None or a non-negative whole number."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-        raise ValueError(f"{name} must be a non-negative whole number or None, not {shown(seed)}")
+def check_seed(seed: Any, name: str = "seed") -> Any:
+    """Return a seed as a Python int, and None as it is.
+
+    Raises:
+        ValueError: no whole number from 0 to 2**128 - 1. Larger ones would have the random streams of smaller ones'
+            `SeedSequence.spawn`.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**128:
+        raise ValueError(f"{name} must be a whole number from 0 to 2**128 - 1, not {shown(seed)}")
+    return int(seed)
 
 
 def check_reset_options(options: Any) -> None:

@@ -146,7 +146,7 @@ class _Table:
             raise ResetNeeded(f"call reset before {call}: no game has begun")
 
     def _deal(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        check_seed(seed)
+        seed = check_seed(seed)
         check_reset_options(options)
         rng = self._np_random
         if seed is not None or rng is None:

@@ -19,6 +19,11 @@ from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, rend
 __all__ = ["SeatEnv", "SeatVectorEnv"]
 
 
+def _or_fresh(env: Any, seed: Any, masks: np.ndarray | None) -> Any:
+    """Return the seed; at the first reset, which finds no masks, the environment's own fresh one if none is given."""
+    return env.np_random_seed if seed is None and masks is None and env.np_random_seed >= 0 else seed
+
+
 class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     """One seat of a game as a single-agent environment.
 
@@ -60,12 +65,14 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Deal a game and play up to the learner's turn. A seed fixes this game and those after it; without one the
-        random stream continues. `options` are the game's own reset options.
+        random stream continues. `options` are the game's own reset options. `np_random_seed` is the last seed, at first a
+        fresh one; games draw from streams of their own, not from `np_random`.
 
         Raises:
             ValueError: a wrong seed or wrong options; nothing has changed.
             AgentError: an opponent's action is malformed or not legal; nothing has changed.
         """
+        seed = check_seed(_or_fresh(self, seed, self._mask))
         with self.games.unchanged_on_error:
             if seed is not None:
                 self.games.seed_games(self._index, [seed])
@@ -173,6 +180,10 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Deal all games, or those of `options["reset_mask"]` (num_envs,) bool. An int seed s seeds game i with s + i.
 
+        Training runs whose seeds are neighbours would share games then; a list of `num_envs` seeds keeps them apart.
+        `np_random_seed` is the int that seeded all games last, at first a fresh one, and -1 after a list or a mask. Games draw
+        from streams of their own, not from `np_random`.
+
         Raises:
             ValueError: wrong seeds or options; nothing has changed.
             AgentError: an opponent's action is malformed or not legal; nothing has changed.
@@ -187,11 +198,16 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             index = self._all[mask]
             if self._masks is None and not mask.all():
                 raise gymnasium.error.ResetNeeded("the first reset deals all games; leave reset_mask out")
+        seed = _or_fresh(self, seed, self._masks)
         seeds = self._seeds(seed)
         given = [i for i in index if seeds[i] is not None]
         with self.games.unchanged_on_error:
             self.games.seed_games(np.asarray(given, np.int64), [seeds[i] for i in given])
             self.games.start(index, arrange)
+        if len(given) == self.num_envs and not is_list(seed):
+            super().reset(seed=seeds[0])
+        elif given:
+            self.np_random = self.np_random  # its seed is then -1
         self._ended[index], self._lengths[index] = False, 0
         shown = self.games.view(self._all)
         shown.masks[self.games.ended(self._all)] = 1
@@ -200,10 +216,10 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def _seeds(self, seed: Any) -> list[int | None]:
         """Return one seed for each game."""
         if seed is None or isinstance(seed, (int, np.integer)):
-            check_seed(seed)
-            return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
+            first = check_seed(seed)
+            return [None if first is None else first + i for i in range(self.num_envs)]
         if not is_list(seed) or len(seed) != self.num_envs:
-            raise ValueError(f"seed must be a non-negative whole number, {self.num_envs} of them, or None, not {shown(seed)}")
+            raise ValueError(f"seed must be a whole number from 0, {self.num_envs} of them, or None, not {shown(seed)}")
         return list(seed)
 
     def _show(self, infos: dict[str, Any], shown: Shown, illegal: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:

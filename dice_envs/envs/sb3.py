@@ -10,8 +10,10 @@ import gymnasium
 import numpy as np
 
 from dice_envs.core.batch import IllegalAction
+from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant
+from dice_envs.core.options import check_seed
 from dice_envs.envs.learner import Opponents, SeatGames, check_arrays, seat_spaces, seat_variant
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
 
@@ -62,6 +64,18 @@ class SeatVecEnv(VecEnv):
         self.earned = np.zeros((num_envs, self.variant.facts.num_seats))
         self._lengths = np.zeros(num_envs, np.int64)
         self._start_time = time.time()
+
+    def seed(self, seed: int | None = None) -> Sequence[int]:
+        """Give each game a seed of its own for the next reset, and return these; None: fresh ones.
+
+        Runs with different seeds share no games. `dice_envs.SeatEnv` reset with a game's seed plays that game.
+
+        Raises:
+            ValueError: a wrong seed; nothing has changed.
+        """
+        seeds = derived_seeds(check_seed(seed), "games", self.num_envs)
+        self._seeds = list(seeds)
+        return seeds
 
     def reset(self) -> np.ndarray:
         """Deal all games, with the seeds and options given to `seed` and `set_options` since the last reset.
@@ -203,7 +217,7 @@ def make_vec_env(
     expected_rewards: bool = False,
     **options: Any,
 ) -> SeatVecEnv:
-    """Make a SeatVecEnv; game i is seeded with seed + i."""
+    """Make a SeatVecEnv whose games have independent random streams, which `seed` fixes."""
     env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, illegal_action, expected_rewards, **options)
     env.seed(seed)
     return env

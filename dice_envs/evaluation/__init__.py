@@ -184,7 +184,7 @@ def evaluate(
         AgentError: an agent's action is not legal.
     """
     variant = single_seat(game, **options)
-    check_seed(seed)
+    seed = check_seed(seed)
     check_games(games, match)
     player, own_name = _player(agent, variant)
     values = response_values(variant, opponent) if values is None else values

@@ -77,7 +77,7 @@ def measure(
         AgentError: the agent's probabilities or actions are invalid.
     """
     variant = single_seat(game, **options)
-    check_seed(seed)
+    seed = check_seed(seed)
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
     done = foretold() if done is None else done

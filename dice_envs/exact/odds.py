@@ -55,7 +55,7 @@ def random_odds(
         ValueError: `state` is no such record, the game is over, or wrong arguments.
     """
     check_record(variant, state)
-    check_seed(seed)
+    seed = check_seed(seed)
     kernels, facts = variant.kernels, variant.facts
     mask = np.empty((1, facts.num_actions), np.int8)
     at = np.zeros(1, np.int64)
@@ -68,7 +68,7 @@ def random_odds(
     index, seat = np.zeros(sample, np.int64), int(state["seat"])
     drawn = np.empty(sample, variant.game.state)
     kernels.reroll(variant.params, states, index, np.full(sample, seat), new_streams(seed, sample), drawn)
-    streams = new_streams(np.random.SeedSequence([seed, 1]), sample)
+    streams = new_streams(np.random.SeedSequence(seed, spawn_key=(1,)), sample)
     finish = _compile_finish(variant.game)
     values, errors = np.full(facts.num_actions, np.nan), np.full(facts.num_actions, np.nan)
     for action in legal:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from dice_envs.core.extras import check_extra
 from dice_envs.core.files import atomic, folder_lock
 from dice_envs.core.game import Game, Variant, single_seat
-from dice_envs.core.options import check_range
+from dice_envs.core.options import check_seed
 from dice_envs.learn.callback import TrainingCallback
-from dice_envs.learn.presets import MOST_SEED, preset_of
+from dice_envs.learn.presets import preset_of
 
 if TYPE_CHECKING:
     from dice_envs.agents.ppo import NetworkPolicy
@@ -77,7 +77,8 @@ def train(
             many rounds also has "match". See `dice_envs.learn.presets`.
         steps: learner steps, instead of the preset's. Whole rollouts are played, so there may be a few more.
         opponents: specs of fixed opponents, instead of the preset's.
-        seed: fixes weights, games and all that is drawn; None: a fresh one.
+        seed: fixes weights, games and all that is drawn, together with the setting `threads`; None: a fresh one. Runs with
+            different seeds share no random stream.
         settings: other fields of `dice_envs.learn.presets.Preset` by name.
         folder: of the run's files, made if it is missing. A run that it holds is resumed; one process at a time may use it.
             None: nothing is written.
@@ -97,8 +98,7 @@ def train(
     given |= {} if steps is None else {"steps": steps}
     given |= {} if opponents is None else {"opponents": tuple(opponents)}
     plan = preset_of(variant.game.name, preset, **given)
-    if seed is not None:
-        check_range("seed", seed, 0, MOST_SEED)
+    seed = check_seed(seed)
     check_plan(variant, plan, opponents, device)
     if folder is not None:
         folder = Path(folder)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,25 @@ from dice_envs.agents.ppo import NetworkPolicy
 from dice_envs.core.game import Variant
 from dice_envs.learn.presets import Preset
 
-__all__ = ["RUN_ONLY", "learner", "policy_of"]
+__all__ = ["RUN_ONLY", "learner", "policy_of", "torch_threads"]
 
 # Fields of a preset that say how long a run is and what it keeps; `learner` and `policy_of` use all others.
 RUN_ONLY = frozenset(
     ["steps", "opponents", "self_share", "past_selves", "snapshot_every", "measure_every", "keep", "checkpoint_every"]
 )  # fmt: skip
+
+
+@contextlib.contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Set the number of PyTorch's threads while a block runs."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def learner(
@@ -40,47 +54,43 @@ def learner(
         log: TensorBoard's folder.
         device: PyTorch's.
     """
-    import torch
-
     from dice_envs.envs.sb3 import make_vec_env
     from dice_envs.learn.ppo import RegularisedPPO
 
     p = preset
-    torch.set_num_threads(p.threads)
-    env = make_vec_env(
-        variant, p.num_envs, opponents, seed=seed, self_play=p.self_play, expected_rewards=p.expected_rewards
-    )  # fmt: skip
+    env = make_vec_env(variant, p.num_envs, opponents, self_play=p.self_play, expected_rewards=p.expected_rewards)
 
     def timed(schedule: float | Callable[[float], float]) -> float | Callable[[float], float]:
         return (lambda share: schedule(remaining(share))) if callable(schedule) else schedule
 
-    model = RegularisedPPO(
-        "MlpPolicy",
-        env,
-        n_steps=p.num_steps,
-        batch_size=p.minibatch,
-        n_epochs=p.epochs,
-        learning_rate=timed(_between(p.learning_rate, p.learning_rate_end)),
-        clip_range=p.clip,
-        normalize_advantage=p.normalize,
-        vf_coef=p.value_weight,
-        ent_coef=timed(_falling(p.entropy, p.entropy_end)),
-        kl_coef=timed(_falling(p.kl, p.kl_end)),
-        reference_rate=p.reference_rate,
-        proximal_coef=timed(_falling(p.proximal, p.proximal_end)),
-        settle=p.settle,
-        least_stake=p.least_stake,
-        central_critic=p.central_critic,
-        average_rate=p.average_rate,
-        exploration=timed(_falling(p.exploration, 0.0)),
-        gae_lambda=p.gae_lambda,
-        policy_kwargs={"net_arch": list(p.hidden)},
-        tensorboard_log=log,
-        seed=seed,
-        device=device,
-    )
-    if p.input_scale != 1:
-        _steepen(model.policy, p.input_scale)
+    with torch_threads(p.threads):
+        model = RegularisedPPO(
+            "MlpPolicy",
+            env,
+            n_steps=p.num_steps,
+            batch_size=p.minibatch,
+            n_epochs=p.epochs,
+            learning_rate=timed(_between(p.learning_rate, p.learning_rate_end)),
+            clip_range=p.clip,
+            normalize_advantage=p.normalize,
+            vf_coef=p.value_weight,
+            ent_coef=timed(_falling(p.entropy, p.entropy_end)),
+            kl_coef=timed(_falling(p.kl, p.kl_end)),
+            reference_rate=p.reference_rate,
+            proximal_coef=timed(_falling(p.proximal, p.proximal_end)),
+            settle=p.settle,
+            least_stake=p.least_stake,
+            central_critic=p.central_critic,
+            average_rate=p.average_rate,
+            exploration=timed(_falling(p.exploration, 0.0)),
+            gae_lambda=p.gae_lambda,
+            policy_kwargs={"net_arch": list(p.hidden)},
+            tensorboard_log=log,
+            seed=seed,
+            device=device,
+        )
+        if p.input_scale != 1:
+            _steepen(model.policy, p.input_scale)
     # What `learn` would do first: a new run can then be saved and resumed like any other.
     model._last_obs = env.reset()
     model._last_episode_starts = np.ones(p.num_envs, bool)

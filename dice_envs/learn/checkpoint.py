@@ -10,7 +10,6 @@ games do not declare which states are possible: resume only runs that you trust.
 from __future__ import annotations
 
 import io
-import random
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,8 +22,7 @@ from dice_envs.core.options import check_range
 
 __all__ = ["check_like", "model_state", "read_checkpoint", "restore_model", "write_checkpoint"]
 
-FORMAT = 3
-_WORDS = 624  # of a Mersenne twister, the generator of `random` and of NumPy's global functions
+FORMAT = 4
 
 
 def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
@@ -100,7 +98,7 @@ def model_state(model: Any) -> dict[str, Any]:
         "optimizer": _on_cpu(model.policy.optimizer.state_dict()["state"]),
         "env": _bytes_of(model.env.snapshot()),
         "episode_starts": torch.from_numpy(model._last_episode_starts),
-        "random": _random_state(),
+        "draws": model._draws.get_state(),
     }
 
 
@@ -143,6 +141,11 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
     check_like("episode_starts", state["episode_starts"], starts)
     arrays = model.env.snapshot()
     check_like("env", state["env"], _bytes_of(arrays))
+    check_like("draws", state["draws"], model._draws.get_state())
+    try:
+        model._draws.set_state(state["draws"])
+    except RuntimeError as problem:
+        raise ValueError(f"draws: {problem}") from None
 
     model.num_timesteps = steps
     model._n_updates = steps // rollout * model.n_epochs
@@ -153,7 +156,6 @@ def restore_model(model: Any, state: Mapping[str, Any]) -> None:
     # With observations set, `learn` continues the games instead of resetting the environment.
     model._last_obs = model.env.restore(_arrays_of(state["env"], arrays))
     model._last_episode_starts = state["episode_starts"].numpy()
-    _set_random_state(state["random"])
 
 
 def _bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
@@ -169,45 +171,3 @@ def _bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
 def _arrays_of(parts: Mapping[str, tuple[str, Any]], like: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays that `_bytes_of` was given, with the data types and shapes of `like`."""
     return {name: parts[name][1].contiguous().numpy().view(array.dtype).reshape(array.shape) for name, array in like.items()}
-
-
-def _random_state() -> dict[str, Any]:
-    """The global random streams: PyTorch's in its own form, NumPy's and Python's as `_twister`."""
-    import torch
-
-    # SB3 shuffles minibatches with NumPy's global stream.
-    twister: Any = np.random.get_state()  # noqa: NPY002
-    _, words, position, has_normal, normal = twister
-    _, (*python_words, python_position), python_normal = random.getstate()
-    return {
-        "torch": torch.get_rng_state(),
-        "numpy": _twister(words, position, normal if has_normal else None),
-        "python": _twister(python_words, python_position, python_normal),
-    }
-
-
-def _twister(words: Any, position: int, normal: float | None) -> Any:
-    """A Mersenne twister as (627,) float64, exactly: words, position, whether a normal deviate is stored, and that deviate."""
-    import torch
-
-    return torch.tensor([*map(int, words), position, normal is not None, normal or 0.0], dtype=torch.float64)
-
-
-def _set_random_state(state: Any) -> None:
-    import torch
-
-    check_like("random", state, _random_state())
-    for name in ("numpy", "python"):
-        integers = state[name][:-1]
-        if (integers != integers.floor()).any() or (integers < 0).any() or (integers[:_WORDS] >= 2**32).any():
-            raise ValueError(f"random {name} is not a state of a Mersenne twister")
-        check_range(f"random {name} position", int(integers[_WORDS]), 0, _WORDS)
-    try:
-        torch.set_rng_state(state["torch"])
-    except RuntimeError as problem:
-        raise ValueError(f"random torch: {problem}") from None
-    *words, position, has_normal, normal = state["numpy"].tolist()
-    twister = ("MT19937", np.array(words, np.uint32), int(position), int(has_normal), normal)
-    np.random.set_state(twister)  # noqa: NPY002
-    *words, position, has_normal, normal = state["python"].tolist()
-    random.setstate((random.getstate()[0], (*map(int, words), int(position)), normal if has_normal else None))

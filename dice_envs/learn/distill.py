@@ -13,11 +13,12 @@ import numpy as np
 from dice_envs.agent import Turn, draw_actions, make_agent
 from dice_envs.agents.ppo import NetworkPolicy, block_inputs, history_inputs, in_half
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import new_streams
+from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import Range, check_types
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
+from dice_envs.learn.builder import torch_threads
 
 __all__ = ["Learner", "Positions", "Settings", "train", "with_floors"]
 
@@ -73,9 +74,10 @@ class Positions:
 
     def __init__(self, variant: Variant, solution: Solution, seed: int) -> None:
         self.variant, self.solution = variant, solution
-        self.batch = Batch(variant, GAMES, seed)
-        self.rng = np.random.default_rng(seed)
-        self.streams = new_streams(int(self.rng.integers(2**31)), GAMES)
+        deals, players, actions = derived_seeds(seed, "positions", 3)
+        self.batch = Batch(variant, GAMES, deals)
+        self.rng = np.random.default_rng(players)
+        self.streams = new_streams(actions, GAMES)
         self.numbers = make_agent("numbers:bluff=0.5")
         self.learner = np.zeros(GAMES, np.int64)
         self.explores = np.zeros(GAMES)
@@ -141,12 +143,13 @@ class Learner:
 
         from dice_envs.learn.policy_gradient import mlp
 
-        torch.set_num_threads(1)
-        torch.manual_seed(seed)
         self.variant, self.settings = variant, settings
         blind = history_inputs(variant) if settings.memoryless else block_inputs(variant, "past_bids")
         self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), blind)
-        self.network = mlp([len(self.seen), *settings.hidden, variant.facts.num_actions])
+        (weights,) = derived_seeds(seed, "weights")
+        with torch.random.fork_rng(devices=[]):  # layers draw their first weights from PyTorch's global stream
+            torch.default_generator.manual_seed(weights)
+            self.network = mlp([len(self.seen), *settings.hidden, variant.facts.num_actions])
         # Inputs are counts divided by their largest values. Scaled like this, the network begins like one that sees the counts.
         largest = np.concatenate([np.full(block.size, block.high, np.float32) for block in variant.blocks])
         with torch.no_grad():
@@ -179,6 +182,7 @@ class Learner:
         return in_half(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), [(weights, biases), *others]))
 
 
+@torch_threads(1)
 def train(learner: Learner, positions: Positions, done: Callable[[int, float], Any]) -> int:
     """Make the updates that steps and time allow; return their number. `done` is called with each one's number and loss."""
     settings, rng = learner.settings, np.random.default_rng(positions.rng.integers(2**31))

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
 from dice_envs.envs.sb3 import SeatVecEnv
 from dice_envs.learn.policy_gradient import (
@@ -221,14 +222,23 @@ class RegularisedPPO(MaskablePPO):
     def _setup_model(self) -> None:
         if self.env is not None and not isinstance(self.env, SeatVecEnv):
             raise TypeError(f"env must be a dice_envs.envs.sb3.SeatVecEnv, not {type(self.env).__name__}")
-        super()._setup_model()
-        if self.central_critic:
-            self._add_central_critic()
+        (weights,) = derived_seeds(self.seed, "weights")
+        with torch.random.fork_rng(devices=[]):  # networks draw their first weights from PyTorch's global stream
+            torch.default_generator.manual_seed(weights)
+            super()._setup_model()
+            if self.central_critic:
+                self._add_central_critic()
         self._network = Network(self.policy)
         if self.kl_coef != 0:
             self.reference_policy = _frozen(self.policy)
         if self.average_rate:
             self.average_policy = _frozen(self.policy)
+
+    def set_random_seed(self, seed: int | None = None) -> None:
+        """Seed the games and the learner's own draws. Global random streams stay as they are, other than in MaskablePPO."""
+        self._draws = torch.Generator().manual_seed(*derived_seeds(seed, "draws"))
+        if seed is not None and self.env is not None:
+            self.env.seed(seed)
 
     def _add_central_critic(self) -> None:
         if self.env is not None:
@@ -245,7 +255,7 @@ class RegularisedPPO(MaskablePPO):
             unused.requires_grad_(False)
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "reference_policy", "average_policy", "_network"]
+        return [*super()._excluded_save_params(), "reference_policy", "average_policy", "_network", "_draws"]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         names, others = super()._get_torch_save_params()
@@ -270,9 +280,8 @@ class RegularisedPPO(MaskablePPO):
             states = torch.from_numpy(env.state()).flatten(1) if self.central_critic else None
             rollout_buffer.add_sight(observations, torch.from_numpy(masks), logits, states)
             actions = np.empty(env.num_envs, np.int64)
-            sample_actions(
-                logits.cpu().numpy(), masks, torch.rand(env.num_envs, dtype=torch.float64).numpy(), actions, log_probs
-            )
+            drawn = torch.rand(env.num_envs, dtype=torch.float64, generator=self._draws)
+            sample_actions(logits.cpu().numpy(), masks, drawn.numpy(), actions, log_probs)
             new_obs, rewards, dones, infos = env.step(actions)
             rollout_buffer.add(actions, log_probs, seats, env.earned, dones)
             self.num_timesteps += env.num_envs
@@ -325,7 +334,7 @@ class RegularisedPPO(MaskablePPO):
         updates = 0
         stop = False
         for _ in range(self.n_epochs):
-            order = torch.randperm(count)
+            order = torch.randperm(count, generator=self._draws)
             for rows in order.to(self.device).split(batch):
                 means = self._backward(data.select(rows), weights)
                 if self.target_kl is not None and means[3] > 1.5 * self.target_kl:

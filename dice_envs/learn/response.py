@@ -10,7 +10,7 @@ from typing import Any
 from dice_envs.agent import Agent
 from dice_envs.agents.ppo import NetworkPolicy
 from dice_envs.core.game import Variant
-from dice_envs.learn.builder import learner, policy_of
+from dice_envs.learn.builder import learner, policy_of, torch_threads
 from dice_envs.learn.presets import Preset, presets_of
 
 __all__ = ["train_response"]
@@ -53,8 +53,9 @@ def train_response(
             passed = now
 
     model = learner(variant, p, agent, seed, remaining=lambda share: max(0.0, 1 - passed / minutes))
-    while passed < minutes:
-        model.learn(p.num_envs * p.num_steps, callback=Clock(), reset_num_timesteps=False)
+    with torch_threads(p.threads):
+        while passed < minutes:
+            model.learn(p.num_envs * p.num_steps, callback=Clock(), reset_num_timesteps=False)
     found = {"last": policy_of(variant, p, model)}
     if p.average_rate:
         found["averaged"] = policy_of(variant, p, model, averaged=True)

@@ -18,14 +18,14 @@ from dice_envs.core.expected import with_expected_rewards
 from dice_envs.core.extras import needs
 from dice_envs.core.files import atomic, write_text
 from dice_envs.core.game import Variant, configure
-from dice_envs.core.options import check_range, options_text, shown
+from dice_envs.core.options import check_range, check_seed, options_text, shown
 from dice_envs.exact import measure
 from dice_envs.exact.limits import TooLong, up_to
-from dice_envs.learn.builder import learner, policy_of
+from dice_envs.learn.builder import learner, policy_of, torch_threads
 from dice_envs.learn.callback import TrainingCallback
 from dice_envs.learn.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from dice_envs.learn.opponents import Opponents
-from dice_envs.learn.presets import MOST_SEED, Preset
+from dice_envs.learn.presets import Preset
 
 __all__ = ["Run", "check_plan", "open_run"]
 
@@ -227,7 +227,7 @@ class Run:
         if self.left <= 0:
             return
         watch = _watch(self, callback or TrainingCallback())
-        with contextlib.suppress(_Stop):
+        with contextlib.suppress(_Stop), torch_threads(self.preset.threads):
             # Not to be reset: counters and games continue from where they are.
             self.model.learn(self.left, callback=watch, reset_num_timesteps=False, tb_log_name="ppo")
             self.measure_gap()
@@ -390,7 +390,8 @@ def _read_config(text: str) -> tuple[Variant, Preset, int]:
     config = json.loads(text)
     for field in dataclasses.fields(Preset):
         config["preset"][field.name]  # KeyError: a missing field would silently take today's default
-    check_range("seed", config["seed"], 0, MOST_SEED)
+    if check_seed(config["seed"]) is None:
+        raise ValueError("seed is missing")
     variant = configure(str(config["game"]), **_tuples(config["options"]))
     return variant, Preset(**_tuples(config["preset"])), config["seed"]
 

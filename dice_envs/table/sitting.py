@@ -102,14 +102,14 @@ class Sitting:
         seats: Sequence[str | Agent],
         make: Callable[[Variant, str], Agent] = lambda variant, spec: make_players(variant, [spec])[0],
     ) -> None:
-        check_seed(seed)
+        seed = check_seed(seed)
         if seed is None:
-            raise ValueError("seed must be a non-negative whole number, not None: it is what repeats the game")
+            raise ValueError("seed must be a whole number, not None: it is what repeats the game")
         count = variant.facts.num_seats
         if isinstance(seats, str) or len(seats) != count:
             raise ValueError(f"seats must name who sits at each of the {count} seats of {variant}, not {shown(seats)}")
         self.variant = variant
-        self.seed = int(seed)
+        self.seed: int = seed
         self.seats = tuple(who if isinstance(who, str) else name_of(who) for who in seats)
         self.people = tuple(seat for seat, who in enumerate(seats) if isinstance(who, str) and who == PERSON)
         self._agents: dict[int, Agent] = {}
@@ -295,7 +295,7 @@ class Sitting:
         seat = self.mover
         remembered = self._memories[-1].get(seat)
         memory = None if remembered is None else remembered.copy()
-        streams = new_streams(np.random.SeedSequence([self.seed, len(self) + 1]), 1)
+        streams = new_streams(np.random.SeedSequence(self.seed, spawn_key=(len(self) + 1,)), 1)
         (action,) = ask(self._agents[seat], self.variant, self._states[-1].copy(), _ONLY, streams, memory)
         memories = self._memories[-1] if memory is None else {**self._memories[-1], seat: memory}
         return int(action), memories

@@ -20,6 +20,7 @@ from dice_envs.agent.matches import (
     play_pieces,
 )
 from dice_envs.core.game import Variant
+from dice_envs.core.options import check_seed
 from dice_envs.experiments.jobs.workers import HERE, Workers
 
 __all__ = ["MOST_GAMES", "check_match", "parts_of", "play_table"]
@@ -62,7 +63,7 @@ def play_table(
         AgentError: an agent's action is malformed or not legal.
     """
     check_match(games, match)
-    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(check_seed(seed))
     seats = variant.facts.num_seats
     compiled = after_move is None and team_of(agents, variant) is not None
     # A network's rounding depends on the batch size, so pieces are the same wherever they are played.

@@ -14,7 +14,7 @@ import numpy as np
 import dice_envs.experiments.logs
 from dice_envs.agent import Agent, check_plays, resolve
 from dice_envs.core.game import MAX_SEATS, Variant
-from dice_envs.core.options import check_range, shown
+from dice_envs.core.options import check_range, check_seed, shown
 from dice_envs.exact import ResponseValues, optima
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.experiments.arena.luck import Ways, play_pair, without_luck
@@ -73,6 +73,7 @@ def tournament(
     """
     check_table(variant, len(specs), games)
     check_match(games, match)
+    seed = check_seed(seed)
     players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
     for player in players:
         check_plays(player, variant)

@@ -16,6 +16,7 @@ import gymnasium
 
 from dice_envs import configure
 from dice_envs.experiments.bench import BenchRow, Part
+from dice_envs.learn.builder import torch_threads
 from dice_envs.learn.presets import PRESETS
 from dice_envs.learn.run import Run
 
@@ -24,8 +25,8 @@ __all__ = ["PARTS"]
 
 def _ppo(quick: bool) -> Iterator[BenchRow]:
     """Time whole training iterations of `train --preset quick` on one core: play, update and bookkeeping."""
-    with tempfile.TemporaryDirectory() as folder:
-        preset = PRESETS["liars_dice"]["quick"]
+    preset = PRESETS["liars_dice"]["quick"]
+    with tempfile.TemporaryDirectory() as folder, torch_threads(preset.threads):
         run = Run(configure("liars_dice"), preset, 0, Path(folder), log=Path(folder))
         model = run.model
         each = preset.num_envs * preset.num_steps

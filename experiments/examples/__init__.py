@@ -1,4 +1,7 @@
-"""Programs that read top to bottom: other people's learners on these games, one file each, and the options that they share."""
+"""Programs that read top to bottom: other people's learners on these games, one file each, and the options that they share.
+
+The figures in their texts were made when game i of a run had the run's seed + i. The same seeds give other games now.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ __all__ = ["CommandLine"]
 class CommandLine(argparse.ArgumentParser):
     """The options of an example: --steps, --seed, and those that it adds."""
 
-    def __init__(self, doc: str, steps: int, of: str = "decisions of the learner", most_seed: int = 2**32 - 1) -> None:
+    def __init__(self, doc: str, steps: int, of: str = "decisions of the learner") -> None:
         super().__init__(usage=argparse.SUPPRESS, description=doc.splitlines()[0])
         self._limits: dict[str, tuple[int, int]] = {}
         self.number("--steps", steps, 1, 10**10, f"{of}, in all")
-        self.number("--seed", secrets.randbits(31), 0, most_seed, "fixes all that is random; fresh if left out")
+        self.number("--seed", secrets.randbits(31), 0, 2**32 - 1, "fixes all that is random; fresh if left out")
 
     def number(self, name: str, default: int, least: int, most: int, meaning: str) -> None:
         """Add an option that is a whole number within limits."""

@@ -20,6 +20,7 @@ from torch import nn
 from torch.distributions import Categorical
 
 import dice_envs
+from dice_envs.core.dice import derived_seeds
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.examples import CommandLine
 
@@ -85,7 +86,9 @@ def train(steps: int, seed: int) -> Agent:
     actions = torch.zeros(NUM_STEPS, NUM_ENVS, dtype=torch.long)
     log_probs, rewards, dones, values = (torch.zeros(NUM_STEPS, NUM_ENVS) for _ in range(4))
 
-    observation, info = envs.reset(seed=seed)  # game i has seed + i: the whole run depends on the seed alone
+    # The whole run depends on its seed alone. Game i has a seed of its own: with seed + i, runs with the seeds 1 and 2 would
+    # share all games but one.
+    observation, info = envs.reset(seed=derived_seeds(seed, "games", NUM_ENVS))
     began, num_updates = time.perf_counter(), -(-steps // BATCH)
     for update in range(num_updates):
         optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - update / num_updates)

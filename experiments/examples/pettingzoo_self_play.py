@@ -36,6 +36,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import dice_envs
 from dice_envs import liars_dice_v0
+from dice_envs.core.dice import derived_seeds
 from dice_envs.exact.intervals import share_half_width
 from dice_envs.experiments.examples import CommandLine
 
@@ -238,7 +239,7 @@ def main() -> None:
     before = exploitability(average)
     model.learn(options.steps, callback=Averaging(average, -(-options.steps // (NUM_TABLES * NUM_STEPS))))
     after = exploitability(average)
-    wins = play(average, GAMES, options.seed)
+    wins = play(average, GAMES, *derived_seeds(options.seed, "evaluation"))
     print(f"wins {wins / GAMES:.3f} ± {share_half_width(wins / GAMES, GAMES):.3f} of {GAMES:,} games against random play")
     print(f"exploitability {before:.4f} at first, {after:.4f} now (0: optimal play)")
 

@@ -49,7 +49,7 @@ def configured(seed: int, steps: int) -> PPOConfig:
 
 def main() -> None:
     """Read the options, train, measure."""
-    options = CommandLine(__doc__, steps=150_000, of="decisions of all seats", most_seed=2**31 - 1).read()
+    options = CommandLine(__doc__, steps=150_000, of="decisions of all seats").read()
     torch.set_num_threads(1)  # the networks are small
     ray.init(address="local", num_cpus=1, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     algorithm = configured(options.seed, options.steps).build_algo()

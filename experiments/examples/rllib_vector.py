@@ -32,6 +32,7 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 import dice_envs
+from dice_envs.core.dice import derived_seeds
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.examples import CommandLine
 
@@ -113,7 +114,7 @@ def ppo(seed: int, steps: int, entropy: float) -> PPOConfig:
             use_kl_loss=False,  # clipping is enough
         )
         .env_runners(num_envs_per_env_runner=NUM_ENVS, sample_timeout_s=600)  # the first sample compiles the game
-        .debugging(seed=seed, log_level="ERROR")
+        .debugging(seed=derived_seeds(seed, "RLlib")[0] >> 33, log_level="ERROR")  # RLlib takes 31 bits
     )
 
 
@@ -175,7 +176,7 @@ def train(algorithm: Any, steps: int) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    line = CommandLine(__doc__, steps=300_000, most_seed=2**31 - 1)
+    line = CommandLine(__doc__, steps=300_000)
     line.number("--env-runners", 0, 0, 10_000, "processes that play; 0: the one that learns plays too")
     line.add_argument("--address", help="of a Ray cluster, or auto; a local one is started if left out")
     options = line.read()

@@ -30,6 +30,7 @@ from stable_baselines3 import DQN, PPO
 import dice_envs
 import dice_envs.envs.sb3
 from dice_envs.core.batch import IllegalAction
+from dice_envs.core.dice import derived_seeds
 from dice_envs.experiments.examples import CommandLine
 
 GAME = "thirties"
@@ -127,7 +128,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     model = make(options.algorithm, options.seed)
     model.learn(options.steps)
-    report(model, options.seed)
+    report(model, *derived_seeds(options.seed, "evaluation"))
 
 
 if __name__ == "__main__":

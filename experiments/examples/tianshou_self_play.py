@@ -29,6 +29,7 @@ from tianshou.utils.net.common import ActionReprNet
 from torch import nn
 
 import dice_envs
+from dice_envs.core.dice import derived_seeds
 from dice_envs.experiments.examples import CommandLine
 
 GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # options of Liar's Dice
@@ -122,7 +123,7 @@ def make_algorithm() -> SelfPlay:
 def train(algorithm: SelfPlay, steps: int, seed: int) -> None:
     """Train by self-play for about `steps` moves, of both seats together."""
     games = DummyVectorEnv([make_env] * NUM_ENVS)
-    games.seed(seed)  # game i has seed + i
+    games.seed(derived_seeds(seed, "games", NUM_ENVS))
     collector = Collector(algorithm, games, VectorReplayBuffer(4 * NUM_GAMES * MOST_MOVES, NUM_ENVS))
     optimizer = algorithm.get_algorithm("player_0").optim._optim
     began, reported = time.perf_counter(), 0
@@ -172,7 +173,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     logging.getLogger("tianshou").setLevel(logging.ERROR)  # at every update it warns of two seats' returns
     torch.manual_seed(options.seed)
-    np.random.seed(options.seed)  # noqa: NPY002 - Tianshou shuffles with it
+    np.random.seed(derived_seeds(options.seed, "shuffling")[0] % 2**32)  # noqa: NPY002 - Tianshou shuffles with it
     algorithm = make_algorithm()
     before = exploitability(algorithm)
     train(algorithm, options.steps, options.seed)

@@ -28,6 +28,7 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import dice_envs
+from dice_envs.core.dice import derived_seeds
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.examples import CommandLine
 
@@ -85,7 +86,7 @@ def train(steps: int, seed: int) -> ProbabilisticActor:
     """Train against the opponent for about `steps` decisions of the learner."""
     torch.manual_seed(seed)
     env = make_env()
-    env.set_seed(seed)  # game i has seed + i
+    env.set_seed(derived_seeds(seed, "games")[0] >> 1)  # game i has this + i, far from the seeds of other runs
     size, num_actions = env.observation_spec["observation"].shape[-1], env.action_spec.space.n
     actor = make_actor(size, num_actions)
     critic = ValueOperator(network(size, 1, 1.0), in_keys=["observation"])

@@ -54,18 +54,13 @@ def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Ite
     """Yield a matplotlib canvas and its axes; save it as `report/name.png`, with a caption, unless the block raises."""
     path = report / f"{name}.png"
     import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_STYLE):
-        canvas, axes = plt.subplots(**{"figsize": (8, 5), "layout": "constrained", **kwargs})
-        try:
-            yield canvas, axes
-            with named_in_errors(path), atomic(path) as temporary:
-                canvas.savefig(temporary, format="png", dpi=120)
-        finally:
-            plt.close(canvas)
+        canvas = Figure(kwargs.pop("figsize", (8, 5)), layout="constrained")
+        yield canvas, canvas.subplots(**kwargs)
+        with named_in_errors(path), atomic(path) as temporary:
+            canvas.savefig(temporary, format="png", dpi=120)
     console.whole_line(f"plot: {path}")
     noted = _noted.get()
     if noted is not None:

@@ -2,6 +2,7 @@
 `make test-rllib`."""
 
 import importlib
+import itertools
 import re
 import subprocess
 import sys
@@ -75,7 +76,7 @@ def test_examples_learn(name):
         ("rllib_vector", "--steps", "0", "1 to 10000000000"),
         ("rllib_vector", "--env-runners", "-1", "0 to 10000"),
         ("rllib_self_play", "--steps", "0", "1 to 10000000000"),
-        ("rllib_self_play", "--seed", "-5", "0 to 2147483647"),
+        ("rllib_self_play", "--seed", "-5", "0 to 4294967295"),
     ],
 )
 def test_bad_options_of_examples(name, option, value, allowed, monkeypatch, capsys):
@@ -110,11 +111,11 @@ def test_no_two_games_of_an_example_have_the_same_seed():
 
     from dice_envs.experiments.examples.rllib_vector import NUM_ENVS, configured
 
-    config = configured(seed=5, steps=1, env_runners=2)
     streams = []
-    for index in (1, 2):
+    for seed, index in itertools.product((5, 6), (1, 2)):
+        config = configured(seed=seed, steps=1, env_runners=2)
         runner = SingleAgentEnvRunner(config=config, worker_index=index, num_workers=2)
         runner.sample(num_timesteps=0)  # deals the first games
         streams += runner.env.unwrapped.games.states["rng"].tolist()
         runner.stop()
-    assert len(set(streams)) == 2 * NUM_ENVS
+    assert len(set(streams)) == 4 * NUM_ENVS

@@ -152,7 +152,7 @@ def moves_through_words(variant, agent, seed):
     table = TextTable(variant, seed)
     memories = {seat: fresh_memory(agent, 1) for seat in range(variant.facts.num_seats)}
     while not table.over:
-        streams = new_streams(np.random.SeedSequence([seed, len(table.sitting) + 1]), 1)
+        streams = new_streams(np.random.SeedSequence(seed, spawn_key=(len(table.sitting) + 1,)), 1)
         (action,) = ask(agent, variant, np.array([table.sitting.state]), ONLY, streams, memories[table.seat])
         words = variant.describe_action(int(action))
         text = table.prompt()
@@ -167,7 +167,7 @@ def moves_through_arrays(variant, agent, seed):
     memories = {seat: fresh_memory(agent, 1) for seat in range(variant.facts.num_seats)}
     actions, returns = [], np.zeros(variant.facts.num_seats)
     while batch.seats[0] != OVER:
-        streams = new_streams(np.random.SeedSequence([seed, len(actions) + 1]), 1)
+        streams = new_streams(np.random.SeedSequence(seed, spawn_key=(len(actions) + 1,)), 1)
         actions.append(int(ask(agent, variant, batch.states, ONLY, streams, memories[int(batch.seats[0])])[0]))
         batch.play(actions[-1:])
         returns += batch.rewards[0]

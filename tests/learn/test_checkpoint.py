@@ -1,11 +1,8 @@
 """Checkpoints: what is written is read back, and damaged files are refused with a message."""
 
 import errno
-import io
-import random
 import zipfile
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -94,26 +91,3 @@ def test_a_full_disk_is_an_error_of_the_file(tmp_path, monkeypatch):
 def test_what_is_built_otherwise_is_refused_in_words(found, like, words):
     with pytest.raises(ValueError, match=f"^{words}"):
         check_like("x", found, like)
-
-
-def test_random_streams_go_on_where_they_were():
-    def draw():
-        # One normal deviate each, because NumPy and Python make two at a time and keep the second.
-        return random.random(), random.gauss(0, 1), np.random.random(3).tolist(), np.random.randn(), torch.rand(3).tolist()  # noqa: NPY002
-
-    draw()
-    content = io.BytesIO()
-    torch.save(checkpoint._random_state(), content)
-    first = [draw() for _ in range(300)]
-    content.seek(0)
-    checkpoint._set_random_state(torch.load(content, weights_only=True))
-    assert [draw() for _ in range(300)] == first
-
-
-@pytest.mark.parametrize("name", ["numpy", "python"])
-@pytest.mark.parametrize(("place", "value"), [(0, -1.0), (0, 0.5), (0, 2.0**32), (624, 625.0), (624, -1.0), (626, torch.inf)])
-def test_random_streams_that_cannot_be_are_refused(name, place, value):
-    state = checkpoint._random_state()
-    state[name][place] = value
-    with pytest.raises(ValueError, match=f"random {name}"):
-        checkpoint._set_random_state(state)

@@ -257,6 +257,7 @@ def killed(monkeypatch):
         random.random()
         np.random.random()  # noqa: NPY002
         torch.rand(1)
+        torch.rand(1)
 
     return run_until
 
@@ -553,8 +554,8 @@ DAMAGES = {
     "players that are not there": lambda state: {
         "env": {**state["env"], "players": (state["env"]["players"][0], state["env"]["players"][1] + 1)}
     },
-    "no streams": lambda state: {"random": {}},
-    "torch's stream": lambda state: {"random": {**state["random"], "torch": state["random"]["torch"] * 0 + 255}},
+    "no stream": lambda state: {"draws": {}},
+    "a stream that cannot be": lambda state: {"draws": state["draws"] * 0 + 255},
     **{
         f"curve {curve}": lambda state, curve=curve: {"curve": curve}
         for curve in (None, "", "{}", "[1]", "[{}]", '[{"steps": "x"}]', '[{"steps": NaN}]', "[" * 10**5)
@@ -571,7 +572,7 @@ DAMAGES = {
         f"config {changes}": lambda state, changes=changes: changed_config(state, None, **changes)
         for changes in (
             {"game": "chess"}, {"game": None}, {"game": [1]}, {"options": None}, {"options": {"chess": 1}},
-            {"options": {"num_dice": {}}}, {"seed": None}, {"seed": -1}, {"seed": 1.5}, {"seed": 2**32}, {"preset": {}},
+            {"options": {"num_dice": {}}}, {"seed": None}, {"seed": -1}, {"seed": 1.5}, {"seed": 2**128}, {"preset": {}},
         )
     },
     **{
@@ -598,7 +599,7 @@ def test_a_wrong_checkpoint_gets_one_line(finished, name):
 
 
 @pytest.mark.parametrize(
-    "field", ["num_timesteps", "policy", "optimizer", "env", "random", "config", "selves", "curve", "score"]
+    "field", ["num_timesteps", "policy", "optimizer", "env", "draws", "config", "selves", "curve", "score"]
 )
 def test_a_checkpoint_that_lacks_a_part_gets_one_line(finished, field):
     folder, state = finished

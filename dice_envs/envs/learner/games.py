@@ -181,11 +181,10 @@ class SeatGames:
         """Seed games one by one (None: fresh entropy). The seeds apply from each game's next `start`.
 
         Raises:
-            ValueError: a seed is negative or not a whole number; nothing has changed.
+            ValueError: a wrong seed; nothing has changed.
         """
-        for seed in seeds:
-            check_seed(seed)
-        for i, seed in zip(index, seeds, strict=True):
+        checked = [check_seed(seed) for seed in seeds]
+        for i, seed in zip(index, checked, strict=True):
             self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
         self.memories[index] = 0
         self.streams[index] = self.states["rng"][index].view(STREAM)

@@ -36,6 +36,7 @@ class DiceGame(pyspiel.Game):
         check_choice("chance", chance, (None, *CHANCE_MODES))
         check_choice("perfect_recall", perfect_recall, (True, False))
         check_range("rng_seed", rng_seed, -1, MAX_INT)
+        rng_seed = int(rng_seed)
         if chance == "explicit" and not explicit:
             raise ValueError(
                 f"chance must be 'sampled' for {variant.game.name}, whose chance cannot be enumerated, not {chance!r}"

@@ -11,6 +11,7 @@ from open_spiel.python.policy import Policy
 from dice_envs.agent import Turn, ask_probabilities, draw_actions
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
+from dice_envs.core.options import check_seed
 from dice_envs.envs.openspiel.games import DiceGame, DiceState
 from dice_envs.exact import asked
 
@@ -39,7 +40,7 @@ class AgentPolicy(Policy):
     def __init__(self, game: DiceGame, agent: Any, seed: int = 0) -> None:
         super().__init__(game, list(range(game.num_players())))
         self._agent = asked(agent, game.variant)
-        self._streams = new_streams(seed, 1)
+        self._streams = new_streams(check_seed(seed), 1)
 
     def action_probabilities(self, state: DiceState, player_id: int | None = None) -> dict[int, float]:
         """Return every legal action of the seat to move with its probability. ValueError where no seat is to move."""

@@ -97,12 +97,12 @@ class TextEnv(gymnasium.Env[str, str]):
             ValueError: a wrong seed, or any `options`, which this environment does not take; nothing has changed.
             AgentError: an opponent's action is malformed or not legal.
         """
-        check_seed(seed)
+        seed = check_seed(seed)
         if options:
             raise ValueError(f"a TextEnv takes no reset options, not {shown(options)}")
         super().reset(seed=seed)
         games = self.np_random
-        number = int(games.integers(_MOST_SEED)) if seed is None else int(seed)
+        number = int(games.integers(_MOST_SEED)) if seed is None else seed
         while True:
             count = self.variant.facts.num_seats
             learner = int(games.integers(count)) if self.seat == "random" else int(self.seat)

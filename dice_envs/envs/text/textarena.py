@@ -54,7 +54,7 @@ class GameEnv(textarena.Env):
         Raises:
             ValueError: a wrong seed, or a number of players that the game does not have.
         """
-        check_seed(seed)
+        seed = check_seed(seed)
         variant = self._variant
         if num_players != variant.facts.num_seats and not self._fixed:
             variant = configure(variant.game, **self._options, num_players=num_players)

@@ -211,7 +211,7 @@ def load_environment(
         "options": options,
         "legal": legal,
         "num_examples": num_examples,
-        "seed": seed,
+        "seed": check_seed(seed),
     }
     return DiceEnv(DiceEnvConfig.model_validate({"taskset": {"id": _ID, **taskset}, "reward": reward}))
 

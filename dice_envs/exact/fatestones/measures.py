@@ -182,7 +182,7 @@ def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> Eval
     gain, best_gain, against_random, kept = (np.zeros((n, 2)) for _ in range(4))
     full = (1 << size) - 1
     for seat in range(2):
-        streams = new_streams(np.random.SeedSequence([seed, seat]), n)
+        streams = new_streams(np.random.SeedSequence(seed, spawn_key=(seat,)), n)
         policy = _policy(variant, agent, hands, seat, streams)
         own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))
         gain[:, seat] = (own * policy[:, full, full]).sum(axis=1)
@@ -202,7 +202,7 @@ def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) ->
     for seat in range(2):
         states = np.zeros(n, variant.game.state)
         _positions(hands, full, full, seat, states)
-        turn = Turn(variant, states, np.arange(n), new_streams(np.random.SeedSequence([seed, seat]), n))
+        turn = Turn(variant, states, np.arange(n), new_streams(np.random.SeedSequence(seed, spawn_key=(seat,)), n))
         own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))[:, :size]
         gain += (own * ask_probabilities(agent, turn)).sum(axis=1)
         best_gain += own.max(axis=1)

@@ -174,7 +174,7 @@ def response_chances(
     Returns:
         (copies,) float64 for each round.
     """
-    streams = np.array([new_streams(seed + copy, ROWS_AT_ONCE) for copy in range(copies)])
+    streams = np.array([new_streams(each, ROWS_AT_ONCE) for each in np.random.SeedSequence(seed).spawn(copies)])
     chances = {}
     for stage in stages_of(variant, seat):
         played, player = placed(variant, stage)

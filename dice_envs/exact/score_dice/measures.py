@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
 from dice_envs.exact import REPEATS, Effort, Measurement
 from dice_envs.exact.intervals import Z95
@@ -128,7 +129,7 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
     lost = np.zeros(0)
     while len(lost) < planned:
         count = min(at_once, planned - len(lost))
-        seed = [effort.seed, len(lost)]
+        seed = effort.seed, len(lost)
         by_seat = [in_games(variant, agent, seat, count, seed, functools.partial(_losses, variant)) for seat in range(2)]
         lost = np.append(lost, (by_seat[0] + by_seat[1]) / 2)
         is_random = getattr(agent, "is_random", False)
@@ -148,7 +149,7 @@ def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, flo
         shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)
         policies = [policy(variant, agent, seat, roll, shown, seed)]
         if getattr(agent, "is_random", False):
-            policies.append(policy(variant, agent, seat, roll, shown, seed + 1))
+            policies.append(policy(variant, agent, seat, roll, shown, *derived_seeds(seed, "again")))
         won = best_response(variant, seat, roll, shown, policies)
         most += roll.chance * float(won[0]) / 2
         least += roll.chance * float(won[-1]) / 2

@@ -264,8 +264,9 @@ def _dealt(variant: Variant, count: int, seed: np.random.SeedSequence) -> np.nda
 
 def answers_at_random(variant: Variant, agent: Any, seed: int) -> bool:
     """Ask the agent a few times; return whether its answers have turned out to be random (its `is_random`)."""
-    streams = new_streams(seed, 100)
-    states = _dealt(variant, len(streams), np.random.SeedSequence(seed))
+    deals, answers = np.random.SeedSequence(seed).spawn(2)
+    streams = new_streams(answers, 100)
+    states = _dealt(variant, len(streams), deals)
     ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), streams))
     return bool(getattr(agent, "is_random", False))
 
@@ -275,7 +276,7 @@ def in_games(
     agent: Any,
     seat: int,
     count: int,
-    seed: list[int],
+    seed: tuple[int, int],
     rate: Callable[[np.ndarray, int, np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Rate the agent's choices in random games against a player that always shows its highest die.
@@ -285,13 +286,14 @@ def in_games(
         agent: states its probabilities; it is asked where it has a choice.
         seat: the agent's.
         count: of games.
-        seed: fixes the games and what is drawn from the agent's chances: agents with equal chances play the same games.
+        seed: of the measurement, and the number of the first game. They fix the games and what is drawn from the agent's
+            chances: agents with equal chances play the same games.
         rate: (states (n,), the seat, the agent's probabilities (n, actions)) → the rating of each choice (n,).
 
     Returns:
         The sum of the ratings in each game, (count,) float64.
     """
-    deals, answers, choices = np.random.SeedSequence(seed).spawn(3)
+    deals, answers, choices = np.random.SeedSequence(seed[0], spawn_key=seed[1:]).spawn(3)
     states, streams, rng = _dealt(variant, count, deals), new_streams(answers, count), np.random.default_rng(choices)
     ratings = np.zeros(count)
     while (going := np.flatnonzero(states["seat"] != OVER)).size:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs import Agent, agents, configure
+from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
 from dice_envs.exact.fatestones import draw_hands, evaluate, first_choices
 from dice_envs.exact.liars_dice.measures import exploitability
@@ -65,7 +66,7 @@ def _captures(title: str, parts: list[tuple[str, np.ndarray]], seed: int, worker
 
 def own_search(variant: Variant, work: float, seed: int, workers: Workers) -> list[Finding]:
     """Measure the project's own search on a larger sample of draws."""
-    hands = draw_hands(variant, MOST_FOR_OWN, seed + 1)
+    hands = draw_hands(variant, MOST_FOR_OWN, *derived_seeds(seed, "own search"))
     parts = [(f"project:{size}", _affordable(hands, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
     return _captures("the project's own search", parts, seed, workers, "the project's own; ")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dice_envs import configure
+from dice_envs.core.dice import derived_seeds
 from dice_envs.exact.intervals import Z95
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs.workers import Done, Workers
@@ -72,7 +73,7 @@ def _played_again(games: int, specs: Sequence[str], seed: int, done: Done) -> li
 def replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, workers: Workers) -> list[Finding]:
     """Play the source's pairs again; return player 1's shares of decided games and of the edge, and the share of ties."""
     rows = []
-    parts = [(specs, seed + number) for number, specs in enumerate(REPLAYS.values())]
+    parts = [*zip(REPLAYS.values(), derived_seeds(seed, "pairs", len(REPLAYS)), strict=True)]
     with progress("the source's pairs, games", len(parts) * games) as done:
         played = workers.run(_played_again, (games,), parts, [games] * len(parts), done)
     for (label, specs), (wins, losses, ties, share, error) in zip(REPLAYS.items(), played, strict=True):

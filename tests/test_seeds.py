@@ -1,0 +1,292 @@
+"""Seeds: one rule at every door, a stream of its own for every run and purpose, and calls that leave the process as it was."""
+
+import inspect
+import os
+import random
+import signal
+import warnings
+
+import gymnasium
+import matplotlib
+import numpy as np
+import pettingzoo  # noqa: F401 - importing it adds a filter of warnings
+import pytest
+import torch
+import typer.main
+from threadpoolctl import threadpool_info
+from typer.testing import CliRunner
+
+import dice_envs
+import dice_envs.envs.sb3
+from dice_envs import Batch, SeatEnv, SeatVectorEnv, agents, configure, fatestones_v0, liars_dice_v0, measure, names
+from dice_envs.core.dice import derived_seeds, next_u64
+from dice_envs.envs.text import TextEnv
+from dice_envs.exact.liars_dice.solver import solve
+from dice_envs.exact.odds import random_odds
+from dice_envs.experiments import response
+from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.arena import play_table, tournament
+from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.learn import distill
+from dice_envs.learn.builder import learner
+from dice_envs.learn.presets import preset_of
+from dice_envs.learn.response import train_response
+from dice_envs.table.sitting import Sitting
+
+ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
+VARIANT = configure("liars_dice", **ONE_DIE)
+TINY = {"num_envs": 8, "num_steps": 4, "minibatch": 16, "hidden": (8,), "epochs": 1, "threads": 1, "measure_every": 0}
+PRESET = preset_of("liars_dice", "quick", steps=32, **TINY)
+
+
+def make_vec_env(game=VARIANT, num_envs=4, seed=None, **arguments):
+    return dice_envs.envs.sb3.make_vec_env(game, num_envs, seed=seed, **arguments)
+
+
+def train(seed=None):
+    return dice_envs.train(VARIANT, preset="quick", steps=32, seed=seed, settings=TINY)
+
+
+def sb3_reset(env):
+    return env.reset(), env.games.states.copy()
+
+
+def openspiel(seed):
+    pytest.importorskip("pyspiel")
+    from dice_envs.envs.openspiel import AgentPolicy, openspiel_game
+
+    game = openspiel_game(VARIANT)
+    return AgentPolicy(game, "random", seed)._streams.copy()
+
+
+# Each door takes a seed and returns something that it fixes.
+DOORS = {
+    "Batch": lambda seed: Batch(VARIANT, 3, seed=seed).states,
+    "raw_env": lambda seed: (env := liars_dice_v0.raw_env(), env.reset(seed=seed), env._states.copy())[2],
+    "env": lambda seed: (env := liars_dice_v0.env(), env.reset(seed=seed), env.last()[0]["observation"])[2],
+    "parallel_env": lambda seed: fatestones_v0.parallel_env().reset(seed=seed)[0]["player_0"]["observation"],
+    "SeatEnv": lambda seed: SeatEnv(VARIANT).reset(seed=seed)[0],
+    "gymnasium.make": lambda seed: gymnasium.make("dice_envs/LiarsDice-v0").reset(seed=seed)[0],
+    "gymnasium.make_vec": lambda seed: gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=3).reset(seed=seed)[0],
+    "vector, a list": lambda seed: SeatVectorEnv(VARIANT, 2).reset(seed=[seed, 7])[0],
+    "make_vec_env": lambda seed: sb3_reset(make_vec_env(seed=seed))[0],
+    "SeatVecEnv.seed": lambda seed: np.array(make_vec_env().seed(seed)),
+    "TextEnv": lambda seed: TextEnv(VARIANT).reset(seed=seed)[0],
+    "Sitting": lambda seed: Sitting(VARIANT, seed, ["random"] * 2).seed,
+    "OpenSpiel": openspiel,
+    "evaluate": lambda seed: dice_envs.evaluate(VARIANT, "random", games=10, seed=seed),
+    "measure": lambda seed: measure(VARIANT, "random", seed=seed).seed,
+    "random_odds": lambda seed: random_odds(VARIANT, Batch(VARIANT, 1, seed=1).states[0], seed, 20).values,
+    "tournament": lambda seed: tournament(VARIANT, ["random", "numbers"], 10, seed).as_dict()["win_rate"][0][1],
+    "play_table": lambda seed: play_table(VARIANT, [agents.make("random")] * 2, 10, seed),
+    "train": lambda seed: train(seed).policy.layers[0][0],
+}
+WRONG = [True, np.bool_(True), 3.0, np.float64(3), "3", b"3", -1, np.int64(-1), 2**128, [3, 3, 3, 3, 3]]
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_every_door_has_one_rule_for_seeds(name):
+    door = DOORS[name]
+    for seed in WRONG:
+        with pytest.raises((ValueError, gymnasium.error.Error), match="seed must be a whole number"):
+            door(seed)
+    for given in (np.uint8(254), np.int64(254)):  # 254 + i does not fit into eight bits
+        np.testing.assert_array_equal(door(given), door(254))
+    door(0)
+    if name != "gymnasium.make_vec":  # which adds the number of the game
+        door(2**128 - 1)
+
+
+def commands(group, words=()):
+    """The words of each command that has the option --seed."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*words, name))
+        elif "-" not in name and any("--seed" in parameter.opts for parameter in command.params):  # also with underscores
+            yield (*words, name)
+
+
+def test_openspiels_own_seed_is_at_most_32_bits_and_may_be_fresh():
+    pytest.importorskip("pyspiel")
+    from dice_envs.envs.openspiel import openspiel_game
+
+    for seed in (seed for seed in WRONG if seed != -1):
+        with pytest.raises(ValueError, match="rng_seed must be a whole number from -1"):
+            openspiel_game(VARIANT, chance="sampled", rng_seed=seed)
+    assert str(openspiel_game(VARIANT, rng_seed=np.uint8(254))) == str(openspiel_game(VARIANT, rng_seed=254))
+
+
+def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = list(commands(typer.main.get_command(app)))
+    assert len(found) > 12
+    arguments = {
+        "arena": ["thirties", "random", "random"], "evaluate": ["thirties", "random"], "measure": ["thirties", "random"],
+        "train": ["thirties"], "distill": ["liars_dice"], "solve": ["--draws", "2"], "play": ["thirties"],
+        "benchmark": ["random"],
+    }  # fmt: skip
+    for words in found:
+        result = CliRunner().invoke(app, [*words, *arguments.get(words[0], []), "--seed", str(2**128)])
+        assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+            2, f"error: seed must be a whole number from 0 to 2**128 - 1, not {2**128}"
+        ), words  # fmt: skip
+    widest = CliRunner().invoke(app, ["evaluate", "thirties", "random", "--games", "10", "--seed", str(2**128 - 1)])
+    assert str(2**128 - 1) in "".join(widest.output.split())
+
+
+# --- independent streams ------------------------------------------------------------------------------------------------
+
+
+def drawn(streams):
+    """The next draws of all streams of a run."""
+    return {int(next_u64(stream)) for stream in np.array(streams, copy=True).reshape(-1)}
+
+
+@pytest.mark.parametrize("game", names())
+def test_runs_share_no_stream_with_each_other_nor_one_run_two(game):
+    variant = configure(game)
+    seen = set()
+    for seed in range(5):
+        model = learner(dice_envs.core.game.single_seat(game), preset_of(game, "quick", **TINY), "random", seed)
+        games = model.env.games
+        parts = [games.states["rng"].view([("rng", np.uint64)]), games.streams]
+        parts += [Batch(variant, 8, seed).states["rng"].view([("rng", np.uint64)])]
+        for part in parts:
+            found = drawn(part)
+            assert len(found) == part.size, "each game has its own"
+            assert not found & seen
+            seen |= found
+
+
+def test_neighbouring_seeds_deal_other_games():
+    """With seed + i for game i, all but one of these rows were equal."""
+    env = [make_vec_env("score_dice", 512, seed=seed) for seed in (1, 2)]
+    first, second = (sb3_reset(each)[0] for each in env)
+    assert (first[1:] == second[:-1]).all(axis=1).mean() < 0.01
+
+
+def test_the_learners_draws_and_weights_are_the_runs_own():
+    models = [learner(VARIANT, PRESET, "random", seed) for seed in (1, 1, 2)]
+    draws = [torch.rand(4, generator=model._draws).tolist() for model in models]
+    weights = [next(model.policy.parameters()).tolist() for model in models]
+    for each in (draws, weights):
+        assert each[0] == each[1] != each[2]
+    assert torch.rand(4, generator=torch.Generator().manual_seed(1)).tolist() != draws[0], "not the run's seed itself"
+    purposes = ("games", "weights", "draws", "positions", "pool", "pairs", "own search", "again", "evaluation", "play")
+    assert len({seed for purpose in purposes for run in range(5) for seed in derived_seeds(run, purpose, 10)}) == 500
+    assert derived_seeds(None, "games") != derived_seeds(None, "games")
+
+
+def test_a_game_of_many_is_the_single_one_with_its_seed():
+    venv = make_vec_env(num_envs=4, seed=5)
+    seeds = venv.seed(5)
+    observations = venv.reset()
+    for seed, row in zip(seeds, observations, strict=True):
+        np.testing.assert_array_equal(SeatEnv(VARIANT).reset(seed=seed)[0], row)
+
+
+def test_np_random_seed_repeats_the_games():
+    for env in (SeatEnv(VARIANT), SeatVectorEnv(VARIANT, 3)):
+        first, _ = env.reset()
+        np.testing.assert_array_equal(env.reset(seed=env.np_random_seed)[0], first)
+        env.reset(seed=11)
+        env.reset()
+        assert env.np_random_seed == 11, "the stream continues"
+        expected, _ = gymnasium.utils.seeding.np_random(11)
+        assert env.np_random.random() == expected.random()
+    for arguments in ({"seed": [4, 5, 6]}, {"seed": 4, "options": {"reset_mask": np.array([True, False, True])}}):
+        env.reset(seed=11)
+        env.reset(**arguments)
+        assert env.np_random_seed == -1, "no single seed repeats them"
+
+
+# --- the caller's process -----------------------------------------------------------------------------------------------
+
+
+def process():
+    """Everything of a process that a library call could leave changed."""
+    numpy_state = np.random.get_state()  # noqa: NPY002
+    return {
+        "PyTorch's threads": torch.get_num_threads(),
+        "BLAS threads": [(each["user_api"], each["num_threads"]) for each in threadpool_info()],
+        "NumPy's stream": (numpy_state[1].tolist(), *numpy_state[2:]),
+        "Python's stream": random.getstate(),
+        "PyTorch's stream": torch.get_rng_state().tolist(),
+        "PyTorch's flags": (
+            torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark,
+            torch.get_default_dtype(), torch.is_grad_enabled(),
+        ),
+        "environment": dict(os.environ),
+        "filters of warnings": list(warnings.filters),
+        "floating-point errors": np.geterr(),
+        "print options": np.get_printoptions(),
+        "matplotlib": matplotlib.rcParams.copy(),
+        "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
+        "folder": os.getcwd(),
+    }  # fmt: skip
+
+
+class Net:
+    """A user's network as an agent."""
+
+    def __init__(self):
+        self.layer = torch.nn.Linear(VARIANT.facts.observation_size, VARIANT.facts.num_actions)
+
+    def probabilities(self, turn):
+        with torch.no_grad():
+            logits = self.layer(torch.from_numpy(turn.observations))
+        return torch.softmax(logits.masked_fill(torch.from_numpy(turn.legal) == 0, -torch.inf), dim=1).numpy()
+
+
+NET = Net()
+
+
+def plot(folder):
+    folder.mkdir()
+    with saved_plot(folder, "plot") as (_, axes):
+        axes.plot([1, 2])
+
+
+def distilled(folder):
+    small = distill.Learner(VARIANT, distill.Settings((8,), steps=2), seed=1)
+    distill.train(small, distill.Positions(VARIANT, solve(VARIANT, 1e-2), seed=1), lambda made, loss: None)
+
+
+CALLS = {
+    "train": lambda folder: train(seed=1),
+    "train, resumed": lambda folder: [
+        dice_envs.train(VARIANT, preset="quick", steps=steps, seed=1, settings=TINY, folder=folder) for steps in (32, 64)
+    ],
+    "train_response": lambda folder: train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET),
+    "measure_response": lambda folder: response.measure_response(VARIANT, "r", agents.make("random"), 1e-4, 10, 1, PRESET),
+    "distill": distilled,
+    "measure": lambda folder: measure(VARIANT, NET),
+    "evaluate": lambda folder: dice_envs.evaluate(VARIANT, NET, games=10, seed=1),
+    "tournament": lambda folder: tournament(VARIANT, ["random", "mcts:10"], 4, 1),
+    "make_vec_env": lambda folder: sb3_reset(make_vec_env()),
+    "make_vec": lambda folder: gymnasium.make_vec("dice_envs/Thirties-v0", num_envs=3).reset(),
+    "saved_plot": plot,
+    "TextEnv": lambda folder: TextEnv(VARIANT).reset(seed=1),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_leaves_the_process_as_it_was(name, tmp_path):
+    CALLS[name](tmp_path / "first")  # imports what it needs
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        before = process()
+        CALLS[name](tmp_path / "second")
+        after = process()
+    finally:
+        torch.set_num_threads(threads)
+    assert {what: value for what, value in after.items() if value != before[what]} == {}
+
+
+def test_the_learner_works_with_the_threads_of_its_preset(monkeypatch):
+    threads = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET)
+    assert PRESET.threads in threads
+    assert inspect.unwrap(distill.train) is not distill.train
