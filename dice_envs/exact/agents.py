@@ -39,8 +39,8 @@ SIZES = (KEPT, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)  # of the first b
 STEADY = 8  # questions in which a batch is answered alike, before answers of other batches are held against the agent
 ROUNDING = 1e-5  # a network's float32 probabilities differ by less where it is asked in batches of other sizes
 ANSWERS = 64  # how often an agent that states no probabilities is asked at each position if its answers are random
-RARE = 0.1  # chance of another answer below which an agent that states probabilities is asked more than once
-SHOWN = 10  # other answers at a position, in all repeats of a measurement, that make its error appear in their spread
+SHOWN = 5  # other answers at a position, in all repeats of a measurement, that make the error show in their spread
+ENOUGH = 10  # answers that differ, after which it is known how often they do
 
 
 def positions_of_play(variant: Variant, seed: int, games: int = 256, steps: int = 12) -> np.ndarray:
@@ -133,7 +133,7 @@ class Asked:
             choice = turn.legal.sum(axis=1) > 1
             self._count((self._answer(turn) != answers).any(axis=1)[choice])
         if self.is_random:
-            for _ in range(self._questions - 1):
+            for _ in range(self.questions - 1):
                 answers += self._answer(Turn(turn.variant, turn._true_states, turn._index, turn.streams))
             answers /= answers.sum(axis=1, keepdims=True)
         else:
@@ -168,15 +168,15 @@ class Asked:
         if self.is_known and not self.is_random:
             return 0.0
         rate = share_bound(self._differing, self._repeated)
-        return 0.0 if self.is_random and rate * self._questions * REPEATS >= SHOWN else rate
+        return 0.0 if self.is_random and rate * self.questions * REPEATS >= SHOWN else rate
 
     @property
-    def _questions(self) -> int:
+    def questions(self) -> int:
         """How often an agent with random answers is asked at each position."""
         if not self._states_probabilities:
             return ANSWERS
         rate = self._differing / max(1, self._repeated)
-        return 1 if rate >= RARE else min(ANSWERS, math.ceil(0.01 * ANSWERS / rate))
+        return min(ANSWERS, math.ceil(SHOWN / (rate * REPEATS)))
 
     def _count(self, differs: np.ndarray) -> None:
         self._repeated += len(differs)
@@ -234,7 +234,7 @@ class Asked:
             self._streams = new_streams(1, 2 * KEPT)
         sizes = itertools.chain(SIZES, itertools.repeat(KEPT))
         begun = self._repeated
-        while self._repeated < begun + (max(answers, KEPT) if self.is_random else answers) and self._differing < SHOWN:
+        while self._repeated < begun + (max(answers, KEPT) if self.is_random else answers) and self._differing < ENOUGH:
             order = np.resize(self._rng.permutation(len(self._states)), KEPT)
             rows = order[: min(next(sizes), answers)]
             found = self._at(variant, rows)
@@ -258,14 +258,13 @@ class Asked:
     def _explain(self, variant: Variant, rows: np.ndarray, found: np.ndarray, differs: np.ndarray) -> str:
         """Say on what the answers depend that differ from the first ones, and do not differ from each other."""
         row = int(differs.argmax())
-        alike = self._at(variant, np.full(len(rows), rows[row]))
-        longer = self._at(variant, np.full(2 * len(rows), rows[row]))
+        alike, longer = (self._at(variant, np.full(times * len(rows), rows[row])) for times in (1, 2))
         if self._differs(alike, alike[:1]).any() or self._differs(longer, longer[:1]).any():
             what = "the row that the position has in the batch"
-        elif self._differs(alike[:1], longer[:1]).any():
-            what = "the number of positions in the batch"
         elif self._differs(alike[:1], found[row : row + 1]).any():
             what = "the other positions in the batch"
+        elif self._differs(alike[:1], longer[:1]).any() or self._differs(alike[:1], self._at(variant, rows[[row]])).any():
+            what = "the number of positions in the batch"
         else:
             what = "the batch, or on what it was asked before"
         return (

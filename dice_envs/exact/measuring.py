@@ -140,12 +140,21 @@ def optima(game: str | Game | Variant, **options: Any) -> dict[str, float]:
 
 def _run(measure_game: GameMeasure, variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """Measure once; return the measurements, and the headline's gap for random play with the same random numbers."""
+    told = 0.0
+
+    def report(amount: float, total: float) -> None:
+        nonlocal told
+        told += amount
+        effort.done(amount, total)
+
     player.probe(variant)
     was_random = player.is_random
-    found = measure_game(variant, player, effort)
+    watched = dataclasses.replace(effort, done=report)
+    found = measure_game(variant, player, watched)
     player.ask_again(variant)
     if player.is_random and not was_random:  # positions before the first random answer were asked about too seldom
-        found = measure_game(variant, player, effort)
+        report(-told, max(1.0, told))
+        found = measure_game(variant, player, watched)
     return found, _random_gap(variant, effort.seed, effort.sample)
 
 

@@ -126,10 +126,10 @@ def test_wrong_arguments():
 
 
 def test_rounding_that_depends_on_the_batch_is_not_randomness():
-    """A network's matrix products round differently in batches of other sizes, which must not count as randomness."""
+    """A network's matrix products round differently in batches of other sizes, which is neither random nor refused."""
 
     def rounds(observations, masks):
-        tilted = masks * (1 + 1e-7 * len(masks) * (np.arange(masks.shape[1]) % 2))
+        tilted = masks * (1 + 1e-6 * (len(masks) % 8) * (np.arange(masks.shape[1]) % 2))
         return tilted / tilted.sum(axis=1, keepdims=True)
 
     def draws(observations, masks):

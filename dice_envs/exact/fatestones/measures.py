@@ -245,12 +245,12 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
 
 @dataclasses.dataclass(frozen=True)
 class _Averaged:
-    """An agent's mean policy, estimated from ANSWERS of its answers."""
+    """An agent's mean policy, estimated from at least ANSWERS of its answers."""
 
     agent: Any
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        again = (Turn(turn.variant, turn._true_states, turn._index, turn.streams) for _ in range(ANSWERS))
+        again = (Turn(turn.variant, turn._true_states, turn._index, turn.streams) for _ in range(-(-ANSWERS // self.agent.questions)))
         return np.mean([ask_probabilities(self.agent, each) for each in again], axis=0)
 
 
