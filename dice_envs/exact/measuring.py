@@ -176,12 +176,17 @@ def _score(headlines: list[Measurement], random_gaps: list[float]) -> tuple[floa
     if baselines.mean() <= NOTHING:
         return None, None
     share = gaps.mean() / baselines.mean()
-    within = sum(each.error for each in headlines) / len(headlines)
+    within = _mean_error(headlines)
     if len(headlines) == 1:
         return float(1 - share), None if within else 0.0
     # The error of a ratio of two means is that of the residuals: the gaps less this share of random play's.
     between = _T95 * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
     return float(1 - share), float((within + between) / baselines.mean())
+
+
+def _mean_error(repeated: list[Measurement]) -> float:
+    """Return the mean error of single runs. It may come from two samples of answers, and is then negative by chance."""
+    return max(0.0, sum(each.error for each in repeated) / len(repeated))
 
 
 def _mean(repeated: list[Measurement]) -> Measurement:
@@ -191,7 +196,7 @@ def _mean(repeated: list[Measurement]) -> Measurement:
         return first
     values = np.array([(each.value, each.optimum, each.gap) for each in repeated])
     value, optimum, gap = values.mean(axis=0).tolist()
-    within = sum(each.error for each in repeated) / len(repeated)
+    within = _mean_error(repeated)
     error = float(within + _T95 * values[:, 0].std(ddof=1) / math.sqrt(len(repeated)))
     note = "; ".join(filter(None, (first.note, f"mean of {len(repeated)} runs, since the agent's answers are random")))
     return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
