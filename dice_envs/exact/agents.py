@@ -229,7 +229,7 @@ class Asked:
         if self._states is None or self.is_random:
             return
         if self.played_network is not None or self.played_solution is not None:
-            answers = min(answers, 4 * COMPARED)
+            answers = min(answers, COMPARED)
         if self._streams is None:
             self._streams = new_streams(1, 2 * KEPT)
         sizes = itertools.chain(SIZES, itertools.repeat(KEPT))

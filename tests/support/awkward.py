@@ -84,21 +84,20 @@ class Half(Mixed):
         self.kind = kind
 
     def probabilities(self, turn):
+        policy = self.policy(turn)
         if self.kind == "bfloat16":
             torch = pytest.importorskip("torch")
-            return torch.from_numpy(self.policy(turn)).to(torch.bfloat16)
-        return self.policy(turn).astype(self.kind)
+            return torch.from_numpy(policy).to(torch.bfloat16)
+        return policy.astype(self.kind)
 
 
 class Rounded(Half):
     """That policy as numbers of full precision."""
 
     def probabilities(self, turn):
-        stated = np.asarray(
-            super().probabilities(turn).astype(np.float32) if self.kind == "float16" else super().probabilities(turn).float(),
-            np.float64,
-        )
-        return stated / stated.sum(axis=1, keepdims=True)
+        stated = super().probabilities(turn)
+        given = stated.double().numpy() if self.kind == "bfloat16" else stated.astype(np.float64)
+        return given / given.sum(axis=1, keepdims=True)
 
 
 class Counts(Mixed):
@@ -147,51 +146,70 @@ def batch_norm(turn):
 
 
 class Awkward(NamedTuple):
-    """An agent, the policy that it has on average (None: none that is defined), and what a refusal says."""
+    """An agent; the policy that it has where it has one, alone and at first if that is not always the same; and the words of a
+    refusal, which agents that have no policy must meet with unless they are given an interval."""
 
     make: Any
-    truth: Any = None
+    truth: Any
     words: str = "^$"
+    has_policy: bool = True
 
 
-RANDOM = "random"
-ROW, OTHERS = "depends on the row", "depends on the (row|number of positions|other positions|batch)"
-TIME = "on what it was asked before|random"
+RANDOM, ROW = "are random: an exact result at a table", "depends on the row that the position has"
+SIZE, OTHERS = "depends on (the number of positions in )?the batch", "depends on the other positions"
+TIME = f"on what it was asked before|{RANDOM}"
 CHANCES = (0.001, 0.01, 0.1, 0.5)
 MIXED = {chance: Mixed(chance) for chance in CHANCES}
-LOW, SEAT, PART = Mixed(0.0), Mixed(seat), Mixed(lambda turn: some(turn) / 5)
+LOW, HIGH, SEAT = Mixed(0.0), Mixed(0.0, highest), Mixed(seat)
+PART = Mixed(lambda turn: some(turn) / 5)
+
+
+def odd(turn):
+    return np.arange(len(turn)) % 2
+
+
+def few(turn):
+    return float(len(turn) < 20)
+
+
+def otherwise(chance):
+    """A policy that plays the highest action where it does not play the lowest one."""
+    return chance, lowest, highest
+
 
 FAMILY = {
-    **{f"acts {c}": Awkward(lambda c=c: Acts(c), MIXED[c], RANDOM) for c in CHANCES},
-    **{f"acts, own generator {c}": Awkward(lambda c=c: Acts(c, own=True), MIXED[c], RANDOM) for c in CHANCES},
-    **{f"draws {c}": Awkward(lambda c=c: Draws(c), MIXED[c], RANDOM) for c in CHANCES},
-    **{f"draws, own generator {c}": Awkward(lambda c=c: Draws(c, own=True), MIXED[c], RANDOM) for c in CHANCES},
-    **{f"jitters {c}": Awkward(lambda c=c: Jitters(c), MIXED[c], RANDOM) for c in CHANCES[1:3]},
+    **{f"acts, {c}": Awkward(lambda c=c: Acts(c), MIXED[c], RANDOM) for c in CHANCES},
+    **{f"acts by its own generator, {c}": Awkward(lambda c=c: Acts(c, own=True), MIXED[c], RANDOM) for c in CHANCES},
+    **{f"draws, {c}": Awkward(lambda c=c: Draws(c), MIXED[c], RANDOM) for c in CHANCES},
+    **{f"draws by its own generator, {c}": Awkward(lambda c=c: Draws(c, own=True), MIXED[c], RANDOM) for c in CHANCES},
+    **{f"jitters, {c}": Awkward(lambda c=c: Jitters(c), MIXED[c], RANDOM) for c in CHANCES[1:3]},
+    "acts at random at some positions": Awkward(lambda: Acts(PART.chance), PART, RANDOM),
+    "draws at some positions": Awkward(lambda: Draws(PART.chance), PART, RANDOM),
+    "acts at random in one seat": Awkward(lambda: Acts(seat), SEAT, RANDOM),
+    "draws in one seat": Awkward(lambda: Draws(seat), SEAT, RANDOM),
+    "states another mixture in one seat": Awkward(lambda: Mixed(seat), SEAT),
     "states a mixture": Awkward(lambda: Mixed(0.01), MIXED[0.01]),
-    "acts, fixed": Awkward(lambda: Acts(0.0), LOW),
-    "acts, fixed, promises": Awkward(lambda: Promises(0.0), LOW),
-    "breaks its promise": Awkward(lambda: Promises(0.01), None, "declares deterministic = True, but"),
-    "acts, random at some positions": Awkward(lambda: Acts(lambda turn: some(turn) / 5), PART, RANDOM),
-    "draws, random at some positions": Awkward(lambda: Draws(lambda turn: some(turn) / 5), PART, RANDOM),
-    "by seat": Awkward(lambda: Mixed(seat), SEAT),
-    "acts, fixed, by seat": Awkward(
-        lambda: Acts(lambda t: 2 * seat(t), lowest, highest), Mixed(lambda t: 2 * seat(t), lowest, highest)
+    "acts alike": Awkward(lambda: Acts(0.0), LOW),
+    "acts alike in each seat": Awkward(
+        lambda: Acts(*otherwise(lambda turn: 2 * seat(turn))), Mixed(*otherwise(lambda turn: 2 * seat(turn)))
     ),
-    "acts, random by seat": Awkward(lambda: Acts(seat), SEAT, RANDOM),
-    "draws, random by seat": Awkward(lambda: Draws(seat), SEAT, RANDOM),
-    "by row": Awkward(lambda: Mixed(lambda turn: np.arange(len(turn)) % 2), None, ROW),
-    "acts by row": Awkward(lambda: Acts(lambda turn: np.arange(len(turn)) % 2, lowest, highest), None, ROW),
-    **{f"rows from {n}": Awkward(lambda n=n: Mixed(rows_from(n)), None, ROW) for n in (64, 200)},
-    "acts, rows from 64": Awkward(lambda: Acts(lambda t: 2 * rows_from(64)(t), lowest, highest), None, ROW),
-    "random, rows from 64": Awkward(lambda: Acts(rows_from(64)), None, RANDOM + "|" + ROW),
-    "small batches": Awkward(lambda: Mixed(lambda turn: float(len(turn) < 20)), None, OTHERS),
-    "odd batches": Awkward(lambda: Mixed(lambda turn: len(turn) % 2 / 2), None, OTHERS),
-    "acts, small batches": Awkward(lambda: Acts(lambda t: float(len(t) < 20), lowest, highest), None, OTHERS),
-    "batch normalisation": Awkward(lambda: Mixed(batch_norm), None, OTHERS),
-    **{f"changes after {n} calls": Awkward(lambda n=n: Counts(lambda k: float(k > n)), None, TIME) for n in (5, 40)},
-    "changes after 3000 rows": Awkward(lambda: Counts(lambda k: float(k > 3000), rows=True), None, TIME),
-    "drifts": Awkward(lambda: Counts(lambda k: k / (k + 100)), None, TIME),
-    "alternates": Awkward(lambda: Counts(lambda k: float(k % 2)), None, TIME),
+    "promises to act alike": Awkward(lambda: Promises(0.0), LOW),
+    "breaks its promise": Awkward(lambda: Promises(0.01), None, "declares deterministic = True, but"),
+    "by row": Awkward(lambda: Mixed(odd), None, ROW, False),
+    "acts by row": Awkward(lambda: Acts(*otherwise(odd)), None, ROW, False),
+    "from row 64 on": Awkward(lambda: Mixed(rows_from(64)), None, ROW, False),
+    "from row 200 on": Awkward(lambda: Mixed(rows_from(200)), None, ROW, False),
+    "acts from row 64 on": Awkward(lambda: Acts(*otherwise(lambda turn: 2 * rows_from(64)(turn))), None, ROW, False),
+    "acts at random from row 64 on": Awkward(lambda: Acts(rows_from(64)), LOW, f"{RANDOM}|{ROW}", False),
+    "in small batches": Awkward(lambda: Mixed(few), None, SIZE, False),
+    "acts in small batches": Awkward(lambda: Acts(*otherwise(few)), None, SIZE, False),
+    "in batches of an odd size": Awkward(lambda: Mixed(lambda turn: len(turn) % 2 / 2), None, SIZE, False),
+    "batch normalisation": Awkward(lambda: Mixed(batch_norm), None, OTHERS, False),
+    "changes after 5 calls": Awkward(lambda: Counts(lambda calls: float(calls > 5)), None, TIME, False),
+    "changes after 40 calls": Awkward(lambda: Counts(lambda calls: float(calls > 40)), None, TIME, False),
+    "changes after 3,000 rows": Awkward(lambda: Counts(lambda rows: float(rows > 3000), rows=True), None, TIME, False),
+    "changes all the time": Awkward(lambda: Counts(lambda calls: calls / (calls + 100)), None, TIME, False),
+    "changes at each call": Awkward(lambda: Counts(lambda calls: float(calls % 2)), None, TIME, False),
     "remembers": Awkward(Remembers, LOW),
     "float16": Awkward(lambda: Half("float16", 0.3), Rounded("float16", 0.3)),
     "bfloat16": Awkward(lambda: Half("bfloat16", 0.3), Rounded("bfloat16", 0.3)),

@@ -250,7 +250,9 @@ class _Averaged:
     agent: Any
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        again = (Turn(turn.variant, turn._true_states, turn._index, turn.streams) for _ in range(-(-ANSWERS // self.agent.questions)))
+        again = (
+            Turn(turn.variant, turn._true_states, turn._index, turn.streams) for _ in range(-(-ANSWERS // self.agent.questions))
+        )
         return np.mean([ask_probabilities(self.agent, each) for each in again], axis=0)
 
 

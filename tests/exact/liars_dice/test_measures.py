@@ -556,7 +556,9 @@ def test_two_agents_that_are_not_computed():
 
     one_die = configure("liars_dice", num_dice=1)
 
-    with pytest.raises(ValueError, match="ActsOnly states no probabilities and does not declare deterministic = True: an exact"):
+    with pytest.raises(
+        ValueError, match="ActsOnly states no probabilities and does not declare deterministic = True: an exact"
+    ):
         winning_probability(one_die, "numbers", ActsOnly("reader"))
     promises = ActsOnly("numbers", deterministic=True)
     assert winning_probability(one_die, "random", promises) == winning_probability(one_die, "random", "numbers")
