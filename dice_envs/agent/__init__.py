@@ -35,10 +35,12 @@ __all__ = [
     "name_of",
     "players",
     "resolve",
+    "stated",
 ]
 
 RESIGNS = -1  # in place of an action, by an agent that declares it (`Agent.resigns`)
 _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
+_SPACING = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # of numbers at 1, which is more than that tolerance
 
 
 class AgentError(ValueError):
@@ -134,6 +136,8 @@ class Agent(Protocol):
 
     Attributes:
         probabilities: `probabilities(turn) -> (n, num_actions) float64`, the stochastic policy. Makes exact measures possible.
+        deterministic: True: `act` chooses the same action whenever it comes to a position. Exact measures are then exact for an
+            agent that states no probabilities; otherwise they can't know, and give an interval.
         kernel: `kernel(variant) -> dice_envs.agent.kernel.AgentKernel | None`, the kernel by which the agent chooses in a
             variant. Games between such agents are one compiled loop that does not call `act`, with the same results: `act`
             must be `turn.choose(self.kernel(turn.variant))`, as in `KernelAgent`. Such an agent cannot have a memory.
@@ -254,7 +258,16 @@ def fault_of(agent: Agent, variant: Variant, state: Any, game: int, action: int)
 
 
 def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
-    """Return the agent's stochastic policy in each game of the turn, (n, num_actions) float64.
+    """Return the agent's stochastic policy in each game of the turn, (n, num_actions) float64. Errors are those of `stated`."""
+    return stated(agent, turn)[0]
+
+
+def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
+    """Return the agent's stochastic policy in each game of the turn, and how finely it is stated.
+
+    Returns:
+        (n, num_actions) float64; and the spacing of numbers at 1 in the type of the agent's numbers where that is float16 or
+        bfloat16, else 0.
 
     Raises:
         AgentError: the agent states no probabilities, or they are not a distribution over the legal actions.
@@ -265,6 +278,10 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
         turn.memory = fresh_memory(agent, len(turn))
     who = f"{name_of(agent)} in {turn.game.name}"
     answer = agent.probabilities(turn)
+    spacing = _SPACING.get(str(getattr(answer, "dtype", "")).removeprefix("torch."), 0.0)
+    if hasattr(answer, "detach"):  # a PyTorch tensor, perhaps one that requires gradients
+        answer = answer.detach().cpu()
+        answer = answer.float() if spacing else answer  # NumPy knows no bfloat16
     expected = (len(turn), turn.variant.facts.num_actions)
     try:
         given = np.asarray(answer)
@@ -288,10 +305,10 @@ def ask_probabilities(agent: Any, turn: Turn) -> np.ndarray:
         )
     sums = chances.sum(axis=1, keepdims=True)
     off = np.abs(sums[:, 0] - 1)
-    if len(turn) and off.max() > _ROUNDING:
+    if len(turn) and off.max() > max(_ROUNDING, 2 * spacing):
         row = int(off.argmax())
         raise AgentError(f"{who}, seat {turn.seats[row]}: probabilities must sum to 1, not {chances[row].sum()}")
-    return chances / sums
+    return chances / sums, spacing
 
 
 def name_of(agent: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,15 +22,38 @@ from dice_envs.agent import (
     fresh_memory,
     name_of,
     resolve,
+    stated,
 )
-from dice_envs.core.game import Variant
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, Variant
+from dice_envs.exact.contract import REPEATS
+from dice_envs.exact.intervals import share_bound
 
-__all__ = ["COMPARED", "Asked", "asked", "is_uniform", "original"]
+__all__ = ["COMPARED", "Asked", "asked", "is_uniform", "original", "positions_of_play"]
 
-COMPARED = 64  # positions with a choice at which probabilities are asked for twice, to see whether they are random
-STEADY = 8  # answers that agree row by row, before those that differ in another order of the rows are held against the agent
+COMPARED = 64  # positions of random play at which an agent is asked twice before work begins
+KEPT = 512  # positions, a random sample of those asked about, at which an agent is asked again in the end
+AGAIN = 16_384  # answers there; where all agree, answers that differ from them have chances of 2e-4 or less
+SIZES = (KEPT, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)  # of the first batches of them; the others have KEPT rows
+STEADY = 8  # questions in which a batch is answered alike, before answers of other batches are held against the agent
 ROUNDING = 1e-5  # a network's float32 probabilities differ by less where it is asked in batches of other sizes
-ANSWERS = 64  # how often an agent that states no probabilities is asked at each position, in each repeat
+ANSWERS = 64  # how often an agent that states no probabilities is asked at each position if its answers are random
+SHOWN = 5  # other answers at a position, in all repeats of a measurement, that make the error show in their spread
+ENOUGH = 10  # answers that differ, after which it is known how often they do
+
+
+def positions_of_play(variant: Variant, seed: int, games: int = 256, steps: int = 12) -> np.ndarray:
+    """Return the positions with a choice in the first steps of uniformly random games, (n,) states."""
+    batch, everybody = Batch(variant, games, seed), new_streams(seed, games)
+    found = []
+    for _ in range(steps):
+        going = np.flatnonzero(batch.states["seat"] != OVER)
+        if not len(going):
+            break
+        found.append(batch.states[batch.legal().sum(axis=1) > 1])
+        batch.play(ask(Uniform(), variant, batch.states, going, everybody), going)
+    return np.concatenate(found)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -43,10 +68,7 @@ class _Function:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def probabilities(self, turn: Turn) -> Any:
-        chances = self.function(turn.observations, turn.legal)
-        if hasattr(chances, "detach"):  # a PyTorch tensor, perhaps one that requires gradients
-            chances = chances.detach().cpu()
-        return chances
+        return self.function(turn.observations, turn.legal)
 
     def act(self, turn: Turn) -> np.ndarray:
         return draw_actions(turn.streams, ask_probabilities(self, turn))
@@ -55,11 +77,20 @@ class _Function:
 class Asked:
     """An agent that always states probabilities.
 
-    For an agent that only acts these are the frequencies of its answers. Two answers are enough as long as they agree.
+    For an agent that only acts these are the frequencies of its answers. It is asked twice at each position, and many times
+    once two answers have differed anywhere.
+
+    Args:
+        agent: acts or states probabilities.
+        name: of it.
+        seen: answers that were asked for again, and those that differed, in an earlier measurement. See `Asked.seen`.
 
     Attributes:
         name: the agent's.
-        is_random: whether an answer has depended on the agent's random stream. Another run may then give another result.
+        is_random: whether an answer has differed from an earlier one at the same position, in the same batch. Another run may
+            then give another result.
+        is_known: whether the agent states its probabilities or declares that it answers alike (`deterministic`). Nothing is
+            certain of other agents' answers.
         memoryless: whether the agent declares that its choice does not depend on how a position came about.
         observes_only: whether the agent declares that it reads observations and legal actions alone.
         looks_back: False if the agent declares that its choice does not depend on past rounds; None without a declaration.
@@ -69,18 +100,25 @@ class Asked:
             `dice_envs.agent.Agent`.
     """
 
-    def __init__(self, agent: Any, name: str = "") -> None:
+    def __init__(self, agent: Any, name: str = "", seen: tuple[int, int] = (0, 0)) -> None:
         self.agent = agent
         self.name = name
-        self.is_random = False
+        self._repeated, self._differing = seen
+        self.is_random = self._differing > 0
         self._states_probabilities = hasattr(agent, "probabilities")
+        self.is_known = self._states_probabilities or bool(getattr(agent, "deterministic", False))
         self.memoryless = self._states_probabilities and bool(getattr(agent, "memoryless", False))
         self.observes_only = bool(getattr(agent, "observes_only", False))
         self.looks_back = getattr(agent, "looks_back", None)
         self.played_solution = getattr(agent, "played_solution", None)
         self.played_network = getattr(agent, "played_network", None)
-        self._compared = 0  # positions with a choice
-        self._largest = 0  # rows of a batch that was compared
+        self._rounding = ROUNDING
+        self._rng = np.random.default_rng(0)  # chooses the sample
+        self._streams: np.ndarray | None = None  # of the agent, where it is asked again
+        self._states: np.ndarray | None = None  # a sample of the positions asked about
+        self._first = np.zeros((0, 0))  # the first answers there
+        self._keys = np.zeros(0)  # random numbers; the sample has the smallest
+        self._limit = 1.0  # keys from here on are too large for the sample
 
     def act(self, turn: Turn) -> np.ndarray:
         if hasattr(self.agent, "act"):
@@ -90,79 +128,156 @@ class Asked:
         return draw_actions(turn.streams, self.probabilities(turn))
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        return self._stated(turn) if self._states_probabilities else self._answered(turn)
+        answers = self._answer(turn)
+        if not (self.is_known or self.is_random):
+            choice = turn.legal.sum(axis=1) > 1
+            self._count((self._answer(turn) != answers).any(axis=1)[choice])
+        if self.is_random:
+            for _ in range(self.questions - 1):
+                answers += self._answer(Turn(turn.variant, turn._true_states, turn._index, turn.streams))
+            answers /= answers.sum(axis=1, keepdims=True)
+        else:
+            self._keep(turn, answers)
+        return answers
 
-    def _stated(self, turn: Turn) -> np.ndarray:
-        chances = ask_probabilities(self.agent, turn)
-        if self._compares(turn):
-
-            def answer(rows: np.ndarray) -> np.ndarray:  # the streams have moved on, so random answers differ
-                again = Turn(turn.variant, turn._true_states, turn._index[rows], turn.streams[rows].copy())
-                return ask_probabilities(self.agent, again)
-
-            self._compare(answer, chances)
-        return chances
-
-    def _answered(self, turn: Turn) -> np.ndarray:
+    def _answer(self, turn: Turn) -> np.ndarray:
+        """Return probabilities as the agent states them, or 1 for the actions that it chooses. The streams move on."""
+        if self._states_probabilities:
+            chances, rounding = stated(self.agent, turn)
+            self._rounding = max(self._rounding, 2 * rounding)
+            return chances
         everywhere = np.arange(len(turn))
+        chosen = np.zeros((len(turn), turn.variant.facts.num_actions))
         states = turn._true_states[turn._index]
+        chosen[everywhere, ask(self.agent, turn.variant, states, everywhere, turn.streams)] = 1
+        return chosen
 
-        def answer(rows: np.ndarray) -> np.ndarray:
-            chosen = np.zeros((len(turn), turn.variant.facts.num_actions))
-            streams = turn.streams[rows]
-            chosen[everywhere, ask(self.agent, turn.variant, states[rows], everywhere, streams)] = 1
-            turn.streams[rows] = streams
-            return chosen
+    # --- answers that differ ---
 
-        first = answer(everywhere)
-        answers = first + answer(everywhere)
-        if self._compares(turn):
-            self._compare(answer, first)
-        if (answers == 1).any():
-            self.is_random = True
-            for _ in range(ANSWERS - 2):
-                answers += answer(everywhere)
-        return answers / answers.sum(axis=1, keepdims=True)
+    @property
+    def seen(self) -> tuple[int, int]:
+        """How many answers were asked for again at positions with a choice, and how many of them differed."""
+        return self._repeated, self._differing
 
-    def _compares(self, turn: Turn) -> bool:
-        """Return whether to compare answers at these positions: after few positions with a choice, or in a large batch.
+    @property
+    def unseen(self) -> float:
+        """A 95 % bound on the chance of an answer that differs from the one measured, at a position with a choice.
 
-        An answer may depend on the number of rows, so a batch twice as large as any before is compared, too.
+        0 of probabilities that do not differ, and of answers that differ often enough to show in a repeated measurement.
         """
-        if self.is_random or (self._compared >= COMPARED and len(turn) < 2 * self._largest):
-            return False
-        self._largest = max(self._largest, len(turn))
-        self._compared += int((Turn(turn.variant, turn._true_states, turn._index, turn.streams).legal.sum(axis=1) > 1).sum())
-        return True
+        if self.is_known and not self.is_random:
+            return 0.0
+        rate = share_bound(self._differing, self._repeated)
+        return 0.0 if self.is_random and rate * self.questions * REPEATS >= SHOWN else rate
 
-    def _compare(self, answer: Callable[[np.ndarray], np.ndarray], first: np.ndarray) -> None:
-        """Note whether answers to the same positions differ from the first, which makes the agent a random one.
+    @property
+    def questions(self) -> int:
+        """How often an agent with random answers is asked at each position."""
+        if not self._states_probabilities:
+            return ANSWERS
+        rate = self._differing / max(1, self._repeated)
+        return min(ANSWERS, math.ceil(SHOWN / (rate * REPEATS)))
+
+    def _count(self, differs: np.ndarray) -> None:
+        self._repeated += len(differs)
+        self._differing += int(differs.sum())
+        self.is_random = self._differing > 0
+        if self.is_random and not self._states_probabilities and self.is_known:
+            raise AgentError(f"{self.name or name_of(self.agent)} declares deterministic = True, but its answers are random")
+
+    def _keep(self, turn: Turn, answers: np.ndarray) -> None:
+        """Add positions with a choice to the sample: all that were asked about have equal chances to be in it."""
+        keys = self._rng.random(len(turn))
+        rows = np.flatnonzero(keys < self._limit)
+        rows = rows[np.argsort(keys[rows])[:KEPT]]
+        states = turn._true_states[turn._index[rows]]
+        choice = Turn(turn.variant, states, np.arange(len(rows)), turn.streams[rows]).legal.sum(axis=1) > 1
+        if not choice.any():
+            return
+        kept = [self._states] if self._states is not None else []
+        known = [self._first] if self._states is not None else []
+        self._states = np.concatenate([*kept, states[choice]])
+        self._first = np.concatenate([*known, answers[rows][choice]])
+        self._keys = np.concatenate([self._keys, keys[rows][choice]])
+        if len(self._keys) > 2 * KEPT:
+            smallest = np.argpartition(self._keys, KEPT)[:KEPT]
+            self._states, self._first, self._keys = self._states[smallest], self._first[smallest], self._keys[smallest]
+            self._limit = float(self._keys.max())
+
+    def probe(self, variant: Variant) -> None:
+        """Ask twice at a few positions of random play: most random answers show there, before work begins."""
+        states = positions_of_play(variant, 0)
+        if self.is_random or self._states is not None or not len(states):
+            return
+        states = states[np.linspace(0, len(states) - 1, min(COMPARED, len(states))).astype(np.int64)]
+        self.probabilities(Turn(variant, states, np.arange(len(states)), new_streams(0, len(states))))
+        self.ask_again(variant, COMPARED)
+
+    def ask_again(self, variant: Variant, answers: int = AGAIN) -> None:
+        """Ask again at a sample of the positions asked about so far, in batches of other sizes and orders.
+
+        Sets `is_random` where an answer differs at random, and goes on until it is known how often.
 
         Args:
-            answer: rows in any order → the answers at these positions, (n, num_actions).
-            first: the first answers, all rows in their order.
+            variant: the game.
+            answers: how many to ask for. Fewer of an agent whose numbers are read instead of asking it.
 
         Raises:
-            AgentError: an answer depends on the row of its position in the batch.
+            AgentError: an answer depends on its row, on the other rows or on the number of rows in its batch, or on what the
+                agent was asked before.
         """
-        everywhere = np.arange(len(first))
+        if self._states is None or self.is_random:
+            return
+        if self.played_network is not None or self.played_solution is not None:
+            answers = min(answers, COMPARED)
+        if self._streams is None:
+            self._streams = new_streams(1, 2 * KEPT)
+        sizes = itertools.chain(SIZES, itertools.repeat(KEPT))
+        begun = self._repeated
+        while self._repeated < begun + (max(answers, KEPT) if self.is_random else answers) and self._differing < ENOUGH:
+            order = np.resize(self._rng.permutation(len(self._states)), KEPT)
+            rows = order[: min(next(sizes), answers)]
+            found = self._at(variant, rows)
+            differs = self._differs(found, self._first[rows])
+            if differs.any() and not self.is_random and self._stays(variant, rows, found):
+                raise AgentError(self._explain(variant, rows, found, differs))
+            self._count(differs)
 
-        def differs(rows: np.ndarray) -> bool:
-            return bool((np.abs(answer(rows) - first[rows]) > ROUNDING).any())
+    def _at(self, variant: Variant, rows: np.ndarray) -> np.ndarray:
+        """Return the agent's answers at rows of the sample."""
+        return self._answer(Turn(variant, self._states, rows, self._streams[: len(rows)]))
 
-        if differs(everywhere):
-            self.is_random = True
-        elif len(first) > 1 and differs(np.random.default_rng(0).permutation(len(first))):
-            if not any(differs(everywhere) for _ in range(STEADY)):
-                raise AgentError(
-                    f"{self.name or name_of(self.agent)}: its answer at a position depends on the row that the position has in "
-                    "the batch; it must be the same in every row"
-                )
-            self.is_random = True
+    def _stays(self, variant: Variant, rows: np.ndarray, found: np.ndarray) -> bool:
+        """Return whether the same batch is always answered in the same way, which random answers are not."""
+        return not any(self._differs(self._at(variant, rows), found).any() for _ in range(STEADY))
+
+    def _differs(self, answers: np.ndarray, others: np.ndarray) -> np.ndarray:
+        different: np.ndarray = (np.abs(answers - others) > self._rounding).any(axis=1)
+        return different
+
+    def _explain(self, variant: Variant, rows: np.ndarray, found: np.ndarray, differs: np.ndarray) -> str:
+        """Say on what the answers depend that differ from the first ones, and do not differ from each other."""
+        row = int(differs.argmax())
+        alike, longer = (self._at(variant, np.full(times * len(rows), rows[row])) for times in (1, 2))
+        if self._differs(alike, alike[:1]).any() or self._differs(longer, longer[:1]).any():
+            what = "the row that the position has in the batch"
+        elif self._differs(alike[:1], found[row : row + 1]).any():
+            what = "the other positions in the batch"
+        elif self._differs(alike[:1], longer[:1]).any() or self._differs(alike[:1], self._at(variant, rows[[row]])).any():
+            what = "the number of positions in the batch"
+        else:
+            what = "the batch, or on what it was asked before"
+        return (
+            f"{self.name or name_of(self.agent)}: its answer at a position depends on {what}; it must be the same in every "
+            f"batch and at every time, but was not when {len(rows)} positions were asked about again: {differs.sum()} answers "
+            "differ"
+        )
 
 
-def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant: Variant) -> Any:
-    """Return the agent as a game's `measure` sees it. `agent` is what `dice_envs.measure` takes.
+def asked(
+    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant: Variant, seen: tuple[int, int] = (0, 0)
+) -> Any:
+    """Return the agent as a game's `measure` sees it. `agent` is what `dice_envs.measure` takes, `seen` as for `Asked`.
 
     Raises:
         ValueError: no such agent, or it does not play the variant.
@@ -172,10 +287,10 @@ def asked(agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant:
         name = agent if isinstance(agent, str) else name_of(agent)
         player = resolve(agent) if isinstance(agent, str) else agent
         check_plays(player, variant)
-        return Asked(player.for_variant(variant) if hasattr(player, "for_variant") else player, name)
+        return Asked(player.for_variant(variant) if hasattr(player, "for_variant") else player, name, seen)
     if callable(agent):
         function = _Function(agent)
-        return Asked(function, repr(function))
+        return Asked(function, repr(function), seen)
     raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
 
 

@@ -56,6 +56,8 @@ class Measurement:
         error: half-width of the 95 % interval of `value`; 0 if it is exact.
         unit: of `value`, `optimum`, `gap` and `error`.
         note: what a reader should know, such as the sample taken.
+        span: a bound on the change of `value` if each answer of the agent were another one with a chance of p, divided by p:
+            the answers in a game times the range of `value`. Needed for agents that only act. Not part of the JSON.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Measurement:
     error: float = 0.0
     unit: str = ""
     note: str = ""
+    span: float | None = dataclasses.field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         """Return the measurement in one line: `exploitability 0.5112 return, exact; optimal play 0`."""
@@ -104,7 +107,10 @@ class Measures:
 
     def json(self) -> str:
         """Return the same as JSON."""
-        return json.dumps(dataclasses.asdict(self))
+        found = dataclasses.asdict(self)
+        for each in found["measures"]:
+            del each["span"]
+        return json.dumps(found)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +140,8 @@ class GameMeasure(Protocol):
         Args:
             variant: the game.
             agent: has `probabilities` (ask by `dice_envs.agent.ask_probabilities`, which checks them) and draws random
-                numbers only from its turn's streams. After it was asked, `agent.is_random` says whether its answers are random.
+                numbers only from its turn's streams. `agent.is_random` says whether its answers are random, as far as is
+                known: if this shows only later, the function is called again.
             effort: seed, sample and progress.
 
         Raises:

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-__all__ = ["Z95", "half_width", "match_half_width", "mean_interval", "share_half_width", "t95"]
+__all__ = ["Z95", "half_width", "match_half_width", "mean_interval", "share_bound", "share_half_width", "t95"]
 
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 _TAIL = 0.025
@@ -59,6 +59,11 @@ def half_width(values: np.ndarray, low: float, high: float, counts: np.ndarray |
 def share_half_width(share: float, count: int) -> float:
     """Return the distance from a share seen in `count` trials to the farther limit of its interval; 1 without trials."""
     return half_width(np.array([0.0, 1.0]), 0.0, 1.0, np.array([1 - share, share]) * count)
+
+
+def share_bound(seen: int, count: int) -> float:
+    """Return the upper limit of the interval of a share seen `seen` times in `count` trials; 1 without trials."""
+    return mean_interval(np.array([0.0, 1.0]), 0.0, 1.0, np.array([count - seen, seen]))[1]
 
 
 def match_half_width(means: np.ndarray, match: int, low: float, high: float) -> float:

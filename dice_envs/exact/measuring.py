@@ -68,13 +68,18 @@ def measure(
             of Liar's Dice seats copies of the agent there. Then there is no score.
         options: the game's options.
 
-    An agent without probabilities is asked for its actions: twice, and many more times if the two answers differ. If its
-    answers are random, whether actions or probabilities, the measurement is repeated, and `error` is the 95 % half-width
-    of the mean over the repeats. An agent that remembers past games is measured as it plays when a match begins.
+    An agent without probabilities is asked for its actions: twice, and many more times at every position once two answers
+    have differed. If its answers are random, whether actions or probabilities, the measurement is repeated, and `error` is
+    the 95 % half-width of the mean over the repeats. Answers that never differ are exact if they are probabilities, or if
+    the agent declares them `deterministic`; otherwise `error` allows for answers that would differ too rarely to be seen. An
+    agent that remembers past games is measured as it plays when a match begins.
+
+    In the end the agent is asked again at a sample of the positions, in batches of other sizes and orders.
 
     Raises:
         ValueError: no exact measure is known for the game or the variant, the agent does not play it, or wrong arguments.
-        AgentError: the agent's probabilities or actions are invalid.
+        AgentError: the agent's probabilities or actions are invalid, or depend on more than the position: on its row, on the
+            other rows of the batch, or on earlier calls.
     """
     variant = single_seat(game, **options)
     seed = check_seed(seed)
@@ -95,9 +100,12 @@ def measure(
         if apply is map:
             runs += [_run(measure_game, variant, player, Effort(each, sample, report)) for each in seeds]
         else:
-            runs += apply(functools.partial(_repeat, variant, agent, sample), seeds)
+            runs += apply(functools.partial(_repeat, variant, agent, sample, player.seen), seeds)
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
+    if player.unseen:
+        score_error = _score_doubt(score_error, measures[0], player, [baseline for _, baseline in runs])
+        measures = tuple(_allowing(each, player) for each in measures)
     if fresh_memory(player.agent, 1) is not None:
         measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, _FRESH)))) for each in measures)
     return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
@@ -133,12 +141,29 @@ def optima(game: str | Game | Variant, **options: Any) -> dict[str, float]:
 
 def _run(measure_game: GameMeasure, variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """Measure once; return the measurements, and the headline's gap for random play with the same random numbers."""
-    return measure_game(variant, player, effort), _random_gap(variant, effort.seed, effort.sample)
+    told = 0.0
+
+    def report(amount: float, total: float) -> None:
+        nonlocal told
+        told += amount
+        effort.done(amount, total)
+
+    player.probe(variant)
+    was_random = player.is_random
+    watched = dataclasses.replace(effort, done=report)
+    found = measure_game(variant, player, watched)
+    player.ask_again(variant)
+    if player.is_random and not was_random:  # positions before the first random answer were asked about too seldom
+        report(-told, max(1.0, told))
+        found = measure_game(variant, player, watched)
+    return found, _random_gap(variant, effort.seed, effort.sample)
 
 
-def _repeat(variant: Variant, agent: Any, sample: int | None, seed: int) -> tuple[list[Measurement], float]:
+def _repeat(
+    variant: Variant, agent: Any, sample: int | None, seen: tuple[int, int], seed: int
+) -> tuple[list[Measurement], float]:
     """Do what `_run` does in another process."""
-    return _run(_measure_of(variant.game), variant, asked(agent, variant), Effort(seed, sample))
+    return _run(_measure_of(variant.game), variant, asked(agent, variant, seen), Effort(seed, sample))
 
 
 @functools.lru_cache(maxsize=64)
@@ -152,12 +177,17 @@ def _score(headlines: list[Measurement], random_gaps: list[float]) -> tuple[floa
     if baselines.mean() <= NOTHING:
         return None, None
     share = gaps.mean() / baselines.mean()
-    within = sum(each.error for each in headlines) / len(headlines)
+    within = _mean_error(headlines)
     if len(headlines) == 1:
         return float(1 - share), None if within else 0.0
     # The error of a ratio of two means is that of the residuals: the gaps less this share of random play's.
     between = _T95 * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
     return float(1 - share), float((within + between) / baselines.mean())
+
+
+def _mean_error(repeated: list[Measurement]) -> float:
+    """Return the mean error of single runs. It may come from two samples of answers, and is then negative by chance."""
+    return max(0.0, sum(each.error for each in repeated) / len(repeated))
 
 
 def _mean(repeated: list[Measurement]) -> Measurement:
@@ -167,10 +197,36 @@ def _mean(repeated: list[Measurement]) -> Measurement:
         return first
     values = np.array([(each.value, each.optimum, each.gap) for each in repeated])
     value, optimum, gap = values.mean(axis=0).tolist()
-    within = sum(each.error for each in repeated) / len(repeated)
+    within = _mean_error(repeated)
     error = float(within + _T95 * values[:, 0].std(ddof=1) / math.sqrt(len(repeated)))
     note = "; ".join(filter(None, (first.note, f"mean of {len(repeated)} runs, since the agent's answers are random")))
     return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
+
+
+def _doubt(each: Measurement, player: Asked) -> float:
+    """Return by how much answers that have not been seen could change a measurement."""
+    if each.span is None:
+        raise ValueError(
+            f"{player.name} states no probabilities and does not declare deterministic = True, and {each.name} has no span, "
+            "which would bound what an answer that was not seen could change"
+        )
+    return player.unseen * each.span
+
+
+def _allowing(each: Measurement, player: Asked) -> Measurement:
+    """Allow in the error of a measurement for answers that have not been seen."""
+    doubt, (repeated, differing) = _doubt(each, player), player.seen
+    error = max(each.error, doubt) if player.is_random else each.error + doubt
+    note = f"{differing or 'none'} of {repeated:,} answers differed when asked for again; the interval allows for more"
+    return dataclasses.replace(each, error=error, note="; ".join(filter(None, (each.note, note))))
+
+
+def _score_doubt(error: float | None, headline: Measurement, player: Asked, random_gaps: list[float]) -> float | None:
+    """Allow in the error of the score for the same."""
+    if error is None:
+        return None
+    doubt = _doubt(headline, player) / float(np.mean(random_gaps))
+    return max(error, doubt) if player.is_random else error + doubt
 
 
 def _measure_of(game: Game) -> GameMeasure:

@@ -1,7 +1,9 @@
 """`measure` works in the same way with every game and all of its agents."""
 
 import dataclasses
+import functools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from dice_envs import AgentError, Measurement, Uniform, agents, measure
 from dice_envs.core.game import load, names, single_seat
 from dice_envs.exact import offered
+from tests.support.awkward import FAMILY
 from tests.support.policies import ActsOnly, save_random_policy
 
 # A small variant of each game, for which measuring is cheap, and an agent with score 1. Other games use their defaults.
@@ -126,10 +129,10 @@ def test_wrong_arguments():
 
 
 def test_rounding_that_depends_on_the_batch_is_not_randomness():
-    """A network's matrix products round differently in batches of other sizes, which must not count as randomness."""
+    """A network's matrix products round differently in batches of other sizes, which is neither random nor refused."""
 
     def rounds(observations, masks):
-        tilted = masks * (1 + 1e-7 * len(masks) * (np.arange(masks.shape[1]) % 2))
+        tilted = masks * (1 + 1e-6 * (len(masks) % 8) * (np.arange(masks.shape[1]) % 2))
         return tilted / tilted.sum(axis=1, keepdims=True)
 
     def draws(observations, masks):
@@ -192,6 +195,43 @@ def test_answers_are_compared_after_the_opening_too(num_faces):
     if num_faces == 6:
         with pytest.raises(AgentError, match="depends on the row"):
             measure("liars_dice", only_in_large_batches, **options)
+
+
+AWKWARD_GAMES = {
+    **{game: (game, options) for game, (options, _) in SMALL.items()},
+    "score_dice": ("score_dice", {"pool_a": (4, 6), "pool_b": (6, 4)}),
+    "maesters": ("shakes", {"mode": "maesters", "num_players": 2, "num_patients": 3, "goal": 2}),
+    "three players": ("liars_dice", {"num_players": 3, "num_dice": 1, "num_faces": 3}),
+}
+QUICK = ("thirties", "shakes", "three players", "score_dice", "maesters")
+# Each agent in one game in the fast tests, and each game with several of them.
+AWKWARD = [
+    pytest.param(game, name, marks=[] if game == QUICK[number % len(QUICK)] else [pytest.mark.thorough])
+    for game in AWKWARD_GAMES
+    for number, name in enumerate(FAMILY)
+]
+
+
+@functools.cache
+def truth_of(game, agent):
+    name, options = AWKWARD_GAMES[game]
+    return measure(name, agent, seed=1, **options).measures
+
+
+@pytest.mark.parametrize(("game", "name"), AWKWARD)
+def test_an_awkward_agent_is_refused_or_has_an_interval(game, name):
+    """No error is 0 where the value is wrong. Intervals hold with 95 %, and twice as wide ones nearly always."""
+    (of, options), agent = AWKWARD_GAMES[game], FAMILY[name]
+    try:
+        found, refusal = measure(of, agent.make(), seed=3, **options).measures, None
+    except ValueError as problem:
+        found, refusal = (), str(problem)
+    assert refusal is None or re.search(agent.words, refusal), refusal
+    assert found == () or agent.truth is not None or not agent.has_policy
+    known = truth_of(game, agent.truth) if agent.truth is not None else [None] * len(found)
+    for each, exact in zip(found, known, strict=True):
+        if each.error == 0 or agent.has_policy:
+            assert each.value == pytest.approx(exact.value, abs=2 * (each.error + exact.error) + 1e-9), each
 
 
 def test_random_answers_are_not_taken_for_such_that_depend_on_the_row():

@@ -24,8 +24,9 @@ def uniform(observations, masks):
 class ActsOnly:
     """Plays as another agent does, without its probabilities and its kernel."""
 
-    def __init__(self, agent):
+    def __init__(self, agent, deterministic=False):
         self.agent = make_agent(agent) if isinstance(agent, str) else agent
+        self.deterministic = deterministic
 
     def act(self, turn):
         return self.agent.act(turn)

@@ -24,7 +24,7 @@ __all__ = ["Evaluation", "evaluate", "first_choices", "measure", "ratio", "repli
 MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
 SAMPLE = 2_000  # draws from larger bags
 DRAWS_AT_ONCE = 2_000
-ANSWERS = 8  # for each position, of an agent whose answers are random
+ANSWERS = 4  # for each position, twice, of an agent whose answers are random
 ONE_IN, FEW = 40, 50  # such an agent is measured repeatedly, so each time on 1 draw in 40 of a sample, and at least on 50
 UNIT = "wins minus losses per draw"
 
@@ -69,8 +69,9 @@ def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
     return out
 
 
-# Recursions: the value of a policy against the best response, and against a uniformly random opponent.
-_BEST, _RANDOM = range(2)
+# Recursions: the value of a policy against the best response, and against a uniformly random opponent; and the value of
+# another sample of a random agent's answers against the best response to the first sample.
+_BEST, _RANDOM, _AGAIN = range(3)
 
 
 @kernel(allocates=False)
@@ -83,26 +84,33 @@ def _kept(j, count, chances, seat, work):
 
 
 @kernel(allocates=False)
-def _respond_at(size, a, b, chances, seat, work):
-    """Set the values of a position in both recursions, from the policy's probabilities there. In place."""
+def _respond_at(size, a, b, policies, seat, work):
+    """Set the values of a position in all recursions, from the probabilities there (samples, dice). In place."""
     count = SIZE_OF[a]
-    for opponent in range(2):
-        values = work.values[opponent]
-        set_payoff(size, a, b, values, work)
-        worst = 2.0
-        mean = 0.0
-        for j in range(count):
-            kept = _kept(j, count, chances, seat, work)
-            worst = min(worst, kept)
-            mean += kept / count
-        own = worst if opponent == _BEST else mean
-        values[a, b] = own if seat == 0 else -own
+    sign = 1.0 if seat == 0 else -1.0
+    worst = 2.0
+    reply = 0
+    mean = 0.0
+    set_payoff(size, a, b, work.values[_BEST], work)
+    for j in range(count):
+        kept = _kept(j, count, policies[0], seat, work)
+        if kept < worst:
+            worst = kept
+            reply = j
+    work.values[_BEST, a, b] = sign * worst
+    set_payoff(size, a, b, work.values[_RANDOM], work)
+    for j in range(count):
+        mean += _kept(j, count, policies[0], seat, work) / count
+    work.values[_RANDOM, a, b] = sign * mean
+    set_payoff(size, a, b, work.values[_AGAIN], work)
+    work.values[_AGAIN, a, b] = sign * _kept(reply, count, policies[len(policies) - 1], seat, work)
 
 
 @kernel
-def _respond(hands, policy, seat, out, against_uniform, replies):
-    """For each draw, write the value of the policy to its seat against the best response (`out`) and against a uniformly
-    random opponent, and the responder's expected gain with each first die (`replies`). In place."""
+def _respond(hands, policies, seat, out, against_uniform, replies):
+    """For each draw, write the value of the first policy to its seat against the best response (`out`) and against a
+    uniformly random opponent, and the responder's expected gain with each first die (`replies`). `out` (n, 2) also gets the
+    value of the last policy against the same response. In place."""
     work = new_work()
     size = hands.shape[2]
     full = (1 << size) - 1
@@ -112,12 +120,13 @@ def _respond(hands, policy, seat, out, against_uniform, replies):
         for a in range(1, 1 << size):
             for b in range(1, 1 << size):
                 if SIZE_OF[a] == SIZE_OF[b]:
-                    _respond_at(size, a, b, policy[n, a, b], seat, work)
-        out[n] = sign * work.values[_BEST, full, full]
+                    _respond_at(size, a, b, policies[:, n, a, b], seat, work)
+        out[n, 0] = sign * work.values[_BEST, full, full]
+        out[n, 1] = sign * work.values[_AGAIN, full, full]
         against_uniform[n] = sign * work.values[_RANDOM, full, full]
         set_payoff(size, full, full, work.values[_BEST], work)
         for j in range(size):
-            replies[n, j] = -_kept(j, size, policy[n, full, full], seat, work)
+            replies[n, j] = -_kept(j, size, policies[0, n, full, full], seat, work)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,13 +137,16 @@ class Evaluation:
         gain: expected edge of the agent's first choice (see `edges`).
         best_gain: edge of the best first choice.
         against_random: wins minus losses against a uniformly random opponent.
-        kept: wins minus losses against the best response to the agent.
+        kept: wins minus losses against the best response to the agent. Of two samples of random answers: the mean of the
+            first one's and the second one's, against the best response to the first.
+        spread: half of what the second sample keeps more; 0 of one.
     """
 
     gain: np.ndarray
     best_gain: np.ndarray
     against_random: np.ndarray
     kept: np.ndarray
+    spread: np.ndarray
 
     @classmethod
     def of_all(cls, parts: list[Evaluation]) -> Evaluation:
@@ -150,8 +162,7 @@ class Evaluation:
         """Return what the best response wins per draw, mean of both seats, and the half-width of its 95 % interval over draws.
 
         An agent with random answers, such as a search, states another policy each time it is asked; its true policy is
-        their mean. A best response to the mean wins at most the mean of what best responses to the single policies win,
-        so for such an agent this is an upper bound.
+        their mean. A best response to a sample wins more from it than from the agent, and less from another sample.
         """
         lost = -self.kept.mean(axis=1)
         return float(lost.mean()), float(Z95 * lost.std() / np.sqrt(len(lost)))
@@ -172,23 +183,27 @@ def ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
     return share, float(Z95 * np.sqrt((residuals**2).sum()) / whole)
 
 
-def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> Evaluation:
+def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int, samples: int = 1) -> Evaluation:
     """Measure an agent on draws (n, 2, hand_size), rows of FACES, from its `probabilities` at every position.
+
+    With two samples it is asked twice everywhere, since its answers are random. See `Evaluation.kept`.
 
     Raises:
         AgentError: the agent states no probabilities, or invalid ones.
     """
     n, _, size = hands.shape
-    gain, best_gain, against_random, kept = (np.zeros((n, 2)) for _ in range(4))
+    gain, best_gain, against_random, kept, spread = (np.zeros((n, 2)) for _ in range(5))
     full = (1 << size) - 1
     for seat in range(2):
         streams = new_streams(np.random.SeedSequence(seed, spawn_key=(seat,)), n)
-        policy = _policy(variant, agent, hands, seat, streams)
+        policies = np.stack([_policy(variant, agent, hands, seat, streams) for _ in range(samples)])
         own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))
-        gain[:, seat] = (own * policy[:, full, full]).sum(axis=1)
+        gain[:, seat] = (own * policies[0, :, full, full]).sum(axis=1)
         best_gain[:, seat] = own[:, :size].max(axis=1)
-        _respond(hands, policy, seat, kept[:, seat], against_random[:, seat], np.zeros((n, MAX_HAND)))
-    return Evaluation(gain, best_gain, against_random, kept)
+        both = np.zeros((n, 2))
+        _respond(hands, policies, seat, both, against_random[:, seat], np.zeros((n, MAX_HAND)))
+        kept[:, seat], spread[:, seat] = both.mean(axis=1), (both[:, 1] - both[:, 0]) / 2
+    return Evaluation(gain, best_gain, against_random, kept, spread)
 
 
 def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> tuple[float, float]:
@@ -219,9 +234,9 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
         seat: the agent's; the other seat replies.
         streams: (n,) the agent's random streams, modified in place.
     """
-    policy = _policy(variant, agent, hands, seat, streams)
+    policies = _policy(variant, agent, hands, seat, streams)[None]
     out = np.full((len(hands), MAX_HAND), -2.0)
-    _respond(hands, policy, seat, np.zeros(len(hands)), np.zeros(len(hands)), out)
+    _respond(hands, policies, seat, np.zeros((len(hands), 2)), np.zeros(len(hands)), out)
     return out
 
 
@@ -230,12 +245,14 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
 
 @dataclasses.dataclass(frozen=True)
 class _Averaged:
-    """An agent's mean policy, estimated from ANSWERS of its answers."""
+    """An agent's mean policy, estimated from at least ANSWERS of its answers."""
 
     agent: Any
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        again = (Turn(turn.variant, turn._true_states, turn._index, turn.streams) for _ in range(ANSWERS))
+        again = (
+            Turn(turn.variant, turn._true_states, turn._index, turn.streams) for _ in range(-(-ANSWERS // self.agent.questions))
+        )
         return np.mean([ask_probabilities(self.agent, each) for each in again], axis=0)
 
 
@@ -249,8 +266,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     The share of the edge treats all choices but the first as random (see `edges`). The best response to a random
     player plans for its own choices after a tie, so it captures slightly less than the whole edge.
 
-    The policy of an agent with random answers is estimated by the mean of a few of them. A best response to this estimate
-    wins slightly more than can be won from the agent.
+    The policy of an agent with random answers is estimated by the mean of a few of them, twice. A best response to the first
+    estimate wins more from it than can be won from the agent, and less from the second one, on average. The middle is reported.
 
     Raises:
         ValueError: the sample is too small to have an error.
@@ -258,36 +275,34 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     if effort.sample == 1:
         raise ValueError("sample must be at least 2 draws, not 1: a single draw has no error")
     hands, whole = _hands_to_measure(variant, effort)
-    few = min(len(hands), max(FEW, (effort.sample or SAMPLE) // ONE_IN))
-    parts = [evaluate(variant, agent, hands[:few], effort.seed)]
-    remark = ""
     is_random = getattr(agent, "is_random", False)
     if is_random:
-        whole = whole and few == len(hands)
-        hands = hands[:few]
-        parts = [evaluate(variant, _Averaged(agent), hands, effort.seed)]
-        remark = f"; an upper bound, from the mean of {ANSWERS} random answers at each position"
-    effort.done(few, len(hands))
-    for start in range(few, len(hands), DRAWS_AT_ONCE):
+        few = max(FEW, (effort.sample or SAMPLE) // ONE_IN)
+        whole, hands = whole and len(hands) <= few, hands[:few]
+    parts = []
+    for start in range(0, len(hands), DRAWS_AT_ONCE):
         some = hands[start : start + DRAWS_AT_ONCE]
-        parts.append(evaluate(variant, agent, some, effort.seed))
+        parts.append(evaluate(variant, _Averaged(agent) if is_random else agent, some, effort.seed, 2 if is_random else 1))
         effort.done(len(some), len(hands))
     found = Evaluation.of_all(parts)
     most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what the best response to random play wins
     draws = f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
 
-    def measurement(name: str, measured: tuple[float, float], optimum: float, unit: str, note: str) -> Measurement:
+    def measurement(
+        name: str, measured: tuple[float, float], optimum: float, unit: str, note: str, decisions: int, spread: float = 0.0
+    ) -> Measurement:
         value, error = measured
         error = 0.0 if whole or is_random else error  # for random answers the error comes from repeats
-        return Measurement(name, value, optimum, abs(optimum - value), error, unit, note)
+        return Measurement(name, value, optimum, abs(optimum - value), error + spread, unit, note, 2.0 * decisions)
 
     lost, share, margin = found.exploitability(), found.edge_share(), found.margin()
+    size, spread = variant.options.hand_size, float(found.spread.mean())
     if not found.best_gain.any():
         share = 1.0, 0.0  # all dice are equally good
     return [
-        measurement("exploitability", lost, 0.0, UNIT, f"{draws}, in which a scratch counts 0{remark}"),
-        measurement("edge share", share, 1.0, "share", f"{draws}: first choices, when all others are random"),
-        measurement("margin against random", margin, most, UNIT, draws),
+        measurement("exploitability", lost, 0.0, UNIT, f"{draws}, in which a scratch counts 0", size, spread),
+        measurement("edge share", share, 1.0, "share", f"{draws}: first choices, when all others are random", 1),
+        measurement("margin against random", margin, most, UNIT, draws, size),
     ]
 
 

@@ -217,7 +217,7 @@ class Walker:
 
     def bounds(self) -> Bounds:
         """Bound the starter's chance to win the round by best responses to the two strategies."""
-        return Bounds(1 - self._pass(1, RESPOND), self._pass(0, RESPOND))
+        return Bounds.between(1 - self._pass(1, RESPOND), self._pass(0, RESPOND))
 
     def value(self) -> float:
         """Return the starter's chance to win if both play as the numbers say."""

@@ -35,6 +35,11 @@ class Bounds(NamedTuple):
     lower: float
     upper: float
 
+    @classmethod
+    def between(cls, one: float, other: float) -> Bounds:
+        """Return bounds from two numbers, which rounding may have put in the wrong order."""
+        return cls(min(one, other), max(one, other))
+
     @property
     def width(self) -> float:
         """How much more than the value the two best responses win together: the exploitability of a round for ±1."""
@@ -139,7 +144,7 @@ def starter_wins(dice: Dice, chances: Mapping[Dice, Bounds]) -> Bounds:
         return chances[own, others].upper if starts else 1 - chances[others, own].lower
 
     own, others = dice
-    return Bounds(1 - wins_game((others, own), False, responds, _or_lost), wins_game(dice, True, responds, _or_lost))
+    return Bounds.between(1 - wins_game((others, own), False, responds, _or_lost), wins_game(dice, True, responds, _or_lost))
 
 
 def game_width(variant: Variant, chances: Mapping[Dice, Bounds]) -> float:

@@ -21,7 +21,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact import BEST_RESPONSE_WINS, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.liars_dice.elimination import check_two_players, rounds_of
 from dice_envs.exact.liars_dice.multiplayer import measures as multiplayer
-from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds, see_if_random
+from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds
 from dice_envs.exact.liars_dice.solver import solution_of, solved_already
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, source_of
 from dice_envs.exact.liars_dice.stages import (
@@ -134,24 +134,19 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     if variant.options.num_players > 2:
         return multiplayer.measure(variant, agent, effort)
     check_measurable(variant, "an exact measure", MOST_WALKED)
-    see_if_random(variant, agent)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
     copies = 2 if getattr(agent, "is_random", False) else 1
-    while True:
-        found = _by_seat(variant, agent, effort.seed, copies, effort.done)
-        if copies == 2 or not getattr(agent, "is_random", False):
-            break
-        copies = 2  # the agent's randomness has shown only now
+    found = _by_seat(variant, agent, effort.seed, copies, effort.done)
     wins = np.array(found)  # (seats, who begins, copies)
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
     notes = [f"{information_sets(variant, range(len(found))):,.0f} information sets"]
     if of_past_rounds is not None:
         notes.append(of_past_rounds)
-    gap = max(0.0, 2 * rate - 1)
+    gap, decisions = max(0.0, 2 * rate - 1), variant.facts.max_steps / 2
     return [
-        Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes)),
-        Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", _shares(variant, middle)),
+        Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes), 2 * decisions),
+        Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", _shares(variant, middle), decisions),
     ]
 
 

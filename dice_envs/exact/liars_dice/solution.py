@@ -51,7 +51,7 @@ class Solution:
         shift = -1.0 if self._is_single else 0.0
         self.lower = shift + stretch * sum(end.lower for end in ends) / len(ends)
         self.upper = shift + stretch * sum(end.upper for end in ends) / len(ends)
-        self.value = shift + stretch * sum(values) / len(values)
+        self.value = min(max(self.lower, shift + stretch * sum(values) / len(values)), self.upper)
 
     @property
     def _is_single(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -14,7 +15,6 @@ from dice_envs.core.game import Variant
 from dice_envs.exact import REPEATS, Effort, Measurement
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.score_dice.policy import (
-    answers_at_random,
     best_response,
     count_paths,
     count_sets,
@@ -62,27 +62,24 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     optimum = sum(response_to_highest(options, seat).game_value() for seat in range(2)) / 2
     asked_for = effort.sample or math.inf
     sets = _count_sets(variant, to_highest=True)
-    is_random = FEW_SETS < sets <= MOST_SETS and answers_at_random(variant, agent, effort.seed)
-    if sets <= min(FEW_SETS if is_random else MOST_SETS, asked_for):
+    if sets <= min(FEW_SETS if getattr(agent, "is_random", False) else MOST_SETS, asked_for):
         lost, error = _loss_in_all(variant, agent, effort), 0.0
         note = f"all {sets:,} information sets of each seat"
     else:
         lost, error, games = _loss_in_games(variant, agent, effort)
         note = f"a random sample of {games:,} games from each seat, whose choices are compared with exact values"
+    steps = variant.facts.max_steps if options.ties == "reroll" else 2 * (options.num_columns - 1)
+    span = steps / 2 * (variant.facts.max_return - variant.facts.min_return)
+    headline = Measurement("reward against highest", optimum - lost, optimum, lost, error, "return", note, span)
     all_sets = _count_sets(variant, to_highest=False)
     small = all_sets <= FEW_SETS and count_paths(variant) <= MOST_LISTED
     if not small or all_sets > asked_for:
         reason = "a smaller sample is asked for" if small else "the pools are too large"
         reason = "tied dice are rolled again" if options.ties == "reroll" else reason
-        note = f"{note}; exploitability is not measured, since {reason}"
-        return [Measurement("reward against highest", optimum - lost, optimum, lost, error, "return", note)]
+        return [dataclasses.replace(headline, note=f"{note}; exploitability is not measured, since {reason}")]
     won, won_error = _exploitability(variant, agent, effort.seed)
-    return [
-        Measurement("reward against highest", optimum - lost, optimum, lost, error, "return", note),
-        Measurement(
-            "exploitability", won, 0.0, max(0.0, won), won_error, "return", f"all {all_sets:,} information sets of each seat"
-        ),
-    ]
+    note = f"all {all_sets:,} information sets of each seat"
+    return [headline, Measurement("exploitability", won, 0.0, max(0.0, won), won_error, "return", note, span)]
 
 
 def _count_sets(variant: Variant, to_highest: bool) -> float:

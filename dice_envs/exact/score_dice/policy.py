@@ -25,7 +25,6 @@ from dice_envs.games.score_dice import HELD, lowest_face, pair_points
 __all__ = [
     "Roll",
     "Shown",
-    "answers_at_random",
     "best_response",
     "count_paths",
     "count_sets",
@@ -260,15 +259,6 @@ def _dealt(variant: Variant, count: int, seed: np.random.SeedSequence) -> np.nda
     states["rng"] = new_streams(seed, count)["rng"]
     variant.kernels.deal(variant.params, states, np.arange(count))
     return states
-
-
-def answers_at_random(variant: Variant, agent: Any, seed: int) -> bool:
-    """Ask the agent a few times; return whether its answers have turned out to be random (its `is_random`)."""
-    deals, answers = np.random.SeedSequence(seed).spawn(2)
-    streams = new_streams(answers, 100)
-    states = _dealt(variant, len(streams), deals)
-    ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), streams))
-    return bool(getattr(agent, "is_random", False))
 
 
 def in_games(

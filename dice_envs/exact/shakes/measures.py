@@ -214,10 +214,13 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         found = _exactly(variant, agent, effort.seed, effort.done)
     saved = float(found.distribution @ np.arange(len(found.distribution)))
     win = float(found.distribution[variant.options.to_win :].sum())
-    measures = {
-        SAVED: Measurement(
-            SAVED, saved, best[SAVED], max(0.0, best[SAVED] - saved), found.mean_error(), "patients", found.note
-        ),
-        WIN: Measurement(WIN, win, best[WIN], max(0.0, best[WIN] - win), found.chance_error(win), "probability", found.note),
+    steps, patients = variant.facts.max_steps, variant.options.patients
+    figures = {
+        SAVED: (saved, found.mean_error(), "patients", steps * patients),
+        WIN: (win, found.chance_error(win), "probability", steps),
     }
-    return [measures[name] for name in best]
+
+    def measurement(name: str, value: float, error: float, unit: str, span: float) -> Measurement:
+        return Measurement(name, value, best[name], max(0.0, best[name] - value), error, unit, found.note, span)
+
+    return [measurement(name, *figures[name]) for name in best]

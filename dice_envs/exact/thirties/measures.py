@@ -169,9 +169,13 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     chances = score_chances(rules, policy_of(agent, options, effort.seed, effort.done))
 
     def measurement(goal: str, name: str, unit: str, sign: int, note: str = "") -> Measurement:
-        value = float(chances @ np.array(worths(rules, goal), np.float64))
-        best = float(solve(rules, goal)[1])
-        return Measurement(name, sign * value, sign * best, max(0.0, best - value), unit=unit, note=note)
+        worth = np.array(worths(rules, goal), np.float64)
+        value, best, span = (
+            float(chances @ worth),
+            float(solve(rules, goal)[1]),
+            rules.num_dice * float(np.ptp(worth[rules.num_dice :])),
+        )
+        return Measurement(name, sign * value, sign * best, max(0.0, best - value), unit=unit, note=note, span=span)
 
     unit = "points" if options.goal == "optimal" else _QUANTITIES[options.goal][1]
     others = [measurement(goal, *quantity) for goal, quantity in _QUANTITIES.items() if goal != options.goal]

@@ -230,13 +230,16 @@ def test_the_best_response_wins_what_it_is_said_to(options):
 
 @pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
 def test_answers_instead_of_probabilities(options):
-    """An agent without probabilities is measured exactly if its answers never differ, otherwise within its interval."""
+    """An agent without probabilities is measured exactly if it promises to answer alike, otherwise within its interval."""
 
     for spec in ("numbers:threshold=0.5", "reader"):
-        found, expected = (measure("liars_dice", each, **options).measures for each in (ActsOnly(spec), spec))
+        promises, silent = ActsOnly(spec, deterministic=True), ActsOnly(spec)
+        found, allowing, expected = (measure("liars_dice", each, **options).measures for each in (promises, silent, spec))
         assert [dataclasses.replace(each, note="") for each in found] == [
             dataclasses.replace(each, note="") for each in expected
         ]
+        assert [each.value for each in allowing] == [each.value for each in expected]
+        assert all(0 < each.error < 0.02 for each in allowing)
     for spec in ("random", "numbers:bluff=0.5"):
         (sampled, _), (exact, _) = (measure("liars_dice", each, **options).measures for each in (ActsOnly(spec), spec))
         assert exact.error == 0
@@ -553,6 +556,12 @@ def test_two_agents_that_are_not_computed():
 
     one_die = configure("liars_dice", num_dice=1)
 
+    with pytest.raises(
+        ValueError, match="ActsOnly states no probabilities and does not declare deterministic = True: an exact"
+    ):
+        winning_probability(one_die, "numbers", ActsOnly("reader"))
+    promises = ActsOnly("numbers", deterministic=True)
+    assert winning_probability(one_die, "random", promises) == winning_probability(one_die, "random", "numbers")
     for pair in (("numbers", chances), (ActsOnly("random"), "numbers")):
         with pytest.raises(ValueError, match="are random: an exact result of two agents is known for"):
             winning_probability(one_die, *pair)

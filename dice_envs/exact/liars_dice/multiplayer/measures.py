@@ -81,22 +81,21 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         ValueError: the reward is not a win, or the game is too large; or the agent's answers are random.
     """
     check_size(variant)
-    check_steady(variant, agent, _WHAT)
+    check_steady(variant, agent, _WHAT, answers=0)
     note = note_on_past_rounds(variant, agent, effort.seed)
     alone = _values(variant, _joint_hands, rounds_of(variant)) <= MOST_OF_COALITION
     shares, by_place = _in_all_seats(variant, agent, Question(responds=True, alone=alone), effort)
-    check_steady(variant, agent, _WHAT)
     fair, rate = float(shares.plays.mean()), float(shares.responds.mean())
-    gap = max(0.0, rate - fair)
+    gap, steps = max(0.0, rate - fair), variant.facts.max_steps
     sets = f"{_information_sets(variant, rounds_of(variant)):,.0f} information sets"
     found = [
-        Measurement(DEVIATION_GAIN, rate - fair, 0.0, gap, unit=_SHARE, note="; ".join(filter(None, [sets, note]))),
-        Measurement(BEST_RESPONSE_WINS, rate, fair, gap, unit="probability", note=_places(by_place)),
+        Measurement(DEVIATION_GAIN, rate - fair, 0.0, gap, unit=_SHARE, note="; ".join(filter(None, [sets, note])), span=steps),
+        Measurement(BEST_RESPONSE_WINS, rate, fair, gap, unit="probability", note=_places(by_place), span=steps),
     ]
     if alone:
         left = float(shares.alone.mean())
         note = f"all others as one, each knowing the dice of all of them, leave it {left:.6f}; even the best play loses to them"
-        found.append(Measurement("taken by a coalition", fair - left, 0.0, fair - left, unit=_SHARE, note=note))
+        found.append(Measurement("taken by a coalition", fair - left, 0.0, fair - left, unit=_SHARE, note=note, span=steps))
     return found
 
 
