@@ -16,7 +16,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact import Effort, Measurement
 from dice_envs.exact.fatestones.draws import draw_hands, edges
 from dice_envs.exact.fatestones.positions import SIZE_OF, compare, new_work, set_payoff
-from dice_envs.exact.intervals import Z95
+from dice_envs.exact.intervals import Z95, half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 
 __all__ = ["Evaluation", "evaluate", "first_choices", "measure", "ratio", "replies"]
@@ -165,12 +165,12 @@ class Evaluation:
         their mean. A best response to a sample wins more from it than from the agent, and less from another sample.
         """
         lost = -self.kept.mean(axis=1)
-        return float(lost.mean()), float(Z95 * lost.std() / np.sqrt(len(lost)))
+        return float(lost.mean()), half_width(lost, -1.0, 1.0)
 
     def margin(self) -> tuple[float, float]:
         """Return wins minus losses per draw against a random opponent, and the half-width of its 95 % interval over draws."""
         won = self.against_random.mean(axis=1)
-        return float(won.mean()), float(Z95 * won.std() / np.sqrt(len(won)))
+        return float(won.mean()), half_width(won, -1.0, 1.0)
 
 
 def ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:

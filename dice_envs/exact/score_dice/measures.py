@@ -13,7 +13,7 @@ import numpy as np
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
 from dice_envs.exact import REPEATS, Effort, Measurement
-from dice_envs.exact.intervals import Z95
+from dice_envs.exact.intervals import half_width
 from dice_envs.exact.score_dice.policy import (
     best_response,
     count_paths,
@@ -132,7 +132,7 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
         is_random = getattr(agent, "is_random", False)
         planned = max(at_once, games // REPEATS) if is_random else games
         effort.done(count, planned)
-    error = 0.0 if is_random else float(Z95 * lost.std(ddof=1) / math.sqrt(len(lost)))
+    error = 0.0 if is_random else half_width(lost, 0.0, 2.0)
     return float(lost.mean()), error, len(lost)
 
 
