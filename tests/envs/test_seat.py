@@ -201,7 +201,7 @@ def test_sb3_vec_env_is_the_vector_env_with_same_step_reset():
     """The same seeds and actions give the same observations, rewards, ends, masks and terminal observations."""
     venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 5, opponents="numbers", seed=3, num_dice=2)
     vector = SeatVectorEnv("liars_dice", 5, opponents="numbers", autoreset_mode="SameStep", num_dice=2)
-    theirs, infos = vector.reset(seed=3)
+    theirs, infos = vector.reset(seed=venv.seed(3))
     ours = venv.reset()
     rng = np.random.default_rng(1)
     returns = np.zeros(5)
