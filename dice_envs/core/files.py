@@ -13,8 +13,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["ABANDONED_AFTER", "atomic", "folder_lock", "named_in_errors", "remove_left_overs", "write_text"]
+__all__ = ["ABANDONED_AFTER", "BEGUN", "atomic", "folder_lock", "named_in_errors", "remove_left_overs", "write_text"]
 
+BEGUN = time.time()  # when the first modules of this package were read
 ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
 
 

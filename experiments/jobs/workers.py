@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import functools
+import hashlib
 import io
 import json as json_module
 import logging
 import multiprocessing
 import re
+import secrets
 import shutil
 import socket
 import time
@@ -22,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import agents
+import dice_envs
+from dice_envs import agents, experiments
 from dice_envs.core.extras import needs
-from dice_envs.core.files import atomic, folder_lock, write_text
-from dice_envs.core.kernel import package_stamp
+from dice_envs.core.files import BEGUN, atomic, folder_lock, write_text
 from dice_envs.core.options import shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
@@ -41,9 +44,23 @@ LOOK_EVERY = 5.0  # seconds between two checks for lost nodes, while no part end
 MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is taken to be the cause
 
 
+@functools.cache
 def stamp() -> str:
-    """A hash of all sources. Parts computed by other versions of the code are rejected."""
-    return package_stamp(__file__, agents.__file__)
+    """A hash of all sources of this project. Parts computed by other versions of the code are rejected.
+
+    Sources that have changed since this process began are not those that it runs: its stamp is then of no other process.
+    """
+    roots = [Path(str(package.__file__)).resolve().parent for package in (dice_envs, agents, experiments)]
+    return _hash_of({path: path.relative_to(root.parent) for root in roots for path in root.rglob("*.py")})
+
+
+def _hash_of(files: Mapping[Path, object]) -> str:
+    digest = hashlib.sha256()
+    for path, name in sorted(files.items(), key=lambda entry: str(entry[1])):
+        digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
+        if path.stat().st_ctime > BEGUN:
+            digest.update(secrets.token_bytes())
+    return digest.hexdigest()[:16]
 
 
 class Kept:
