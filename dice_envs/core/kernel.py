@@ -365,18 +365,12 @@ def _warn_uncached(reason: str) -> None:
 @overload
 def kernel(function: _F) -> _F: ...
 @overload
-def kernel(
-    *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False, merge: bool = False
-) -> Callable[[_F], _F]: ...
+def kernel(*, allocates: bool = True, inline: bool = False, merge: bool = False) -> Callable[[_F], _F]: ...
 @overload
-def kernel(
-    function: _F, *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False, merge: bool = False
-) -> _F: ...
+def kernel(function: _F, *, allocates: bool = True, inline: bool = False, merge: bool = False) -> _F: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     *,
-    tag: str = "",
-    cache: bool = True,
     allocates: bool = True,
     inline: bool = False,
     merge: bool = False,
@@ -385,9 +379,6 @@ def kernel(
 
     Args:
         function: the function, when used as a bare decorator.
-        tag: tells this kernel apart from others with the same qualified name, for example by the name of the game. Needed
-            for kernels built inside a function, because their machine code depends on their closure.
-        cache: False for kernels whose closure no tag can describe.
         allocates: False for kernels that make no arrays. Skips reference counting of array arguments, a large cost
             when small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
         inline: True to copy the kernel's code into every caller, which saves passing its many parameters in a loop.
@@ -400,7 +391,7 @@ def kernel(
         so report a kernel whose arguments differ from the contract's.
     """
     if function is None:
-        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline, merge=merge)
+        return functools.partial(kernel, allocates=allocates, inline=inline, merge=merge)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if not allocates and hasattr(_TARGET_OPTIONS, "_nrt"):
         options["_nrt"] = False
@@ -411,7 +402,7 @@ def kernel(
     compiled: Any = numba.njit(**options)(function)
     if compiled is not function and not merge and parts is not None:
         compiled = parts.with_part(compiled)
-    if compiled is function or not cache:
+    if compiled is function:
         return compiled
     try:
         compiled._cache = _KernelCache(compiled)

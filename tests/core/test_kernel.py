@@ -278,17 +278,6 @@ def test_one_warning_where_nothing_can_be_cached(copy_of_package, run_python):
     assert done == "['dice_envs recompiles its kernels in every process']\n"
 
 
-def test_closures_are_told_apart_by_their_tag():
-    def build(number):
-        @kernel(tag=f"test {number}")
-        def add(x):
-            return x + number
-
-        return add
-
-    assert (build(1)(1), build(2)(1)) == (2, 3)
-
-
 READERS = """
 from dice_envs.core.kernel import kernel
 

@@ -34,11 +34,11 @@ def hashed(word):
 
 
 def test_only_what_python_calls_becomes_machine_code():
-    @kernel(cache=False)
+    @kernel
     def part(x):
         return x + 1
 
-    @kernel(cache=False)
+    @kernel
     def whole(x):
         return part(x) * 2
 
@@ -49,13 +49,13 @@ def test_only_what_python_calls_becomes_machine_code():
 
 
 def test_an_error_of_a_part_reaches_python():
-    @kernel(cache=False)
+    @kernel
     def part(x):
         if x > 1:
             raise ValueError("at most 1")
         return x
 
-    @kernel(cache=False)
+    @kernel
     def whole(x):
         return part(x)
 
