@@ -30,7 +30,7 @@ import llvmlite
 import numba
 import numpy as np
 
-from dice_envs.core.files import ABANDONED_AFTER, atomic, remove_left_overs
+from dice_envs.core.files import ABANDONED_AFTER, keep_file, remove_left_overs, warn_not_kept
 
 __all__ = ["identity", "is_kernel", "kernel", "makes_arrays"]
 
@@ -260,7 +260,7 @@ class _KernelCache(_Cache):
             return None
         except Exception as problem:  # numba's internals differ, or no folder can be written
             self._enabled = False
-            _warn_uncached(f"{type(problem).__name__}: {problem}")
+            warn_not_kept("NUMBA_CACHE_DIR", f"{type(problem).__name__}: {problem}")
             return None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -288,22 +288,17 @@ class _KernelCache(_Cache):
         target = self._file(sig, data.codegen)
         if target is None or not self._impl.check_cachable(data):
             return
-        try:
-            payload = dumps(self._impl.reduce(data))
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with atomic(target) as temporary:
-                temporary.write_bytes(payload)
-            remove_left_overs(self._folder, older_than=ABANDONED_AFTER)
-            self._remove_stale(target)
-        except OSError:  # on a read-only or full disk kernels run without a cache
-            self._enabled = False
+        payload = dumps(self._impl.reduce(data))
+        self._enabled = keep_file(target, lambda temporary: temporary.write_bytes(payload), "NUMBA_CACHE_DIR")
+        remove_left_overs(self._folder, older_than=ABANDONED_AFTER)
+        self._remove_stale(target)
 
     def _remove_stale(self, written: Path) -> None:
         """Remove this kernel's code for other sources, and code under its name that has not been used for long."""
         current = written.name.rpartition("-")[0]
         for old in self._folder.glob(f"{self._compiled.py_func.__name__}-*.nbc"):
             stale = old.name.startswith(f"{self.prefix}-") and not old.name.startswith(f"{current}-")
-            with contextlib.suppress(FileNotFoundError):  # another process has removed it
+            with contextlib.suppress(OSError):  # another process has removed it, or it is not ours
                 if stale or time.time() - old.stat().st_mtime > _UNUSED_AFTER:
                     old.unlink()
 
@@ -348,18 +343,6 @@ def _nothing() -> None:
 def makes_arrays(compiled: Any) -> bool:
     """Whether a kernel may make arrays. Kernels that call it must then have `allocates` too."""
     return bool(getattr(compiled, "targetoptions", {}).get("_nrt", True))
-
-
-_warned = False
-
-
-def _warn_uncached(reason: str) -> None:
-    """Warn that kernels are not cached, once per process, since usually this concerns all of them."""
-    global _warned
-    if not _warned:
-        _warned = True
-        message = f"dice_envs recompiles its kernels in every process: {reason} (NUMBA_CACHE_DIR can name a folder for them)"
-        warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 @overload
@@ -409,5 +392,5 @@ def kernel(
         if parts is not None and isinstance(compiled, parts.Kernel):
             compiled.part._cache = _PartCache(compiled)
     except Exception as problem:  # numba's internals differ, or the source is not a file
-        _warn_uncached(f"{type(problem).__name__}: {problem}")
+        warn_not_kept("NUMBA_CACHE_DIR", f"{type(problem).__name__}: {problem}")
     return compiled
