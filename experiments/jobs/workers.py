@@ -30,6 +30,7 @@ from dice_envs import agents, experiments
 from dice_envs.core.extras import needs
 from dice_envs.core.files import BEGUN, atomic, folder_lock, write_text
 from dice_envs.core.options import shown
+from dice_envs.core.own import FILES
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
@@ -46,17 +47,15 @@ MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is ta
 
 @functools.cache
 def stamp() -> str:
-    """A hash of all sources of this project. Parts computed by other versions of the code are rejected.
-
-    Sources that have changed since this process began are not those that it runs: its stamp is then of no other process.
-    """
+    """A hash of all sources of this project. Parts computed by other versions of the code are rejected."""
     roots = [Path(str(package.__file__)).resolve().parent for package in (dice_envs, agents, experiments)]
-    return _hash_of({path: path.relative_to(root.parent) for root in roots for path in root.rglob("*.py")})
+    return _hash_of({str(path.relative_to(root.parent)): path for root in roots for path in root.rglob("*.py")})
 
 
-def _hash_of(files: Mapping[Path, object]) -> str:
+def _hash_of(files: Mapping[str, Path]) -> str:
+    """Hash source files by name. One that has changed since this process began may not be what it runs: no hash fits that."""
     digest = hashlib.sha256()
-    for path, name in sorted(files.items(), key=lambda entry: str(entry[1])):
+    for name, path in sorted(files.items()):
         digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
         if path.stat().st_ctime > BEGUN:
             digest.update(secrets.token_bytes())
@@ -396,7 +395,8 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
         yield None
         return
     folder = json.with_name(json.name + ".parts")
-    plan = json_module.loads(json_module.dumps({**what, "sources": stamp()}))
+    own = _hash_of({str(path): path for path in FILES})
+    plan = json_module.loads(json_module.dumps({**what, "sources": stamp(), "own_code": own}))
     if (folder / PLAN).exists():
         if not resume:
             raise ValueError(f"{folder} holds parts of a run that was stopped: add --resume to go on with it, or remove it")
