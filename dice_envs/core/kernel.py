@@ -3,7 +3,8 @@
 `numba.njit(cache=True)` notices a change only in the function's own file, and never reuses cached closures.
 Here the cache key is made of what is compiled, not of files: the byte code of the kernel and of all kernels that it calls, and
 the values that machine code freezes, which are global names, attributes of modules, closures and default arguments.
-A kernel that depends on anything else is compiled in every process (`_Content`).
+A kernel that depends on anything else is compiled in every process (`_Content`). What `numba.extending` adds to types and
+functions of NumPy is not seen: it belongs to no kernel.
 
 Only this file and `parts` rely on numba's internals. If they change, kernels still compile and run, but are not
 cached, and one warning says so. `parts` is left out with versions of numba newer than those it was tried with.
@@ -124,8 +125,8 @@ class _Content:
             self._add_all(kind.__name__, value)
         elif kind is dict:
             self._add_all("dict", sorted(value.items()))
-        elif kind is frozenset:
-            self._add_all("frozenset", sorted(_Content([each]).digest for each in value))
+        elif kind is frozenset and all(type(each) in _PLAIN for each in value):
+            self._write("frozenset", repr(sorted(map(repr, value))).encode())
         elif isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
             layout = getattr(value, "flags", None)
             self._write(kind.__name__, f"{value.dtype!r} {value.shape} {layout}".encode())
@@ -145,7 +146,7 @@ class _Content:
         module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None) or "numpy"
         if isinstance(value, numba.types.Dispatcher):
             self._add(value.dispatcher)
-        elif isinstance(value, numba.types.Type):
+        elif isinstance(value, numba.types.Type) and not isinstance(value, numba.types.ClassInstanceType):
             self._add_all(type(value).__name__, (value.key,))
         elif isinstance(value, np.dtype) and not value.hasobject:
             self._write("dtype", repr(value).encode())
@@ -253,8 +254,10 @@ class _KernelCache(_Cache):
             return None
         try:
             settings = [getattr(numba.config, name, None) for name in _SETTINGS]
-            arguments = _Content(getattr(signature, "args", signature)).digest
-            rest = repr((arguments, codegen.magic_tuple(), settings, _COMPILER))
+            arguments = _Content(getattr(signature, "args", signature))
+            if arguments.functions:  # their code would have to be part of the key
+                return None
+            rest = repr((arguments.digest, codegen.magic_tuple(), settings, _COMPILER))
             return self._folder / f"{self.prefix}-{self.key}-{hashlib.sha256(rest.encode()).hexdigest()[:16]}.nbc"
         except _NoKeyError:
             return None

@@ -33,7 +33,9 @@ def hashed(word):
 """
 
 
-def test_only_what_python_calls_becomes_machine_code():
+def test_only_what_python_calls_becomes_machine_code(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))  # nothing is cached yet
+
     @kernel
     def part(x):
         return x + 1
