@@ -14,6 +14,7 @@ cached, and one warning says so. `parts` is left out with versions of numba newe
 from __future__ import annotations
 
 import contextlib
+import dis
 import enum
 import functools
 import hashlib
@@ -124,7 +125,7 @@ class _Content:
         elif kind in (tuple, list):
             self._add_all(kind.__name__, value)
         elif kind is dict:
-            self._add_all("dict", sorted(value.items()))
+            self._add_all("dict", sorted(value.items(), key=repr))
         elif kind is frozenset and all(type(each) in _PLAIN for each in value):
             self._write("frozenset", repr(sorted(map(repr, value))).encode())
         elif isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
@@ -171,13 +172,27 @@ _COMPILER = (numba.__version__, llvmlite.__version__, np.__version__, sys.versio
 _first: weakref.WeakKeyDictionary[types.FunctionType, tuple[bytes, list[types.FunctionType]]] = weakref.WeakKeyDictionary()
 
 
+@functools.cache
+def _loaded(code: types.CodeType) -> set[str]:
+    """The global names that byte code loads; `co_names` has names of attributes, too."""
+    found, argument = set(), 0
+    for operation, low in zip(code.co_code[::2], code.co_code[1::2]):
+        argument = argument << 8 | low
+        if operation == dis.opmap["LOAD_GLOBAL"]:
+            found.add(code.co_names[argument >> 1])
+        if operation != dis.EXTENDED_ARG:
+            argument = 0
+    return found
+
+
 def _frozen(function: types.FunctionType) -> _Content:
     """What the machine code of a function depends on, without that of the functions that it calls."""
     codes = [function.__code__]
     for code in codes:
         codes += (each for each in code.co_consts if isinstance(each, types.CodeType))
     names = {name for code in codes for name in code.co_names}
-    named = [(name, function.__globals__[name]) for name in sorted(names & function.__globals__.keys())]
+    loaded = {name for code in codes for name in _loaded(code)}
+    named = [(name, function.__globals__[name]) for name in sorted(loaded & function.__globals__.keys())]
     defaults = function.__defaults__, function.__kwdefaults__
     content = _Content((function.__code__, defaults, *_closed(function), *named), names)
     found = content.digest, content.functions
