@@ -91,7 +91,7 @@ def _bound(options, treated, saved, patients):
 
 def _by_score(score: Callable[..., float]) -> tuple[Callable[..., int], Callable[..., None]]:
     """Return the kernels of a policy that takes the highest score, ties at random: one chooses, one scores many tallies."""
-    compiled = functools.partial(kernel, tag=score.__name__, allocates=False)
+    compiled = functools.partial(kernel, allocates=False)
 
     @compiled
     def score_at(options, state, one):

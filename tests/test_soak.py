@@ -121,17 +121,17 @@ def test_a_game_that_breaks_the_contract_is_found(breaks):
     game = load("thirties")
     reroll_hidden, observe, legal = game.reroll_hidden, game.observe, game.legal
 
-    @kernel(cache=False)
+    @kernel
     def rerolls_what_is_seen(params, state, seat):
         reroll_hidden(params, state, seat)
         state["seat"] = (state["seat"] + 1) % 2
 
-    @kernel(cache=False)
+    @kernel
     def shows_too_much(params, state, seat, out):
         observe(params, state, seat, out)
         out[0] = 1.5
 
-    @kernel(cache=False)
+    @kernel
     def marks_twice(params, state, mask):
         legal(params, state, mask)
         mask[0] += 2

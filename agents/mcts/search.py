@@ -50,15 +50,14 @@ def compile_search(
     Raises:
         ValueError: the game has no such rollout.
     """
-    tag = f"{game.deal.__module__}.{game.name}:{rollout}:{turns}"
-    compiled = functools.partial(kernel, tag=tag, allocates=False)
+    compiled = functools.partial(kernel, allocates=False)
     decide = _compile_decide(game, rollout, selection, compiled)
     turn = compile_turn(game, turns, decide, compiled)
     simulate = _compile_simulations(game, selection, turn, compiled)
     conclude = _compile_conclusion(game, selection, compiled)
 
     # The outermost kernel takes its arrays from Python and must release them, so it needs reference counting.
-    @kernel(tag=tag)
+    @kernel
     def search(params, settings, searches, scratch, tree):
         run = tree.runs[0]
         for i in range(run["game"], len(searches.states)):

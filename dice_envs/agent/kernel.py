@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.dice import mix
 from dice_envs.core.game import Game
-from dice_envs.core.kernel import identity, is_kernel, kernel, makes_arrays
+from dice_envs.core.kernel import is_kernel, kernel, makes_arrays
 from dice_envs.core.loops import compile_random_action
 from dice_envs.core.options import shown
 
@@ -49,15 +49,6 @@ class Chooser(NamedTuple):
     reads_hidden: bool
 
 
-def _decorator(game: Game, choosers: Sequence[Chooser]) -> Any:
-    """Return the decorator for kernels that depend on a game and on agents' kernels; they are cached if all of these are."""
-    names = [identity(chooser.choose) for chooser in choosers]
-    tag = [f"{game.deal.__module__}.{game.name}"]
-    tag += [f"{name}:{chooser.reads_hidden}" for name, chooser in zip(names, choosers, strict=True)]
-    allocates = any(makes_arrays(chooser.choose) for chooser in choosers)
-    return functools.partial(kernel, tag=" ".join(tag), cache=None not in names, allocates=allocates)
-
-
 @functools.cache
 def compile_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[..., int], Any]:
     """Combine choosers into one kernel `(number, row, params, options, state, stream, sample) → action`; also return the
@@ -74,7 +65,7 @@ def compile_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable
             raise TypeError(
                 f"an agent's kernel must be a function decorated with dice_envs.core.kernel.kernel, not {shown(chooser.choose)}"
             )
-    decorate = _decorator(game, choosers)
+    decorate = functools.partial(kernel, allocates=any(makes_arrays(chooser.choose) for chooser in choosers))
     reroll_hidden = game.reroll_hidden
     choose, reads_hidden = choosers[0]
 
@@ -123,9 +114,8 @@ def compile_choices(game: Game, chooser: Chooser) -> Callable[..., None]:
 def random_choice(game: Game) -> Callable[..., int]:
     """Return the kernel that chooses a uniformly random legal action of a game."""
     random_action = compile_random_action(game)
-    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 
-    @compiled(allocates=False, inline=True)
+    @kernel(allocates=False, inline=True)
     def draw(params, state, stream, mask):
         kept = state["rng"]  # the draw must not change the game's own stream
         state["rng"] = stream["rng"]
@@ -134,11 +124,11 @@ def random_choice(game: Game) -> Callable[..., int]:
         state["rng"] = kept
         return action
 
-    @compiled
+    @kernel
     def choose_from_legal(params, options, state, stream):
         return draw(params, state, stream, np.zeros(params.num_actions, np.int8))
 
-    @compiled(allocates=False)
+    @kernel(allocates=False)
     def choose_directly(params, options, state, stream):
         return draw(params, state, stream, _NO_MASK)
 

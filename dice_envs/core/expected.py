@@ -29,7 +29,7 @@ def with_expected_rewards(game: Game) -> Game:
     if expect is None:
         raise ValueError(f"expected_rewards must be false: {game.name} has no kernel `expect` or `play_expected`")
 
-    @kernel(tag=f"{game.deal.__module__}.{game.name}", allocates=False)
+    @kernel(allocates=False)
     def play(params, state, action):
         goes_on = expect(params, state, action, state["rewards"])
         if goes_on < 1.0 and uniform(state) >= goes_on:

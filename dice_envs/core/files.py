@@ -10,23 +10,65 @@ import re
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["ABANDONED_AFTER", "atomic", "folder_lock", "named_in_errors", "remove_left_overs", "write_text"]
+__all__ = [
+    "ABANDONED_AFTER",
+    "BEGUN",
+    "NOT_KEPT",
+    "atomic",
+    "folder_lock",
+    "keep_file",
+    "named_in_errors",
+    "remove_left_overs",
+    "warn_not_kept",
+    "write_text",
+]
 
+BEGUN = time.time()  # when the first modules of this package were read
 ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
+
+
+NOT_KEPT: set[str] = set()  # environment variables that name folders in which nothing could be kept
+
+
+def warn_not_kept(variable: str, reason: object) -> None:
+    """Warn, once per process, that nothing is kept for later processes in the folder that an environment variable can name."""
+    if variable not in NOT_KEPT:
+        NOT_KEPT.add(variable)
+        message = f"dice_envs computes anew in every process what it cannot keep: {reason} ({variable} can name another folder)"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def keep_file(path: Path, write: Callable[[Path], object], variable: str) -> bool:
+    """Write a file that spares later processes work, whole or not at all. Return whether that succeeded: it never fails.
+
+    Args:
+        path: of the file; its folder is made.
+        write: writes to the path that it is given.
+        variable: the environment variable that can name another folder, for the one warning.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic(path) as temporary:
+            write(temporary)
+    except OSError as problem:  # a read-only or full disk, or a file where the folder would be
+        warn_not_kept(variable, problem)
+        return False
+    return True
 
 
 def remove_left_overs(folder: Path, name: str | None = None, older_than: float = 0.0) -> None:
     """Remove temporary files that killed processes have left in a folder (if `name` is given, only those for this file).
 
-    Files written to in the last `older_than` seconds stay, since a running process may need them.
+    Files written to in the last `older_than` seconds stay, since a running process may need them; what cannot be removed, too.
     """
     written = r".+" if name is None else re.escape(name)
     left_over = re.compile(rf"\.{written}\.[a-z0-9_]{{8}}\.tmp")  # as `atomic` names them
-    for path in folder.iterdir():
-        if left_over.fullmatch(path.name):
+    with contextlib.suppress(OSError):  # there is no folder that we may read
+        for path in [path for path in folder.iterdir() if left_over.fullmatch(path.name)]:
             with contextlib.suppress(OSError):  # not ours to remove, or gone already
                 if time.time() - path.stat().st_mtime >= older_than:
                     path.unlink()
@@ -36,7 +78,8 @@ def remove_left_overs(folder: Path, name: str | None = None, older_than: float =
 def atomic(path: Path) -> Iterator[Path]:
     """A temporary path, renamed to `path` when the block ends without an error. An OSError names `path`."""
     remove_left_overs(path.parent, path.name, older_than=ABANDONED_AFTER)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    with named_in_errors(path.parent):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
     temporary = Path(name)
     try:

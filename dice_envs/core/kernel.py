@@ -1,10 +1,10 @@
 """The decorator that compiles kernels and caches the machine code on disk.
 
 `numba.njit(cache=True)` notices a change only in the function's own file, and never reuses cached closures.
-Here the cache key holds a hash, the stamp, of every source file of `dice_envs`, of the package a kernel lives in and
-of the packages of the kernels that it calls (the rules of a game may be a user's own file), so any edit recompiles.
-The key also holds a tag and the names of the kernels in the closure, and of theirs: they tell apart kernels that are
-built by the same function.
+Here the cache key is made of what is compiled, not of files: the byte code of the kernel and of all kernels that it calls, and
+the values that machine code freezes, which are global names, attributes of modules, closures and default arguments.
+A kernel that depends on anything else is compiled in every process (`_Content`). What `numba.extending` adds to types and
+functions of NumPy is not seen: it belongs to no kernel.
 
 Only this file and `parts` rely on numba's internals. If they change, kernels still compile and run, but are not
 cached, and one warning says so. `parts` is left out with versions of numba newer than those it was tried with.
@@ -13,29 +13,35 @@ cached, and one warning says so. `parts` is left out with versions of numba newe
 
 from __future__ import annotations
 
+import contextlib
+import dis
+import enum
 import functools
 import hashlib
 import os
 import sys
+import time
 import types
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+import llvmlite
 import numba
 import numpy as np
 
-from dice_envs.core.files import ABANDONED_AFTER, atomic, remove_left_overs
+from dice_envs.core.files import ABANDONED_AFTER, keep_file, remove_left_overs, warn_not_kept
 
-__all__ = ["identity", "is_kernel", "kernel", "makes_arrays", "package_stamp"]
+__all__ = ["identity", "is_kernel", "kernel", "makes_arrays"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_OWN_PACKAGE = Path(__file__).resolve().parent.parent
-_EMPTY_CELL = types.CellType()  # the cell of a name that has no value yet
-# Settings that change the machine code: NUMBA_BOUNDSCHECK, NUMBA_DEBUGINFO, NUMBA_OPT.
-_SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT")
+# Settings that change the machine code, as environment variables after NUMBA_. The processor is part of the key by itself.
+_SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML", "DEBUG_NRT")
+_SETTINGS += ("ENABLE_PROFILING", "EXTEND_VARIABLE_LIFETIMES", "LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS")
+_UNUSED_AFTER = 30 * 86400.0  # seconds without use after which machine code is removed
 
 # Every state begins with its stream, so a helper compiled for one record type is used for others. numba warns of that.
 warnings.filterwarnings("ignore", message=r"Record\(rng", category=numba.NumbaExperimentalFeatureWarning)
@@ -50,6 +56,7 @@ except ImportError:  # pragma: no cover
 
 try:
     from numba.core.caching import CompileResultCacheImpl, _Cache, dumps
+    from numba.core.dispatcher import Dispatcher
     from numba.core.serialize import pickle as _pickle
 except ImportError:  # pragma: no cover - another numba
     _Cache = object  # type: ignore[assignment,misc]
@@ -63,85 +70,228 @@ if numba.version_info.short <= _LAST_TRIED:
     from dice_envs.core import parts
 
 
-@functools.cache
-def _digest_of_sources(folder: Path) -> bytes:
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.digest()
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+_PLAIN = {type(None), bool, int, float, complex, str, bytes, types.EllipsisType}  # `repr` tells their values apart
+_CODE = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_flags", "co_exceptiontable")
+_CODE += ("co_argcount", "co_posonlyargcount", "co_kwonlyargcount")
+_IN_LIBRARIES = (types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, type(np.sum))
+_LIBRARIES = ("builtins", "cmath", "math", "numba", "numpy", "operator")  # their versions are part of every key
+_MISSING = object()
 
 
-def package_stamp(*source_files: str | os.PathLike[str]) -> str:
-    """A short hash of every source file that a kernel may use if it and the kernels that it calls are in `source_files`.
+class _NoKeyError(Exception):
+    """A kernel depends on something that has no key, or that has changed since the kernel was compiled."""
 
-    These are all files of `dice_envs` and of the top-level packages that `source_files` belong to; a lone script counts as
-    a package. The sources of a package are read once per process.
+
+class _Content:
+    """A hash of values, the same in every process that has the same values. `_NoKeyError` says that one has none.
+
+    Attributes:
+        functions: those met among the values, in order; their own contents are not part of the hash.
     """
-    digest = hashlib.sha256(_digest_of_sources(_OWN_PACKAGE))
-    for root in sorted({_root_of(os.fspath(file)) for file in source_files} - {_OWN_PACKAGE}):
-        if root.is_dir():
-            digest.update(_digest_of_sources(root))
+
+    def __init__(self, values: Iterable[Any], names: Iterable[str] = ()) -> None:
+        """Hash the values; of a module, only those attributes that are in `names`."""
+        self._hash = hashlib.sha256()
+        self._names = sorted(names)
+        self._modules: list[types.ModuleType] = []
+        self.functions: list[types.FunctionType] = []
+        for value in values:
+            self._add(value)
+        self.digest = self._hash.digest()
+
+    def _write(self, kind: str, data: bytes) -> None:
+        self._hash.update(b"%s %d " % (kind.encode(), len(data)))
+        self._hash.update(data)
+
+    def _add_all(self, kind: str, values: Iterable[Any]) -> None:
+        values = tuple(values)
+        self._write(kind, str(len(values)).encode())
+        for value in values:
+            self._add(value)
+
+    def _add(self, value: Any) -> None:
+        kind = type(value)
+        if kind in _PLAIN:
+            self._write(kind.__name__, repr(value).encode())
+        elif kind is types.CodeType:
+            self._write("code", repr([getattr(value, name) for name in _CODE]).encode())
+            self._add(value.co_consts)
+            if numba.config.DEBUGINFO_DEFAULT:
+                self._add_all("lines", (value.co_filename, value.co_firstlineno, value.co_linetable))
+        elif kind in (tuple, list) and all(type(each) in _PLAIN for each in value):
+            self._write("plain", repr(value).encode())
+        elif kind in (tuple, list):
+            self._add_all(kind.__name__, value)
+        elif kind is dict:
+            self._add_all("dict", sorted(value.items(), key=repr))
+        elif kind is frozenset and all(type(each) in _PLAIN for each in value):
+            self._write("frozenset", repr(sorted(map(repr, value))).encode())
+        elif isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
+            layout = getattr(value, "flags", None)
+            self._write(kind.__name__, f"{value.dtype!r} {value.shape} {layout}".encode())
+            self._write("data", value.tobytes())
+        elif isinstance(value, enum.Enum):
+            self._add_all("member", (kind, value.name))
+        elif isinstance(value, tuple) and hasattr(value, "_fields"):
+            self._add_all("named tuple", (kind, tuple(value)))
+        elif isinstance(value, Dispatcher):
+            self._write("function", str(len(self.functions)).encode())
+            self.functions.append(value.py_func)
+            self._add_all("options", (value.targetoptions, value.locals))
         else:
-            digest.update(root.read_bytes() if root.exists() else b"")
-    return digest.hexdigest()[:16]
+            self._add_type_or_module(value)
+
+    def _add_type_or_module(self, value: Any) -> None:
+        module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None) or "numpy"
+        if isinstance(value, numba.types.Dispatcher):
+            self._add(value.dispatcher)
+        elif isinstance(value, numba.types.Type) and not isinstance(value, numba.types.ClassInstanceType):
+            self._add_all(type(value).__name__, (value.key,))
+        elif isinstance(value, np.dtype) and not value.hasobject:
+            self._write("dtype", repr(value).encode())
+        elif isinstance(value, (*_IN_LIBRARIES, types.ModuleType)) and module.partition(".")[0] in _LIBRARIES:
+            self._write("library", f"{module} {value.__name__}".encode())
+        elif isinstance(value, types.ModuleType):
+            if value not in self._modules:
+                self._modules.append(value)
+                found = ((name, getattr(value, name, _MISSING)) for name in self._names)
+                self._add_all("module", (pair for pair in found if pair[1] is not _MISSING))
+        elif isinstance(value, enum.EnumType):
+            self._add_all("enum", ((name, member.value) for name, member in value.__members__.items()))
+        elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+            self._add_all("fields", (value.__module__, value.__qualname__, value._fields, value._field_defaults))
+        elif isinstance(value, type) and issubclass(value, Exception):
+            self._add_all("exception", (value.__module__, value.__qualname__))
+        else:
+            raise _NoKeyError(f"{type(value).__name__} {getattr(value, '__name__', '')}")
+
+
+_COMPILER = (numba.__version__, llvmlite.__version__, np.__version__, sys.version, _Content([parts and parts.CODE]).digest)
+_first: weakref.WeakKeyDictionary[types.FunctionType, tuple[bytes, list[types.FunctionType]]] = weakref.WeakKeyDictionary()
 
 
 @functools.cache
-def _root_of(source_file: str) -> Path:
-    """The folder of the top-level package that the file belongs to, or a lone script itself."""
-    path = Path(source_file).resolve()
-    package = path.parent
-    while (package.parent / "__init__.py").exists():
-        package = package.parent
-    return package if (package / "__init__.py").exists() else path
+def _loaded(code: types.CodeType) -> set[str]:
+    """The global names that byte code loads; `co_names` has names of attributes, too."""
+    found, argument = set(), 0
+    for operation, low in zip(code.co_code[::2], code.co_code[1::2]):
+        argument = argument << 8 | low
+        if operation == dis.opmap["LOAD_GLOBAL"]:
+            found.add(code.co_names[argument >> 1])
+        if operation != dis.EXTENDED_ARG:
+            argument = 0
+    return found
 
 
-def _called(function: Callable[..., Any]) -> list[Any]:
-    """The functions and kernels that a function may call: those it closes over, then those of its module that it names."""
-    closed = (cell.cell_contents for cell in function.__closure__ or () if cell != _EMPTY_CELL)
-    named = (function.__globals__.get(name) for name in function.__code__.co_names)
-    return [value for value in (*closed, *named) if hasattr(getattr(value, "py_func", value), "__code__")]
+def _frozen(function: types.FunctionType) -> _Content:
+    """What the machine code of a function depends on, without that of the functions that it calls."""
+    codes = [function.__code__]
+    for code in codes:
+        codes += (each for each in code.co_consts if isinstance(each, types.CodeType))
+    names = {name for code in codes for name in code.co_names}
+    loaded = {name for code in codes for name in _loaded(code)}
+    named = [(name, function.__globals__[name]) for name in sorted(loaded & function.__globals__.keys())]
+    defaults = function.__defaults__, function.__kwdefaults__
+    content = _Content((function.__code__, defaults, *_closed(function), *named), names)
+    found = content.digest, content.functions
+    # What was compiled in this process holds the first values: it must not be kept as made of others.
+    if _first.setdefault(function, found) != found:
+        raise _NoKeyError(f"{function.__qualname__} depends on a value that has changed")
+    return content
+
+
+def _named(function: types.FunctionType) -> _Content:
+    """What tells a function apart from others that stay when its source is edited: its name and its closure."""
+    return _Content((function.__module__, function.__qualname__, *_closed(function)))
+
+
+def _closed(function: types.FunctionType) -> list[Any]:
+    return [("empty",) if cell == types.CellType() else cell.cell_contents for cell in function.__closure__ or ()]
+
+
+def _hash_of_all(compiled: Any, content: Callable[[types.FunctionType], _Content]) -> str:
+    """Hash the contents of a kernel and of all functions that it reaches, numbered since they may call each other."""
+    start = _Content([compiled])
+    digest, numbers = hashlib.sha256(start.digest), dict.fromkeys(start.functions, 0)
+    waiting = list(numbers)
+    for function in waiting:
+        found = content(function)
+        fresh = dict.fromkeys(each for each in found.functions if each not in numbers)
+        waiting += fresh
+        numbers |= zip(fresh, range(len(numbers), len(waiting)))
+        digest.update(found.digest + repr([numbers[each] for each in found.functions]).encode())
+    return digest.hexdigest()
+
+
+# --- the cache --------------------------------------------------------------------------------------------------------
 
 
 class _KernelCache(_Cache):
-    """Machine code on disk: a file for each kernel, tag, stamp, argument types and settings of numba that change the code.
+    """Machine code on disk: a file for each kernel, key, argument types and settings of numba that change the code.
 
     File names contain the whole key, so processes that compile at the same time never mix up their files.
     """
 
-    def __init__(self, function: Callable[..., Any], tag: str) -> None:
-        self._impl = CompileResultCacheImpl(function)
-        self._folder = Path(self._impl.locator.get_cache_path())
-        names, sources = [f"{function.__module__}.{function.__qualname__}", tag], {function.__code__.co_filename}
-        for called in _called(function):
-            plain = getattr(called, "py_func", called)
-            names.append(identity(called) or f"{plain.__module__}.{plain.__qualname__}")
-            sources |= getattr(getattr(called, "_cache", None), "sources", {plain.__code__.co_filename})
-        self.sources = frozenset(sources)  # the files of the kernel and of the kernels that it calls
-        # One hash of the names and the tag keeps the file name short.
-        self.prefix = f"{function.__name__}-{hashlib.sha256(':'.join(names).encode()).hexdigest()[:12]}"
-        self._stamp = package_stamp(*sources)
+    form = ""  # of what is kept
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
         self._enabled = True
+
+    @functools.cached_property
+    def _impl(self) -> Any:
+        return CompileResultCacheImpl(self._compiled.py_func)
+
+    @functools.cached_property
+    def _folder(self) -> Path:
+        return Path(self._impl.locator.get_cache_path())
 
     @property
     def cache_path(self) -> str:
         return str(self._folder)
 
-    def _file(self, signature: Any, codegen: Any) -> Path:
-        settings = [getattr(numba.config, name, None) for name in _SETTINGS]
-        key = (str(signature), codegen.magic_tuple(), settings, numba.__version__, sys.version, np.__version__)
-        return self._folder / f"{self.prefix}-{self._stamp}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+    @functools.cached_property
+    def prefix(self) -> str:
+        """Begins the names of all files of this kernel, whatever its source was."""
+        named = f"{self.form} {_hash_of_all(self._compiled, _named)}"
+        return f"{self._compiled.py_func.__name__}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    @property
+    def key(self) -> str:
+        """Hash of all that the kernel is compiled from, as it is now. `_NoKeyError` says that it must not be cached."""
+        return _hash_of_all(self._compiled, _frozen)[:16]
+
+    def _file(self, signature: Any, codegen: Any) -> Path | None:
+        """The file for these argument types; None where nothing can be cached."""
         if not self._enabled:
             return None
         try:
-            payload = _pickle.loads(self._file(sig, target_context.codegen()).read_bytes())
-            loaded = self._rebuild(target_context, payload)
-        except FileNotFoundError:
+            settings = [getattr(numba.config, name, None) for name in _SETTINGS]
+            arguments = _Content(getattr(signature, "args", signature))
+            if arguments.functions:  # their code would have to be part of the key
+                return None
+            rest = repr((arguments.digest, codegen.magic_tuple(), settings, _COMPILER))
+            return self._folder / f"{self.prefix}-{self.key}-{hashlib.sha256(rest.encode()).hexdigest()[:16]}.nbc"
+        except _NoKeyError:
             return None
-        except Exception:  # a damaged file counts as missing
+        except Exception as problem:  # numba's internals differ, or no folder can be written
+            self._enabled = False
+            warn_not_kept("NUMBA_CACHE_DIR", f"{type(problem).__name__}: {problem}")
             return None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        path = self._file(sig, target_context.codegen())
+        if path is None:
+            return None
+        try:
+            loaded = self._rebuild(target_context, _pickle.loads(path.read_bytes()))
+        except Exception:  # there is none; a damaged one counts as missing
+            return None
+        with contextlib.suppress(OSError):  # gone already, or not ours
+            if time.time() - path.stat().st_mtime > _UNUSED_AFTER / 2:
+                os.utime(path)  # it is used
         # Unpickling makes a class of __main__ anew, and code compiled for the copy would never be called.
         return loaded if loaded.signature.args == tuple(getattr(sig, "args", sig)) else None
 
@@ -153,20 +303,22 @@ class _KernelCache(_Cache):
         return self._impl.rebuild(target_context, payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        if not self._enabled or not self._impl.check_cachable(data):
-            return
         target = self._file(sig, data.codegen)
-        try:
-            payload = dumps(self._impl.reduce(data))
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with atomic(target) as temporary:
-                temporary.write_bytes(payload)
-            remove_left_overs(self._folder, older_than=ABANDONED_AFTER)
-            for old in self._folder.glob(f"{self.prefix}-*.nbc"):
-                if not old.name.startswith(f"{self.prefix}-{self._stamp}-"):
-                    old.unlink(missing_ok=True)
-        except OSError:  # on a read-only or full disk kernels run without a cache
-            self._enabled = False
+        if target is None or not self._impl.check_cachable(data):
+            return
+        payload = dumps(self._impl.reduce(data))
+        self._enabled = keep_file(target, lambda temporary: temporary.write_bytes(payload), "NUMBA_CACHE_DIR")
+        remove_left_overs(self._folder, older_than=ABANDONED_AFTER)
+        self._remove_stale(target)
+
+    def _remove_stale(self, written: Path) -> None:
+        """Remove this kernel's code for other sources, and code under its name that has not been used for long."""
+        current = written.name.rpartition("-")[0]
+        for old in self._folder.glob(f"{self._compiled.py_func.__name__}-*.nbc"):
+            stale = old.name.startswith(f"{self.prefix}-") and not old.name.startswith(f"{current}-")
+            with contextlib.suppress(OSError):  # another process has removed it, or it is not ours
+                if stale or time.time() - old.stat().st_mtime > _UNUSED_AFTER:
+                    old.unlink()
 
     def enable(self) -> None:
         self._enabled = True
@@ -182,17 +334,19 @@ class _KernelCache(_Cache):
 class _PartCache(_KernelCache):
     """LLVM code on disk, of kernels as parts of others."""
 
-    def __init__(self, function: Callable[..., Any], tag: str) -> None:
-        super().__init__(function, f"{tag} part")
+    form = "part"
 
     def _rebuild(self, target_context: Any, payload: Any) -> Any:
         return parts.rebuild_part(target_context, payload)
 
 
 def identity(compiled: Any) -> str | None:
-    """A kernel's unique name, for the tags of kernels built around it; None if it is not cached."""
+    """A hash of all that a kernel is compiled from, the same in every process; None if it is not cached."""
     cache = getattr(compiled, "_cache", None)
-    return cache.prefix if isinstance(cache, _KernelCache) else None
+    try:
+        return cache.key if isinstance(cache, _KernelCache) else None
+    except _NoKeyError:
+        return None
 
 
 def is_kernel(function: Any) -> bool:
@@ -209,33 +363,15 @@ def makes_arrays(compiled: Any) -> bool:
     return bool(getattr(compiled, "targetoptions", {}).get("_nrt", True))
 
 
-_warned = False
-
-
-def _warn_uncached(reason: str) -> None:
-    """Warn that kernels are not cached, once per process, since usually this concerns all of them."""
-    global _warned
-    if not _warned:
-        _warned = True
-        message = f"dice_envs recompiles its kernels in every process: {reason} (NUMBA_CACHE_DIR can name a folder for them)"
-        warnings.warn(message, RuntimeWarning, stacklevel=4)
-
-
 @overload
 def kernel(function: _F) -> _F: ...
 @overload
-def kernel(
-    *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False, merge: bool = False
-) -> Callable[[_F], _F]: ...
+def kernel(*, allocates: bool = True, inline: bool = False, merge: bool = False) -> Callable[[_F], _F]: ...
 @overload
-def kernel(
-    function: _F, *, tag: str = "", cache: bool = True, allocates: bool = True, inline: bool = False, merge: bool = False
-) -> _F: ...
+def kernel(function: _F, *, allocates: bool = True, inline: bool = False, merge: bool = False) -> _F: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     *,
-    tag: str = "",
-    cache: bool = True,
     allocates: bool = True,
     inline: bool = False,
     merge: bool = False,
@@ -244,9 +380,6 @@ def kernel(
 
     Args:
         function: the function, when used as a bare decorator.
-        tag: tells this kernel apart from others with the same qualified name, for example by the name of the game. Needed
-            for kernels built inside a function, because their machine code depends on their closure.
-        cache: False for kernels whose closure no tag can describe.
         allocates: False for kernels that make no arrays. Skips reference counting of array arguments, a large cost
             when small kernels call each other. (numba's own option `_nrt`; ignored where it is unknown.)
         inline: True to copy the kernel's code into every caller, which saves passing its many parameters in a loop.
@@ -259,7 +392,7 @@ def kernel(
         so report a kernel whose arguments differ from the contract's.
     """
     if function is None:
-        return functools.partial(kernel, tag=tag, cache=cache, allocates=allocates, inline=inline, merge=merge)
+        return functools.partial(kernel, allocates=allocates, inline=inline, merge=merge)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if not allocates and hasattr(_TARGET_OPTIONS, "_nrt"):
         options["_nrt"] = False
@@ -270,12 +403,12 @@ def kernel(
     compiled: Any = numba.njit(**options)(function)
     if compiled is not function and not merge and parts is not None:
         compiled = parts.with_part(compiled)
-    if compiled is function or not cache:
+    if compiled is function:
         return compiled
     try:
-        compiled._cache = _KernelCache(function, tag)
+        compiled._cache = _KernelCache(compiled)
         if parts is not None and isinstance(compiled, parts.Kernel):
-            compiled.part._cache = _PartCache(function, tag)
+            compiled.part._cache = _PartCache(compiled)
     except Exception as problem:  # numba's internals differ, or the source is not a file
-        _warn_uncached(f"{type(problem).__name__}: {problem}")
+        warn_not_kept("NUMBA_CACHE_DIR", f"{type(problem).__name__}: {problem}")
     return compiled

@@ -45,9 +45,8 @@ def compile_check(game: Game) -> Callable[..., bool]:
     `mask` (actions,) int8 is overwritten.
     """
     legal, is_legal = game.legal, game.is_legal
-    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}", allocates=False)
 
-    @compiled
+    @kernel(allocates=False)
     def look_up(params, state, action, mask):
         if state["seat"] == OVER or action < 0 or action >= len(mask):
             return False
@@ -56,7 +55,7 @@ def compile_check(game: Game) -> Callable[..., bool]:
         legal(params, state, mask)
         return mask[action] != 0
 
-    @compiled
+    @kernel(allocates=False)
     def check_directly(params, state, action, mask):
         return state["seat"] != OVER and action >= 0 and action < len(mask) and is_legal(params, state, action)
 
@@ -71,16 +70,15 @@ def compile_random_action(game: Game) -> Callable[..., int]:
     `mask` (actions,) int8 is overwritten, unless the game has `random_action`.
     """
     legal, direct_action = game.legal, game.random_action
-    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}", allocates=False)
 
-    @compiled
+    @kernel(allocates=False)
     def draw_from_mask(params, state, mask):
         for a in range(len(mask)):
             mask[a] = 0
         legal(params, state, mask)
         return choose_from_mask(state, mask)
 
-    @compiled
+    @kernel(allocates=False)
     def draw_directly(params, state, mask):
         return direct_action(params, state)
 
@@ -96,7 +94,7 @@ def compile_view(game: Game) -> Callable[..., None]:
     """
     legal, observe = game.legal, game.observe
 
-    @kernel(tag=f"{game.deal.__module__}.{game.name}", merge=True)
+    @kernel(merge=True)
     def view(params, state, seat, observation, mask):
         for j in range(len(observation)):  # zero each row just before filling it, while it is in cache
             observation[j] = 0
@@ -115,14 +113,13 @@ def compile_kernels(game: Game) -> Kernels:
     """The loops over states for one game, compiled on first use and cached on disk."""
     deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
     may_play, view = compile_check(game), compile_view(game)
-    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 
-    @compiled
+    @kernel
     def deal_all(params, states, index):
         for i in index:
             deal(params, states[i])
 
-    @compiled
+    @kernel
     def legal_all(params, states, index, masks):
         for k in range(len(index)):
             for a in range(masks.shape[1]):
@@ -131,7 +128,7 @@ def compile_kernels(game: Game) -> Kernels:
             if state["seat"] != OVER:
                 legal(params, state, masks[k])
 
-    @compiled
+    @kernel
     def first_illegal(params, states, index, actions):
         mask = np.zeros(params.num_actions, np.int8)
         for k in range(len(index)):
@@ -139,7 +136,7 @@ def compile_kernels(game: Game) -> Kernels:
                 return k
         return -1
 
-    @compiled
+    @kernel
     def checked_play(params, states, index, actions):
         row = first_illegal(params, states, index, actions)
         if row < 0:
@@ -147,25 +144,25 @@ def compile_kernels(game: Game) -> Kernels:
                 play(params, states[index[k]], actions[k])
         return row
 
-    @compiled
+    @kernel
     def play_all(params, states, index, actions):
         for k in range(len(index)):
             play(params, states[index[k]], actions[k])
 
-    @compiled
+    @kernel
     def observe_all(params, states, index, seats, out):
         out[:] = 0
         for k in range(len(index)):
             observe(params, states[index[k]], np.int64(seats[k]), out[k])
 
-    @compiled
+    @kernel
     def reroll_all(params, states, index, seats, streams, out):
         for k in range(len(index)):
             out[k] = states[index[k]]
             out[k]["rng"] = next_u64(streams[k])
             reroll_hidden(params, out[k], np.int64(seats[k]))
 
-    @compiled
+    @kernel
     def view_all(params, states, index, seats, out, masks):
         for k in range(len(index)):
             view(params, states[index[k]], np.int64(seats[k]), out[k], masks[k])
@@ -186,9 +183,8 @@ def compile_kernels(game: Game) -> Kernels:
 def _compile_random_play(game: Game) -> tuple[Callable[..., None], Callable[..., int]]:
     """The loops that play at random: `wander` and `playouts` of `Kernels`."""
     deal, play, random_action = game.deal, game.play, compile_random_action(game)
-    compiled = functools.partial(kernel, tag=f"{game.deal.__module__}.{game.name}")
 
-    @compiled(allocates=False)
+    @kernel(allocates=False)
     def wander(params, states, index, mask):
         for i in index:
             state = states[i]
@@ -197,7 +193,7 @@ def _compile_random_play(game: Game) -> tuple[Callable[..., None], Callable[...,
                 if uniform(state) < 0.5:
                     break
 
-    @compiled
+    @kernel
     def playouts(params, states, steps):
         finished = 0
         mask = np.zeros(params.num_actions, np.int8)

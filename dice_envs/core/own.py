@@ -8,14 +8,17 @@ import importlib
 import importlib.util
 import re
 import sys
+import sysconfig
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from dice_envs.core.options import shown
 
-__all__ = ["FORMS", "load_own", "split_own"]
+__all__ = ["FILES", "FORMS", "load_own", "split_own"]
 
+FILES: set[Path] = set()  # the user's own sources that this process has loaded, those that others of them import included
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 FORMS = "FILE.py:NAME or PACKAGE.MODULE:NAME"
 _FILE = r"(?:[A-Za-z]:)?[^:]+\.py"
 _MODULE = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
@@ -39,6 +42,7 @@ def load_own(where: str, name: str, what: str) -> Any:
     Raises:
         ValueError: it cannot be loaded, whatever the user's code raises; the message names `what`, the text and the reason.
     """
+    before = set(sys.modules)
     try:
         module = _module_of_file(Path(where).resolve()) if where.endswith(".py") else importlib.import_module(where)
         return getattr(module, name)
@@ -46,6 +50,9 @@ def load_own(where: str, name: str, what: str) -> Any:
         reason = f"{where} has no {name}" if problem.name == name else str(problem)
     except Exception as problem:
         reason = str(problem) or type(problem).__name__
+    finally:
+        loaded = [str(getattr(sys.modules[each], "__file__", None)) for each in sys.modules.keys() - before]
+        FILES.update(Path(file) for file in loaded if file.endswith(".py") and not file.startswith(_INSTALLED))
     raise ValueError(f"{what} {shown(f'{where}:{name}')} cannot be loaded: {reason}")
 
 

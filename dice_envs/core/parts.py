@@ -10,6 +10,7 @@ This file relies on numba's internals. Where they differ, `kernel` makes numba's
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -19,7 +20,9 @@ from numba.core.compiler import Compiler, compile_result
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
-__all__ = ["Kernel", "prepare", "rebuild_part", "with_part"]
+__all__ = ["CODE", "Kernel", "prepare", "rebuild_part", "with_part"]
+
+CODE = sys._getframe().f_code  # of this file as it runs, for the keys of what it makes
 
 
 class _PartLibrary(JITCodeLibrary):

@@ -12,7 +12,7 @@ from dice_envs.agent.kernel import NO_OPTIONS, random_choice
 from dice_envs.core.batch import check_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant
-from dice_envs.core.kernel import identity, kernel
+from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.contract import ActionValues, GameOdds, offered
 from dice_envs.exact.intervals import half_width
@@ -87,10 +87,9 @@ def _compile_finish(game: Game) -> Callable[..., None]:
     Writes what the seat earns. States and streams are overwritten.
     """
     play, choose = game.play, random_choice(game)
-    tag = f"{game.deal.__module__}.{game.name} {identity(choose)}"
     none = np.atleast_1d(NO_OPTIONS)
 
-    @kernel(tag=tag)
+    @kernel
     def finish(params, options, states, action, seat, streams, earned):
         for i in range(len(states)):
             state = states[i]

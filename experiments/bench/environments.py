@@ -46,7 +46,7 @@ vector.step(vector.reset(seed=0)[1]["action_mask"].argmax(axis=1))
 """
 
 
-@kernel(cache=False)
+@kernel
 def _roll(streams, count):
     total = 0
     for _ in range(count):

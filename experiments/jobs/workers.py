@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import functools
+import hashlib
 import io
 import json as json_module
 import logging
 import multiprocessing
 import re
+import secrets
 import shutil
 import socket
 import time
@@ -22,11 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import agents
+import dice_envs
+from dice_envs import agents, experiments
 from dice_envs.core.extras import needs
-from dice_envs.core.files import atomic, folder_lock, write_text
-from dice_envs.core.kernel import package_stamp
+from dice_envs.core.files import BEGUN, atomic, folder_lock, write_text
 from dice_envs.core.options import shown
+from dice_envs.core.own import FILES
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
@@ -41,9 +45,21 @@ LOOK_EVERY = 5.0  # seconds between two checks for lost nodes, while no part end
 MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is taken to be the cause
 
 
+@functools.cache
 def stamp() -> str:
-    """A hash of all sources. Parts computed by other versions of the code are rejected."""
-    return package_stamp(__file__, agents.__file__)
+    """A hash of all sources of this project. Parts computed by other versions of the code are rejected."""
+    roots = [Path(str(package.__file__)).resolve().parent for package in (dice_envs, agents, experiments)]
+    return _hash_of({str(path.relative_to(root.parent)): path for root in roots for path in root.rglob("*.py")})
+
+
+def _hash_of(files: Mapping[str, Path]) -> str:
+    """Hash source files by name. One that has changed since this process began may not be what it runs: no hash fits that."""
+    digest = hashlib.sha256()
+    for name, path in sorted(files.items()):
+        digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
+        if path.stat().st_ctime > BEGUN:
+            digest.update(secrets.token_bytes())
+    return digest.hexdigest()[:16]
 
 
 class Kept:
@@ -379,7 +395,8 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
         yield None
         return
     folder = json.with_name(json.name + ".parts")
-    plan = json_module.loads(json_module.dumps({**what, "sources": stamp()}))
+    own = _hash_of({str(path): path for path in FILES})
+    plan = json_module.loads(json_module.dumps({**what, "sources": stamp(), "own_code": own}))
     if (folder / PLAN).exists():
         if not resume:
             raise ValueError(f"{folder} holds parts of a run that was stopped: add --resume to go on with it, or remove it")

@@ -371,9 +371,9 @@ def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_kernels_of_one_name_that_are_not_cached_are_not_mixed_up():
+def test_kernels_of_one_name_are_told_apart_by_what_they_close_over():
     def made(die):
-        @kernel(cache=False)
+        @kernel
         def choose(params, options, state, stream):
             return min(die, np.int64(state["left"]) - 1)
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dice_envs.core.files import atomic, folder_lock, remove_left_overs, write_text
+from dice_envs.core.files import NOT_KEPT, atomic, folder_lock, keep_file, remove_left_overs, write_text
 from tests.conftest import ROOT
 
 
@@ -46,6 +46,25 @@ def test_writing_a_file_removes_its_own_old_left_overs(tmp_path):
     age(others, 4000)
     write_text(path, "whole")
     assert {p.name for p in tmp_path.iterdir()} == {path.name, fresh.name, others.name}
+
+
+@pytest.mark.parametrize("fault", ["a file", "full disk"])
+def test_what_cannot_be_kept_is_told_once_and_fails_nothing(fault, tmp_path):
+    def write(path):
+        path.write_text("half")
+        if fault == "full disk":
+            raise OSError(28, "No space left on device")
+
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / ("file" if fault == "a file" else "folder")
+    with pytest.warns(RuntimeWarning, match="SOME_FOLDER can name another folder") as seen:
+        kept = [keep_file(folder / "kept", write, "SOME_FOLDER") for _ in range(2)]
+    NOT_KEPT.clear()
+    assert kept == [False, False]
+    assert len(seen) == 1
+    assert not list(tmp_path.glob("folder/*"))
+    assert keep_file(tmp_path / "new" / "kept", lambda path: path.write_text("whole"), "SOME_FOLDER")
+    assert (tmp_path / "new" / "kept").read_text() == "whole"
 
 
 def test_all_left_overs_of_a_folder_and_nothing_else(tmp_path):

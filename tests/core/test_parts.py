@@ -33,12 +33,14 @@ def hashed(word):
 """
 
 
-def test_only_what_python_calls_becomes_machine_code():
-    @kernel(cache=False)
+def test_only_what_python_calls_becomes_machine_code(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))  # nothing is cached yet
+
+    @kernel
     def part(x):
         return x + 1
 
-    @kernel(cache=False)
+    @kernel
     def whole(x):
         return part(x) * 2
 
@@ -49,13 +51,13 @@ def test_only_what_python_calls_becomes_machine_code():
 
 
 def test_an_error_of_a_part_reaches_python():
-    @kernel(cache=False)
+    @kernel
     def part(x):
         if x > 1:
             raise ValueError("at most 1")
         return x
 
-    @kernel(cache=False)
+    @kernel
     def whole(x):
         return part(x)
 

@@ -4,11 +4,15 @@ import json
 import re
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
 
 from dice_envs import agents, configure
+from dice_envs.core.files import NOT_KEPT
+from dice_envs.exact.liars_dice import solver, store
+from dice_envs.exact.liars_dice.multiplayer import solver as table_solver
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.play.words import choose
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
@@ -188,6 +192,41 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
     assert len(called) == 4
     for _, holds, *_, article, _ in called:
         assert float(holds) + float(article) == pytest.approx(100, abs=0.11)
+
+
+ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
+
+
+@pytest.mark.parametrize("folder", ["a file", "no home"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("solve", "liars_dice", *ONE_DIE),
+        ("solve", "liars_dice", *ONE_DIE, "-o", "num_players=3", "--minutes", 0.02),
+        ("measure", "liars_dice", "nash", *ONE_DIE),
+        ("evaluate", "liars_dice", "nash", "--against", "random", *ONE_DIE, "--games", 20, "--seed", 1),
+        ("play", "liars_dice", "nash", *ONE_DIE, "--seed", 3, "--seat", 0),
+    ],
+    ids=lambda command: command[0],
+)
+def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch):
+    """A file where the folder of solutions would be, and a user without a home."""
+    if folder == "a file":
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path / "file"))
+    else:
+        monkeypatch.delenv("DICE_ENVS_CACHE")
+        monkeypatch.setattr(store.platformdirs, "user_cache_dir", Mock(side_effect=RuntimeError("there is no home")))
+    for cached in (solver._solution, table_solver._solution):
+        cached.cache_clear()
+    NOT_KEPT.clear()
+    with pytest.warns(RuntimeWarning, match="DICE_ENVS_CACHE can name another folder") as seen:
+        result = run(*command, input="hint\n" + "call\n1 x 1\n" * 9)
+    NOT_KEPT.clear()
+    assert result.exit_code == 0, result.output
+    assert len([each for each in seen if "DICE_ENVS_CACHE" in str(each.message)]) == 1
+    assert "kept in" not in result.output
+    assert not list(tmp_path.rglob("*.npz"))
 
 
 def test_play_to_the_end():

@@ -232,10 +232,7 @@ FAST, SLOW = "not slow and not web", "slow and not web"
 
 
 class Copy:
-    """A clone of the project in which mutants are tested.
-
-    Compiling takes longer than testing, so changes outside of kernels keep the machine code of the unchanged project.
-    """
+    """A clone of the project in which mutants are tested. Only kernels that a change reaches are compiled anew."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -243,15 +240,10 @@ class Copy:
     def clone(self) -> None:
         """Clone the committed project."""
         subprocess.run(["git", "clone", "-q", str(ROOT), str(self.root)], check=True)
-        with (self.root / "dice_envs" / "core" / "kernel.py").open("a") as file:
-            file.write(UNLESS_TOLD)
-        commit = ["git", "-c", "user.name=mutants", "-c", "user.email=", "commit", "-qam", "kernels can be kept"]
-        subprocess.run(commit, cwd=self.root, check=True)
 
     def run_all(self, coverage: Path) -> None:
         """Run all fast tests, which compiles their kernels, and record the lines that each reaches."""
         measured = [f"--cov={package}" for package in PACKAGES]
-        left_out = [f"--ignore={file}" for file in (*OF_STAMPS, EVERY_AGENT)]
         command = [
             "-n",
             "auto",
@@ -259,12 +251,12 @@ class Copy:
             "loadfile",
             "-m",
             f"{FAST} and not thorough",
-            *left_out,
+            f"--ignore={EVERY_AGENT}",
             *measured,
             "--cov-context=test",
             "--cov-report=",
         ]
-        done = self._pytest(command, kept=list(PACKAGES))
+        done = self._pytest(command)
         if done.returncode:
             sys.exit(f"the tests fail without a mutant:\n{done.stdout[-3000:]}")
         shutil.copy(self.root / ".coverage", coverage)
@@ -272,50 +264,36 @@ class Copy:
     def judge(self, mutant: Mutant, tests: list[str], slow: list[str]) -> dict[str, object]:
         """Run the tests on a mutant until one fails."""
         begun = time.monotonic()
-        kept = [package for package in PACKAGES if not changes_kernels(mutant) or not mutant.path.startswith(package)]
         mutant.apply(self.root)
         try:
-            killer = self.run(FAST, tests, kept) or self.run(SLOW, slow, kept)
+            killer = self.run(FAST, tests) or self.run(SLOW, slow)
         finally:
             mutant.undo(self.root)
         found = {"killed": killer is not None, "by": killer, "tests": len(tests), "seconds": round(time.monotonic() - begun)}
         return {**dataclasses.asdict(mutant), **found}
 
-    def run(self, mark: str, tests: list[str], kept: list[str]) -> str | None:
-        """Run tests, reusing the machine code of some packages. Returns the failure, or None."""
-        tests = [test for test in tests if not (kept and test.startswith(OF_STAMPS))]
+    def run(self, mark: str, tests: list[str]) -> str | None:
+        """Run tests. Returns the failure, or None."""
         if not tests:
             return None
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
             listed.write("\n".join(tests))
             listed.flush()
-            done = self._pytest(["-x", "-m", mark, f"@{listed.name}"], kept)
+            done = self._pytest(["-x", "-m", mark, f"@{listed.name}"])
         if done.returncode in (0, 5):  # 5: no test has this mark
             return None
         failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return " ".join(failed) if failed else f"status {done.returncode}: {done.stdout[-300:]}{done.stderr[-300:]}"
 
-    def _pytest(self, arguments: list[str], kept: list[str]) -> subprocess.CompletedProcess[str]:
+    def _pytest(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
         command += ["-o", f"faulthandler_timeout={TEST_LIMIT}", "-o", "faulthandler_exit_on_timeout=true"]
-        environment = {**os.environ, "PYTHONPATH": str(self.root), "NUMBA_OPT": "1", "KEEP_KERNELS": " ".join(kept)}
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "NUMBA_OPT": "1"}
         environment["CI"] = "true"  # Hypothesis tries the same examples each time
-        with tempfile.TemporaryDirectory() as fresh:
-            if "dice_envs" not in kept:
-                environment["NUMBA_CACHE_DIR"] = fresh
-            return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True)
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True)
 
 
-OF_STAMPS = (
-    "tests/core/test_kernel.py",
-    "tests/experiments/jobs/test_workers.py",
-)  # they test that changes of the code are noticed
 EVERY_AGENT = "tests/agents/test_every_agent.py"  # takes as long as all other test files together
-UNLESS_TOLD = """
-_digest_of_all = _digest_of_sources
-def _digest_of_sources(folder):
-    return b"" if folder.name in os.environ.get("KEEP_KERNELS", "").split() else _digest_of_all(folder)
-"""
 
 
 def changes_kernels(mutant: Mutant) -> bool:

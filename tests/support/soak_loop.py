@@ -73,7 +73,7 @@ def compile_loop(game: Game) -> Callable[..., int]:
     deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
     may_play = compile_check(game)
 
-    @kernel(tag=f"{game.deal.__module__}.{game.name}")
+    @kernel
     def look(params, promised, space):
         state, copy, stream = space.states[0], space.states[1], space.stream[0]
         who = np.int64(below(stream, promised.num_seats))
@@ -104,7 +104,7 @@ def compile_loop(game: Game) -> Callable[..., int]:
             return NOT_TOLD
         return NO_FAULT
 
-    @kernel(tag=f"{game.deal.__module__}.{game.name}")
+    @kernel
     def loop(params, promised, space, moves):
         state = space.states[0]
         for _ in range(moves):

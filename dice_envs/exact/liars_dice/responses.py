@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.core.dice import new_streams
-from dice_envs.core.files import atomic
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
@@ -23,7 +22,7 @@ from dice_envs.exact.liars_dice.measures import record_response
 from dice_envs.exact.liars_dice.round import CALL, Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.exact.liars_dice.stages import Stage, has_equal_seats
-from dice_envs.exact.liars_dice.store import cache_folder
+from dice_envs.exact.liars_dice.store import cache_folder, keep_arrays
 
 __all__ = ["NOWHERE", "Book", "Responses", "respond_to", "responses_to"]
 
@@ -270,11 +269,9 @@ def _checksum(arrays: dict[str, np.ndarray]) -> str:
 
 
 def _keep(found: Responses, path: Path) -> None:
-    """Write the file, whole or not at all."""
+    """Write the file, whole or not at all, if that is possible."""
     arrays = {"wins": found.wins, **found.book._asdict()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, checksum=np.array(_checksum(arrays)), **arrays)
+    keep_arrays(path, checksum=np.array(_checksum(arrays)), **arrays)
 
 
 def _kept(variant: Variant, responses: int, path: Path) -> Responses | None:

@@ -294,8 +294,7 @@ def solve(
         _check_time(variant, seconds, threads)
     jobs = _plan(variant, precision, threads, folder if resume else None)
     for rules in {file_of(job.tree, folder).parent for job in jobs.values()}:
-        if rules.is_dir():
-            remove_left_overs(rules, older_than=ABANDONED_AFTER)
+        remove_left_overs(rules, older_than=ABANDONED_AFTER)
     work = _Work(variant, jobs, folder, done, start, seconds)
     if elsewhere is not None:
         work.solve_elsewhere(jobs, elsewhere)

@@ -7,16 +7,19 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import platformdirs
 
-from dice_envs.core.files import atomic
+from dice_envs.core.files import keep_file, warn_not_kept
 from dice_envs.exact.liars_dice.cfr import Walker
 from dice_envs.exact.liars_dice.elimination import Bounds
 from dice_envs.exact.liars_dice.tree import Tree
 
-__all__ = ["SolvedRound", "cache_folder", "file_of", "keep", "kept_round"]
+__all__ = ["CACHE", "SolvedRound", "cache_folder", "file_of", "keep", "keep_arrays", "kept_round"]
+
+CACHE = "DICE_ENVS_CACHE"  # the environment variable that names the folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +63,22 @@ class SolvedRound:
 
 
 def cache_folder() -> Path:
-    """Return the default folder of solutions: below the user's cache folder, or below DICE_ENVS_CACHE."""
-    return Path(os.environ.get("DICE_ENVS_CACHE") or platformdirs.user_cache_dir("dice-envs")) / "liars_dice"
+    """Return the default folder of solutions: below DICE_ENVS_CACHE, or below the user's cache folder, if there is one."""
+    try:
+        return Path(os.environ.get(CACHE) or platformdirs.user_cache_dir("dice-envs")) / "liars_dice"
+    except (OSError, RuntimeError) as problem:  # there is no home folder
+        warn_not_kept(CACHE, problem)
+        return Path(os.devnull) / "liars_dice"
+
+
+def keep_arrays(path: Path, **arrays: Any) -> bool:
+    """Keep arrays in a file, compressed, if that is possible."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)
+
+    return keep_file(path, write, CACHE)
 
 
 def file_of(tree: Tree, folder: Path) -> Path:
@@ -75,14 +92,11 @@ def file_of(tree: Tree, folder: Path) -> Path:
 
 
 def keep(solved: SolvedRound, folder: Path) -> None:
-    """Write a round's file, whole or not at all, unless there is a better one."""
+    """Write a round's file, whole or not at all, unless there is a better one or it cannot be written."""
     path = file_of(solved.tree, folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if _width_kept(path) < solved.bounds.width:
-        return
-    with atomic(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(
-            stream,
+    if _width_kept(path) >= solved.bounds.width:
+        keep_arrays(
+            path,
             numbers=solved.numbers,
             iterations=solved.iterations,
             seconds=solved.seconds,

@@ -11,10 +11,11 @@ import typer
 from rich.text import Text
 
 from dice_envs import configure
+from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.liars_dice.elimination import Dice, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import Progress, solve
-from dice_envs.exact.liars_dice.store import cache_folder
+from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments.jobs.workers import on_ray
 from dice_envs.experiments.solve.liars_dice.in_time import in_time
 from dice_envs.experiments.solve.liars_dice.table import TABLE_PRECISION, solve_table
@@ -84,7 +85,8 @@ def main(
     _show(solution)
     if solution.exploitability > precision:
         console.print(Text.assemble(("not reached: ", "yellow"), f"an exploitability of {precision:.1e}"))
-    console.print(f"kept in {cache_folder()}", soft_wrap=True)
+    if CACHE not in NOT_KEPT:
+        console.print(f"kept in {cache_folder()}", soft_wrap=True)
 
     def plot(folder: Path) -> None:
         values = {dice: solution.chance(dice, expected=True).lower for dice in rounds_of(variant.options)}

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from dice_envs.core.files import NOT_KEPT
 from dice_envs.core.game import Variant
 from dice_envs.exact.liars_dice.multiplayer.seating import Dice
 from dice_envs.exact.liars_dice.multiplayer.solution import Solution
 from dice_envs.exact.liars_dice.multiplayer.solver import solve
 from dice_envs.exact.liars_dice.solver import Progress
-from dice_envs.exact.liars_dice.store import cache_folder
+from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments.solve.liars_dice.in_time import in_time
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
@@ -37,7 +38,8 @@ def solve_table(
     if solution.gain > precision:
         text = f"a gain of {precision:.1e} in all: no theorem promises it for three players and more"
         console.print(Text.assemble(("not reached: ", "yellow"), text))
-    console.print(f"kept in {cache_folder()}", soft_wrap=True)
+    if CACHE not in NOT_KEPT:
+        console.print(f"kept in {cache_folder()}", soft_wrap=True)
     return solution, lambda folder: _draw(folder, solution)
 
 

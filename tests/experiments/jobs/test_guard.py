@@ -59,7 +59,7 @@ import signal, threading
 from dice_envs.core.kernel import kernel
 from dice_envs.experiments.jobs.guard import ends_at_once, first_signal_waits
 
-@kernel(cache=False)
+@kernel
 def mix(n):
     x = 1
     while x != n:  # it is odd, and n is even

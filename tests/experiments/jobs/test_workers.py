@@ -1,8 +1,10 @@
 """Work in parts gives the same results wherever it runs, whichever workers die, and however often it is stopped."""
 
+import contextlib
 import json
 import os
 import re
+import sys
 import time
 
 import numpy as np
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
+from dice_envs.core.own import FILES, load_own
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena.matches import play_table
@@ -203,6 +206,35 @@ def test_parts_of_another_run_are_refused_and_stay(tmp_path, at_once, resume, wh
     with pytest.raises(ValueError, match=message), kept_beside(file, resume, what, seed):
         pass
     assert sorted((tmp_path / "out.json.parts").iterdir()) == there
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_parts_by_own_code_that_has_changed_are_refused(tmp_path, at_once, monkeypatch, changed):
+    """A file of the user's own imports another one, of which it has a rule."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "the_rule.py").write_text("BONUS = 1")
+    (tmp_path / "the_game.py").write_text("import the_rule\nimport numpy.linalg\nBONUS = the_rule.BONUS")
+    monkeypatch.setattr(workers, "BEGUN", time.time() + 1)  # as in a process that begins now
+    assert load_own(str(tmp_path / "the_game.py"), "BONUS", "game") == 1
+    assert {path.name for path in FILES if tmp_path in path.parents} == {"the_game.py", "the_rule.py"}
+    stopped(tmp_path / "out.json")
+    if changed:
+        (tmp_path / "the_rule.py").write_text("BONUS = 2")
+    refused = pytest.raises(ValueError, match="a run with other own_code") if changed else contextlib.nullcontext()
+    with refused, kept_beside(tmp_path / "out.json", True, {"of": "numbers"}, None):
+        pass
+    FILES.clear()
+    del sys.modules["the_rule"]
+
+
+def test_sources_that_change_while_a_process_runs_are_not_taken_for_what_it_runs(monkeypatch):
+    stamps = []
+    for begun in (time.time(), time.time(), 0.0):
+        monkeypatch.setattr(workers, "BEGUN", begun)
+        workers.stamp.cache_clear()
+        stamps.append(workers.stamp())
+    workers.stamp.cache_clear()
+    assert stamps[0] == stamps[1] != stamps[2]
 
 
 def test_where_nothing_can_be_kept_the_work_goes_on(tmp_path, at_once, capsys):

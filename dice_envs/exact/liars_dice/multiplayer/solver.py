@@ -160,9 +160,7 @@ def solve(
     for place, dice in enumerate(rounds):
         round_, rest, left = round_at(variant, dice), Rest(variant, dice, known), len(rounds) - place - 1
         wanted = precision * TIGHTER ** (sum(variant.options.dice_per_seat) - sum(dice))
-        file = file_of(round_, folder)
-        if file.parent.is_dir():
-            remove_left_overs(file.parent, older_than=ABANDONED_AFTER)
+        remove_left_overs(file_of(round_, folder).parent, older_than=ABANDONED_AFTER)
         found = kept_round(round_, rest, folder)
         if found is None or not resume or found.certificate.gain > wanted:
 

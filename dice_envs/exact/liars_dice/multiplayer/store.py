@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dice_envs.core.files import atomic
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.cfr import MOST_LEVELS
 from dice_envs.exact.liars_dice.multiplayer.cfr import Layout, Walker, size_of
 from dice_envs.exact.liars_dice.multiplayer.solution import Rest, SolvedRound
 from dice_envs.exact.liars_dice.round import Round, must_call
+from dice_envs.exact.liars_dice.store import keep_arrays
 
 __all__ = ["file_of", "keep", "kept_round", "quantised"]
 
@@ -75,11 +75,9 @@ def file_of(round_: Round, folder: Path) -> Path:
 
 
 def keep(solved: SolvedRound, folder: Path) -> None:
-    """Write a round's file, whole or not at all."""
+    """Write a round's file, whole or not at all, if that is possible."""
     path = file_of(solved.round_, folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, numbers=solved.numbers, iterations=solved.iterations, seconds=solved.seconds)
+    keep_arrays(path, numbers=solved.numbers, iterations=solved.iterations, seconds=solved.seconds)
 
 
 def kept_round(round_: Round, rest: Rest, folder: Path) -> SolvedRound | None:
