@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of
-from dice_envs.agent.casting import make_players
+from dice_envs.agent.casting import make_harmless, make_players
 from dice_envs.core.batch import Batch, explain_illegal
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import write_text
@@ -30,6 +31,7 @@ PERSON = "person"  # in place of an agent's spec
 CHOSEN = "has chosen"  # the words of a move that the viewer may not know yet
 FORMAT = 1  # of saved games
 FIELDS = ("format", "game", "options", "seed", "seats", "actions", "digest")
+EXACT = 2**53  # JSON's readers keep smaller numbers exactly; a browser, which reads every saved game, no others
 MOST_BYTES = 2**24  # of a file with a saved game
 _ONLY = np.zeros(1, np.int64)  # index of the only game of a batch
 
@@ -70,6 +72,10 @@ class Position(NamedTuple):
     returns: np.ndarray
 
 
+def _make_any(variant: Variant, spec: str) -> Agent:
+    return make_players(variant, [spec])[0]
+
+
 class Sitting:
     """One game, from the deal to the end.
 
@@ -100,7 +106,7 @@ class Sitting:
         variant: Variant,
         seed: int,
         seats: Sequence[str | Agent],
-        make: Callable[[Variant, str], Agent] = lambda variant, spec: make_players(variant, [spec])[0],
+        make: Callable[[Variant, str], Agent] = _make_any,
     ) -> None:
         check_seed(seed)
         if seed is None:
@@ -325,7 +331,7 @@ class Sitting:
             "format": FORMAT,
             "game": self.variant.game.name,
             "options": {name: _plain(value) for name, value in dataclasses.asdict(self.variant.options).items()},
-            "seed": self.seed,
+            "seed": self.seed if self.seed < EXACT else str(self.seed),
             "seats": list(self.seats),
             "actions": list(self._actions),
             "digest": self._digest(),
@@ -344,15 +350,17 @@ class Sitting:
         return digest.hexdigest()[:16]
 
     @classmethod
-    def load(cls, data: Any, make: Callable[[Variant, str], Agent] | None = None) -> Sitting:
+    def load(
+        cls, data: Any, make: Callable[[Variant, str], Agent] = make_harmless, agents: Sequence[str | Agent] = ()
+    ) -> Sitting:
         """Return a saved game, after playing all its moves again by the game's rules.
 
-        Agents with a memory are asked again at each of their moves. Specs may name files and modules: load only files that you
-        trust, or pass a `make` that makes only the agents that you allow.
+        Agents with a memory are asked again at each of their moves.
 
         Args:
             data: the result of `save`.
-            make: as in `Sitting`.
+            make: makes an agent from a spec in `data`; by default only agents that can do no harm, see `make_harmless`.
+            agents: replace those in `data`, in seat order; a single one replaces all. Their specs may name any agent.
 
         Raises:
             ValueError: a field is missing, unknown or wrong, an action is not legal (the message names the field or the move),
@@ -374,15 +382,25 @@ class Sitting:
             raise ValueError(f"game must be a name, not {shown(data['game'])}")
         variant = _naming("game", lambda: configure(data["game"]))
         variant = _naming("options", lambda: variant.game.configure(**data["options"]))
-        check_seed(data["seed"])
+        seed = data["seed"]
+        if isinstance(seed, str) and re.fullmatch("[0-9]{16,100}", seed):
+            seed = int(seed)
+        check_seed(seed)
         for field, kind, what in (("seats", str, "specs"), ("actions", int, "whole numbers")):
             value = data[field]
             if not isinstance(value, list) or not all(isinstance(each, kind) and not isinstance(each, bool) for each in value):
                 raise ValueError(f"{field} must be a list of {what}, not {shown(value)}")
         if not isinstance(data["digest"], str):
             raise ValueError(f"digest must be text, not {shown(data['digest'])}")
-        more = {} if make is None else {"make": make}
-        sitting = _naming("seats", lambda: cls(variant, data["seed"], data["seats"], **more))
+        seats = data["seats"]
+        if agents:
+            replaced = [seat for seat, who in enumerate(seats) if who != PERSON]
+            most = len(replaced)
+            if len(agents) not in (min(1, most), most):
+                raise ValueError(f"agents: the saved game has {most}; name as many, or one for all, not {len(agents)}")
+            chosen = dict(zip(replaced, list(agents) * (most // len(agents)), strict=True))
+            seats, make = [chosen.get(seat, who) for seat, who in enumerate(seats)], _make_any
+        sitting = _naming("seats", lambda: cls(variant, seed, seats, make))
         for number, action in enumerate(data["actions"], 1):
             _naming(f"actions: move {number}", functools.partial(sitting._repeat, action))
         if sitting._digest() != data["digest"]:
@@ -392,12 +410,14 @@ class Sitting:
         return sitting
 
     @classmethod
-    def load_from(cls, path: Path, make: Callable[[Variant, str], Agent] | None = None) -> Sitting:
-        """Return the game in a file that `save_to` has written. OSError if it cannot be read; ValueError as in `load`."""
+    def load_from(
+        cls, path: Path, make: Callable[[Variant, str], Agent] = make_harmless, agents: Sequence[str | Agent] = ()
+    ) -> Sitting:
+        """Return the game in a file that `save_to` has written. OSError if it cannot be read; all else as in `load`."""
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)  # the file may be endless
         data = parse_saved(content, str(path))
-        return _naming(str(path), lambda: cls.load(data, make))
+        return _naming(str(path), lambda: cls.load(data, make, agents))
 
     def _repeat(self, action: int) -> None:
         """Play a move of a saved game again."""

@@ -64,6 +64,8 @@ class Terminal:
         for seat in sitting.people or range(len(sitting.seats)):
             who = sitting.variant.seat_name(seat, seat if [seat] == list(sitting.people) else None)
             say(f"{who}: {sitting.returns[seat]:+g}")
+        if len(sitting.people) > 1:
+            say(f"the seed was {sitting.seed}")
 
     def after(self) -> bool:
         """Read commands after the end. Return whether to play on, after `undo` or `from N`."""

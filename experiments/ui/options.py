@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dice_envs.core.dice import fresh_seed
 from dice_envs.core.game import Game, register
-from dice_envs.core.options import MAX_SHOWN, check_range, parse_options, shown
+from dice_envs.core.options import MAX_SHOWN, check_seed, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "seed_or_fresh",
 ]
 
-LARGEST_SEED = 2**32 - 1  # the limit of NumPy's older generator, which Stable-Baselines3 seeds
 MOST_BYTES = 2**20  # of a file that an option is read from
 
 
@@ -144,8 +143,6 @@ def _values(text: str) -> Iterator[str]:
 
 
 def seed_or_fresh(seed: int | None) -> int:
-    """Return the seed, or a fresh one for None. Raises ValueError for a seed that not every generator takes."""
-    if seed is None:
-        return secrets.randbits(31)
-    check_range("seed", seed, 0, LARGEST_SEED)
-    return seed
+    """Return the seed, or a fresh one for None. Raises ValueError unless it is a non-negative whole number or None."""
+    check_seed(seed)
+    return fresh_seed() if seed is None else int(seed)

@@ -10,10 +10,10 @@ import urllib.request
 import pytest
 
 from dice_envs import agents, configure, load, names
-from dice_envs.agents import for_game
+from dice_envs.agents import NOT_FOUND, for_game
 from dice_envs.agents.ppo import POLICIES
 from dice_envs.experiments.web.forms import fields_of, options_of
-from dice_envs.experiments.web.gate import NOT_FOUND, Gate, check_value, make_agent, names_of_machine
+from dice_envs.experiments.web.gate import Gate, check_value, make_agent, names_of_machine
 from dice_envs.experiments.web.tables import MOST_STARTS, STARTS_WITHIN, Tables
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.experiments.web.browser import serving
