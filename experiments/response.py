@@ -14,7 +14,7 @@ import numpy as np
 from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
 from dice_envs.agents.ppo import Likeliest
-from dice_envs.core.options import check_range, check_seed
+from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
@@ -75,8 +75,8 @@ def measure_response(
     if minutes <= 0:
         raise ValueError(f"minutes must be above 0, not {minutes}")
     check_range("games", games, 2, MOST_GAMES)
-    check_seed(seed)
-    policies, steps = train_response(variant, agent, minutes, seed % (MOST_SEED + 1), preset, done)
+    check_range("seed", seed, 0, MOST_SEED)
+    policies, steps = train_response(variant, agent, minutes, seed, preset, done)
     others = [agent] * (variant.facts.num_seats - 1)
     trying, judging = np.random.SeedSequence(seed).spawn(2)
     forms: dict[str, Agent] = {}

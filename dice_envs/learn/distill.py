@@ -142,7 +142,7 @@ class Learner:
         from dice_envs.learn.policy_gradient import mlp
 
         torch.set_num_threads(1)
-        torch.manual_seed(seed % 2**64)
+        torch.manual_seed(seed)
         self.variant, self.settings = variant, settings
         blind = history_inputs(variant) if settings.memoryless else block_inputs(variant, "past_bids")
         self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), blind)
