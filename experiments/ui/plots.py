@@ -51,14 +51,17 @@ _STYLE: dict[Any, Any] = {
 
 @contextlib.contextmanager
 def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield a matplotlib canvas and its axes; save it as `report/name.png`, with a caption, unless the block raises."""
+    """Yield a matplotlib canvas and its axes; save it as `report/name.png`, with a caption, unless the block raises.
+
+    The user's own settings of matplotlib are left out: they may need programs that are missing, such as LaTeX.
+    """
     path = report / f"{name}.png"
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    with matplotlib.rc_context(_STYLE):
+    with plt.style.context(["default", _STYLE]):
         canvas, axes = plt.subplots(**{"figsize": (8, 5), "layout": "constrained", **kwargs})
         try:
             yield canvas, axes

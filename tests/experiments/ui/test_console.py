@@ -191,6 +191,18 @@ def test_characters_that_the_terminal_does_not_have():
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    "command",
+    ["play thirties <&-", "play thirties --watch <&-", "play thirties <&- >&-", "play thirties 0>/dev/null", "mcp <&-"],
+)
+def test_a_process_that_cannot_read_ends_with_a_line(command):
+    line = f"exec {sys.executable} -m experiments {command}"
+    done = subprocess.run(["sh", "-c", line], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert done.returncode in (0, 2, 130)
+    assert len(done.stderr.splitlines()) <= 1, done.stderr
+
+
+@pytest.mark.thorough
 def test_a_process_without_standard_output_or_width():
     close = f"exec {sys.executable} -m experiments {' '.join(ARENA)} >&-"
     done = subprocess.run(["sh", "-c", close], cwd=ROOT, stderr=subprocess.PIPE, text=True)
@@ -366,6 +378,18 @@ def test_games_are_counted_as_they_end():
     dice_envs.experiments.arena.play_table(variant, [Asked(), dice_envs.make_agent("random")], 500, 1, told.append)
     assert sum(told) == 500
     assert max(told) < 500
+
+
+def test_plots_need_nothing_that_the_users_own_settings_ask_for(tmp_path):
+    import matplotlib
+
+    with matplotlib.rc_context({"text.usetex": True, "font.size": 40, "figure.facecolor": "red"}):
+        with saved_plot(tmp_path, "plot") as (canvas, axes):
+            axes.set_title("100 %")
+            assert not axes.title.get_usetex(), "LaTeX may be missing"
+            assert matplotlib.colors.to_hex(canvas.get_facecolor()) == "#ffffff"
+        assert matplotlib.rcParams["text.usetex"]
+    assert (tmp_path / "plot.png").exists()
 
 
 def test_logarithmic_axes_are_labelled_with_plain_numbers(tmp_path):
