@@ -72,6 +72,18 @@ class Position(NamedTuple):
     returns: np.ndarray
 
 
+class _Turns(NamedTuple):
+    """How a game has gone up to a position.
+
+    Attributes:
+        latest: number of each seat's latest move; 0 before its first.
+        first: number of moves before the present round of simultaneous choices.
+    """
+
+    latest: tuple[int, ...]
+    first: int
+
+
 def _make_any(variant: Variant, spec: str) -> Agent:
     return make_players(variant, [spec])[0]
 
@@ -131,7 +143,8 @@ class Sitting:
         self._memories: list[dict[int, np.ndarray]] = [
             {seat: memory for seat, agent in self._agents.items() if (memory := fresh_memory(agent, 1)) is not None}
         ]
-        self._notes: dict[int | None, list[tuple[str, ...]]] = {}  # viewer → notes of its pictures, read when needed
+        self._notes: list[dict[int | None, tuple[str, ...]]] = [{}]  # viewer → notes of its picture, drawn when needed
+        self._turns = [_Turns((0,) * count, 0)]
         self._actions: list[int] = []
 
     def __len__(self) -> int:
@@ -188,19 +201,24 @@ class Sitting:
         for moves in range(len(self) + 1):
             yield self.position(moves, viewer)
 
-    def history(self, viewer: int | None = None) -> list[Entry]:
-        """Return all moves so far, as far as the viewer may know them."""
+    def history(self, viewer: int | None = None, first: int = 0, last: int | None = None) -> list[Entry]:
+        """Return the moves after the first `first` ones, up to move `last` or the latest, as far as the viewer may know them."""
         self._check_viewer(viewer)
         unseen = len(self) - self._undisclosed()
-        notes = self._notes_of(viewer)
         entries = []
-        for k, action in enumerate(self._actions):
-            seat = self._seat_of(k)
+        for k in range(first, len(self) if last is None else min(last, len(self))):
+            seat, action = self._seat_of(k), self._actions[k]
             known = viewer is None or seat == viewer or k < unseen
             words = self.variant.describe_action(action) if known else CHOSEN
-            fresh = tuple(note for note in notes[k + 1] if note not in notes[k] and not note.endswith(words))
+            before, notes = self._notes_at(k, viewer), self._notes_at(k + 1, viewer)
+            fresh = tuple(note for note in notes if note not in before and not note.endswith(words))
             entries.append(Entry(k + 1, seat, action if known else None, words, fresh))
         return entries
+
+    def latest(self, seat: int) -> int:
+        """Return the number of a seat's latest move; 0 before its first. ValueError if there is no such seat."""
+        check_range("seat", seat, 0, len(self.seats) - 1)
+        return self._turns[-1].latest[seat]
 
     def _check_viewer(self, viewer: int | None) -> None:
         if viewer is not None:
@@ -213,19 +231,14 @@ class Sitting:
         """Return the number of last moves that only the seats that made them may know."""
         if not self.variant.facts.simultaneous:
             return 0
-        first, chosen = 0, set[int]()
-        for k in range(len(self)):
-            seat = self._seat_of(k)
-            if seat in chosen:  # a second choice means that the first ones have been shown
-                first, chosen = k, set()
-            chosen.add(seat)
-        return 0 if self.over or self.mover in chosen else len(self) - first
+        latest, first = self._turns[-1]
+        return 0 if self.over or latest[self.mover] > first else len(self) - first
 
-    def _notes_of(self, viewer: int | None) -> list[tuple[str, ...]]:
-        notes = self._notes.setdefault(viewer, [])
-        for states in self._states[len(notes) :]:
-            notes.append(self.variant.picture(states[0], viewer).notes)
-        return notes
+    def _notes_at(self, moves: int, viewer: int | None) -> tuple[str, ...]:
+        notes = self._notes[moves]
+        if viewer not in notes:
+            notes[viewer] = self.variant.picture(self._states[moves][0], viewer).notes
+        return notes[viewer]
 
     # --- playing --------------------------------------------------------------------------------------------------
 
@@ -284,16 +297,15 @@ class Sitting:
             raise ValueError(
                 f"seat must be that of a person, {' or '.join(map(str, self.people)) or 'none'}, not {shown(seat)}"
             )
-        for k in reversed(range(len(self))):
-            if self._seat_of(k) in (self.people if seat is None else (seat,)):
-                self.cut(k)
-                return
-        raise ValueError("there is nothing to undo")
+        number = max((self.latest(each) for each in (self.people if seat is None else (seat,))), default=0)
+        if not number:
+            raise ValueError("there is nothing to undo")
+        self.cut(number - 1)
 
     def cut(self, moves: int) -> None:
         """Keep only the first `moves` moves. ValueError if fewer have been played."""
         check_range("moves", moves, 0, len(self))
-        for kept in (self._states, self._returns, self._memories, *self._notes.values()):
+        for kept in (self._states, self._returns, self._memories, self._notes, self._turns):
             del kept[moves + 1 :]  # type: ignore[attr-defined]
         del self._actions[moves:]
 
@@ -312,7 +324,14 @@ class Sitting:
         exists = 0 <= action < variant.facts.num_actions  # another number may be too large for a kernel
         if not exists or variant.kernels.checked_play(variant.params, states, _ONLY, np.array([action])) >= 0:
             raise ValueError(explain_illegal(variant, states[0], action))
+        seat, number = self.mover, len(self) + 1
+        latest, first = self._turns[-1]
+        if latest[seat] > first:  # a second choice means that the first ones have been shown
+            first = len(self)
+        # In this order: another thread that reads in between must not see more than it may know.
+        self._notes.append({})
         self._states.append(states)
+        self._turns.append(_Turns((*latest[:seat], number, *latest[seat + 1 :]), first))
         self._returns.append(self._returns[-1] + states["rewards"][0, : len(self.seats)])
         self._memories.append(memories)
         self._actions.append(action)

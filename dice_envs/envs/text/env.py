@@ -140,8 +140,7 @@ class TextEnv(gymnasium.Env[str, str]):
         assert table is not None
         if self.render_mode == "human":
             self.render()
-        first = all(entry.seat != self._learner for entry in table.sitting.history())
-        rules = self.rules == "always" or (self.rules == "first" and first)
+        rules = self.rules == "always" or (self.rules == "first" and not table.sitting.latest(self._learner))
         text = prompt(table.sitting, self._learner, legal=self.legal, rules=rules)
         actions = legal_actions(self.variant, table.sitting.state) if self._playing else []
         moves = [self.variant.describe_action(action) for action in actions]

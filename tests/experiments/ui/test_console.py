@@ -197,7 +197,7 @@ def test_characters_that_the_terminal_does_not_have():
 )
 def test_a_process_that_cannot_read_ends_with_a_line(command):
     line = f"exec {sys.executable} -m experiments {command}"
-    done = subprocess.run(["sh", "-c", line], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode in (0, 2, 130)
     assert len(done.stderr.splitlines()) <= 1, done.stderr
 
