@@ -147,6 +147,12 @@ class Sitting:
         self._turns = [_Turns((0,) * count, 0)]
         self._actions: list[int] = []
 
+    def __copy__(self) -> Sitting:
+        """Return the game as it is now; either may be played on without the other."""
+        twin = Sitting.__new__(type(self))
+        twin.__dict__ = {name: list(value) if isinstance(value, list) else value for name, value in self.__dict__.items()}
+        return twin
+
     def __len__(self) -> int:
         """Number of moves played."""
         return len(self._actions)
@@ -202,7 +208,7 @@ class Sitting:
             yield self.position(moves, viewer)
 
     def history(self, viewer: int | None = None, first: int = 0, last: int | None = None) -> list[Entry]:
-        """Return the moves after the first `first` ones, up to move `last` or the latest, as far as the viewer may know them."""
+        """Return the moves after move `first`, up to move `last` or the latest, as far as the viewer may know them."""
         self._check_viewer(viewer)
         unseen = len(self) - self._undisclosed()
         entries = []
@@ -358,7 +364,11 @@ class Sitting:
 
     def save_to(self, path: Path) -> None:
         """Write the saved game as JSON, atomically. OSError if that fails, ValueError as in `save`."""
-        write_text(path, json.dumps(self.save(), indent=1) + "\n")
+        write_text(path, self.as_file())
+
+    def as_file(self) -> str:
+        """Return the content of the file of a saved game. ValueError as in `save`."""
+        return json.dumps(self.save(), indent=1) + "\n"
 
     def _digest(self) -> str:
         """Return a hash of every position: it changes if the same moves lead elsewhere, under other rules or dice."""

@@ -33,7 +33,7 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",  # links are secrets
 }
-MISDIRECTED = "This address is not served here: open the one that the command has printed.\n"
+MISDIRECTED = "This address is not served here, or not to other sites: type the one that the command has printed.\n"
 _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?")
 
 
@@ -92,6 +92,9 @@ class Gate:
         # The origin of the server's own pages is the host of the request.
         if any(origin.lower() not in (f"http://{hosts[0]}".lower(), f"https://{hosts[0]}".lower())
                for origin in _values(scope, b"origin")):  # fmt: skip
+            return 403
+        # Other sites' images and frames send no origin, but today's browsers say whose a request to this machine is.
+        if "cross-site" in _values(scope, b"sec-fetch-site"):
             return 403
         if scope["type"] == "http" and "/upload/" in scope["path"]:
             lengths = _values(scope, b"content-length")

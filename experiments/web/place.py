@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-import json
 from typing import Literal
 
 from dice_envs.core.game import Picture
@@ -191,8 +191,8 @@ class Place:
         """Give up the hint that is being found here. A solver stops at its next line; what it has solved is kept."""
         self.table.hinting = None
 
-    def saved(self) -> str:
-        """Return the saved game as JSON. ValueError where it may not be saved."""
+    def to_save(self) -> Sitting:
+        """Return the game as it is now, for a thread that saves it. ValueError where it may not be saved."""
         if not self.may_save:
             raise ValueError("a saved game reveals what is hidden: it can be saved once the game is over")
-        return json.dumps(self.sitting.save(), indent=1) + "\n"
+        return copy.copy(self.sitting)
