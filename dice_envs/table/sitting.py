@@ -11,7 +11,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -201,11 +201,6 @@ class Sitting:
             self.variant.picture(states[0], viewer),
             self._returns[moves].copy(),
         )
-
-    def replay(self, viewer: int | None = None) -> Iterator[Position]:
-        """Yield every position from the deal to the present one."""
-        for moves in range(len(self) + 1):
-            yield self.position(moves, viewer)
 
     def history(self, viewer: int | None = None, first: int = 0, last: int | None = None) -> list[Entry]:
         """Return the moves after move `first`, up to move `last` or the latest, as far as the viewer may know them."""
@@ -419,6 +414,8 @@ class Sitting:
             value = data[field]
             if not isinstance(value, list) or not all(isinstance(each, kind) and not isinstance(each, bool) for each in value):
                 raise ValueError(f"{field} must be a list of {what}, not {shown(value)}")
+        if not "".join(data["seats"]).isprintable():  # a terminal would obey
+            raise ValueError(f"seats must be a list of specs in printable characters, not {shown(data['seats'])}")
         if not isinstance(data["digest"], str):
             raise ValueError(f"digest must be text, not {shown(data['digest'])}")
         seats = data["seats"]

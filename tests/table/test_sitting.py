@@ -285,6 +285,7 @@ def test_a_table_that_cannot_be(seed, seats, words):
         ("seats", ["person"], "seats: seats must name who sits"),
         ("seats", ["person", "wizard"], "seats: unknown agent"),
         ("seats", ["person", 1], "seats must be a list of specs"),
+        ("seats", ["person", "random\x1b[2J"], "seats must be a list of specs in printable characters"),
         ("actions", [0, 99], "actions: move 2: action 99 does not exist"),
         ("actions", [0, 1, 2**70], "actions: move 3: action"),
         ("actions", [0] * 99, "actions: move 3: the game is over"),
@@ -319,7 +320,6 @@ def test_files(tmp_path):
     path = tmp_path / "game.json"
     sitting.save_to(path)
     assert told(Sitting.load_from(path)) == told(sitting)
-    assert [each.moves for each in sitting.replay()] == list(range(len(sitting) + 1))
     for content, words in ((b"{", "is no saved game"), (b"\xff\xfe\x00", "is no saved game"), (b"[1]", "is an object"),
                            (b"[" * 10**6, "is no saved game"), (b" " * 2**25, "is no saved game")):  # fmt: skip
         path.write_bytes(content)
