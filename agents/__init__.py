@@ -13,6 +13,8 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
+from pathlib import Path
 from typing import Any
 
 from dice_envs.agent import Agent, check_plays
@@ -20,7 +22,18 @@ from dice_envs.core.game import Variant, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
-__all__ = ["factories", "for_game", "games_of", "levels", "make", "parameters_of", "parse", "required"]
+__all__ = [
+    "NOT_FOUND",
+    "check_harmless",
+    "factories",
+    "for_game",
+    "games_of",
+    "levels",
+    "make",
+    "parameters_of",
+    "parse",
+    "required",
+]
 
 
 @functools.cache
@@ -123,6 +136,58 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
             known, near = ", ".join(parameters) or "none", did_you_mean(key, parameters)
             raise ValueError(f"{name} has no parameter {shown(key)}; it has: {known}{near}")
     return factory, given
+
+
+NOT_FOUND = (
+    "here an agent may name a policy of the package or one below runs/, but no other file and no module or server; "
+    "this is not such a policy, or it does not play the game"
+)
+MOST_CHARACTERS = 1000  # of a spec that others have written
+_WORD = re.compile(r"[A-Za-z0-9_-]*")
+
+
+def check_harmless(spec: str) -> bool:
+    """Check a spec that others have written: in a file, on a page, or in an assistant's words. Return whether it names a file.
+
+    An agent may declare `files`, its parameters that name files, and `reaches_out`: that it sends data to other programs.
+
+    Raises:
+        ValueError: it names code, an agent that reaches out, or a file that is no policy of the package and none below runs/;
+            or an unknown parameter. The message is the same whether or not a file exists.
+    """
+    if split_own(spec) is not None or len(spec) > MOST_CHARACTERS:
+        raise ValueError(NOT_FOUND)
+    if spec.partition(":")[0] not in factories():
+        return False  # nothing can be made of it
+    factory, given = parse(spec)
+    if getattr(factory, "reaches_out", False):
+        raise ValueError(NOT_FOUND)
+    named = False
+    for name, value in given.items():
+        if name in getattr(factory, "files", ()):
+            if value and not _is_policy(str(value)):
+                raise ValueError(NOT_FOUND)
+            named |= bool(value)
+        elif str(value).partition(":")[0] in factories():
+            named |= check_harmless(str(value))  # a spec inside the spec
+        elif isinstance(value, str) and not _WORD.fullmatch(value):
+            raise ValueError(NOT_FOUND)  # such as a module
+    return named
+
+
+def _is_policy(path: str) -> bool:
+    """Return whether a path, with links resolved, leads below `runs` or to a policy of the package."""
+    from dice_envs.agents.ppo import POLICIES
+
+    given = Path(path)
+    if given.is_absolute() or given.drive or ".." in given.parts:
+        return False
+    try:
+        roots = [Path("runs").resolve(), POLICIES.resolve()]
+        ends = [given.resolve(), (given / "policy.npz").resolve()]  # a folder means the policy in it
+        return any(all(end.is_relative_to(root) for end in ends) for root in roots)
+    except (OSError, ValueError, RuntimeError):  # a loop of links, an invalid name
+        return False
 
 
 def _split(spec: str) -> tuple[str, str]:

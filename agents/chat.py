@@ -14,7 +14,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -85,6 +85,8 @@ class Chat:
     Raises:
         ValueError: no model, or a value that is not allowed.
     """
+
+    reaches_out: ClassVar[bool] = True  # to an address, with a key: no spec that others have written may name it
 
     model: str
     url: str = "http://127.0.0.1:8000/v1"

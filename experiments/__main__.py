@@ -45,10 +45,10 @@ add_commands(app, modules(dice_envs.experiments.commands), guarded)
 
 def main(name: str) -> None:
     """Run the command line; `name` is the program's name in the help."""
-    for stream in ("stdout", "stderr"):
+    for stream, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, stream) is None:  # closed by the calling process
-            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
-        # A result must not fail on a character that the terminal does not have.
+            setattr(sys, stream, open(os.devnull, mode))  # noqa: SIM115
+        # A result must not fail on a character that the terminal does not have, nor a game on one that nobody can read.
         getattr(sys, stream).reconfigure(errors="backslashreplace")
     app(prog_name=name)
 

@@ -11,7 +11,7 @@ from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import did_you_mean, shown
 from dice_envs.core.own import FORMS, split_own
 
-__all__ = ["Cast", "cast", "make_player", "make_players"]
+__all__ = ["Cast", "cast", "make_harmless", "make_player", "make_players"]
 
 
 class Cast(NamedTuple):
@@ -97,3 +97,29 @@ def make_player(variant: Variant, spec: str) -> Agent:
         near = did_you_mean(name, players().factories())
         raise ValueError(f"unknown agent {shown(name)}; agents for {variant.game.name} are: {known}; {hint}{near}")
     return resolve(spec)
+
+
+def make_harmless(
+    variant: Variant, spec: str, check: Callable[[Agent, Variant], object] = lambda player, variant: None
+) -> Agent:
+    """Return the agent of a spec that others have written; it runs no code of theirs, and sends nothing anywhere.
+
+    Args:
+        variant: the game, which the agent must play.
+        spec: the spec.
+        check: called with the agent and the variant before the agent may do any work; raises ValueError to refuse it.
+
+    Raises:
+        ValueError: the agent is unknown, does not play the variant, or names what `check_harmless` of `dice_envs.agents`
+            refuses. The message reveals nothing about files.
+    """
+    named = players().check_harmless(spec)
+    try:
+        player = make_player(variant, spec)
+        check(player, variant)
+        check_plays(player, variant)
+        return player
+    except (ValueError, OSError):
+        if named:
+            raise ValueError(players().NOT_FOUND) from None
+        raise

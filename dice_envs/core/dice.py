@@ -7,6 +7,7 @@ copy of a state includes it, and a draw costs under a nanosecond. All draws chan
 
 from __future__ import annotations
 
+import secrets
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,7 @@ __all__ = [
     "counts_of",
     "derived_seeds",
     "faces_of",
+    "fresh_seed",
     "mix",
     "new_streams",
     "next_u64",
@@ -179,6 +181,11 @@ def _generate(pool, words):
         constant = constant * _SEED_FACTOR & _WORD
         word = word * constant & _WORD
         words[i] = word ^ (word >> _SEED_SHIFT)
+
+
+def fresh_seed() -> int:
+    """A seed that nobody at the table can find by trying: 64 bits, as many as a stream has, from the operating system."""
+    return secrets.randbits(64)
 
 
 def new_streams(seed: int | np.random.SeedSequence | None, n: int) -> np.ndarray:

@@ -154,7 +154,7 @@ class _Table:
         elif options:  # options may be invalid, and an error must leave the stream unchanged
             rng = copy.deepcopy(rng)
         fresh = self._states.copy()
-        fresh["rng"] = np.uint64(rng.integers(_SEED_BOUND))
+        fresh["rng"] = rng.integers(2**64, dtype=np.uint64)
         self._kernels.deal(self._params, fresh, self._index)
         if options and self.variant.game.arrange is not None:
             self.variant.game.arrange(self.variant.options, fresh[0], options)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dice_envs.agent.casting import make_players
+from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.expected import with_expected_rewards
 from dice_envs.core.extras import needs
@@ -378,6 +379,11 @@ def open_run(
     opponents = given.get("opponents", its_plan.opponents)
     if opponents != its_plan.opponents:
         raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
+    for spec in () if "opponents" in given else its_plan.opponents:
+        try:
+            check_harmless(spec)
+        except ValueError as problem:
+            raise ValueError(f"{path}: its opponent is {shown(spec)}; {problem}. To go on, name the opponents again") from None
     changes = {name: given[name] for name in ("steps", "threads") if name in given}
     run = Run(its_variant, dataclasses.replace(its_plan, **changes), its_seed, folder, device, log)
     with _blamed_on(path):

@@ -109,6 +109,7 @@ class Review:
         texts: seat → the same as people read it.
         note: what the values assume.
         splits: seat → its result, divided into play and luck; empty where that is not known.
+        by_number: number of a move → its cost.
     """
 
     moves: tuple[Judged, ...]
@@ -116,15 +117,29 @@ class Review:
     texts: dict[int, str]
     note: str
     splits: dict[int, Split] = dataclasses.field(default_factory=dict)
+    by_number: dict[int, Judged] = dataclasses.field(init=False, repr=False, compare=False)
+    _worst: dict[int, Judged] = dataclasses.field(init=False, repr=False, compare=False)
+    _marks: dict[int, Counter[str]] = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        worst: dict[int, Judged] = {}
+        marks: dict[int, Counter[str]] = {}
+        for move in self.moves:
+            if move.counted:
+                marks.setdefault(move.seat, Counter())[str(move.mark)] += 1
+                if move.cost > (worst[move.seat].cost if move.seat in worst else 0):
+                    worst[move.seat] = move
+        object.__setattr__(self, "by_number", {move.number: move for move in self.moves})
+        object.__setattr__(self, "_worst", worst)
+        object.__setattr__(self, "_marks", marks)
 
     def worst(self, seat: int) -> Judged | None:
         """Return a seat's costliest move of those that count, the first of several; None if it gave nothing away."""
-        costly = [move for move in self.moves if move.seat == seat and move.cost > 0 and move.counted]
-        return max(costly, key=lambda move: move.cost, default=None)
+        return self._worst.get(seat)
 
     def marks(self, seat: int) -> Counter[str]:
         """Return mark → number of a seat's moves that count."""
-        return Counter(str(move.mark) for move in self.moves if move.seat == seat and move.counted)
+        return self._marks.get(seat, Counter())
 
 
 def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:

@@ -10,14 +10,15 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of
-from dice_envs.agent.casting import make_players
+from dice_envs.agent.casting import make_harmless, make_players
 from dice_envs.core.batch import Batch, IllegalActionError, as_action, explain_illegal
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import write_text
@@ -30,6 +31,7 @@ PERSON = "person"  # in place of an agent's spec
 CHOSEN = "has chosen"  # the words of a move that the viewer may not know yet
 FORMAT = 1  # of saved games
 FIELDS = ("format", "game", "options", "seed", "seats", "actions", "digest")
+EXACT = 2**53  # JSON's readers keep smaller numbers exactly; a browser, which reads every saved game, no others
 MOST_BYTES = 2**24  # of a file with a saved game
 _ONLY = np.zeros(1, np.int64)  # index of the only game of a batch
 
@@ -70,6 +72,22 @@ class Position(NamedTuple):
     returns: np.ndarray
 
 
+class _Turns(NamedTuple):
+    """How a game has gone up to a position.
+
+    Attributes:
+        latest: number of each seat's latest move; 0 before its first.
+        first: number of moves before the present round of simultaneous choices.
+    """
+
+    latest: tuple[int, ...]
+    first: int
+
+
+def _make_any(variant: Variant, spec: str) -> Agent:
+    return make_players(variant, [spec])[0]
+
+
 class Sitting:
     """One game, from the deal to the end.
 
@@ -100,7 +118,7 @@ class Sitting:
         variant: Variant,
         seed: int,
         seats: Sequence[str | Agent],
-        make: Callable[[Variant, str], Agent] = lambda variant, spec: make_players(variant, [spec])[0],
+        make: Callable[[Variant, str], Agent] = _make_any,
     ) -> None:
         seed = check_seed(seed)
         if seed is None:
@@ -125,8 +143,15 @@ class Sitting:
         self._memories: list[dict[int, np.ndarray]] = [
             {seat: memory for seat, agent in self._agents.items() if (memory := fresh_memory(agent, 1)) is not None}
         ]
-        self._notes: dict[int | None, list[tuple[str, ...]]] = {}  # viewer → notes of its pictures, read when needed
+        self._notes: list[dict[int | None, tuple[str, ...]]] = [{}]  # viewer → notes of its picture, drawn when needed
+        self._turns = [_Turns((0,) * count, 0)]
         self._actions: list[int] = []
+
+    def __copy__(self) -> Sitting:
+        """Return the game as it is now; either may be played on without the other."""
+        twin = Sitting.__new__(type(self))
+        twin.__dict__ = {name: list(value) if isinstance(value, list) else value for name, value in self.__dict__.items()}
+        return twin
 
     def __len__(self) -> int:
         """Number of moves played."""
@@ -177,24 +202,24 @@ class Sitting:
             self._returns[moves].copy(),
         )
 
-    def replay(self, viewer: int | None = None) -> Iterator[Position]:
-        """Yield every position from the deal to the present one."""
-        for moves in range(len(self) + 1):
-            yield self.position(moves, viewer)
-
-    def history(self, viewer: int | None = None) -> list[Entry]:
-        """Return all moves so far, as far as the viewer may know them."""
+    def history(self, viewer: int | None = None, first: int = 0, last: int | None = None) -> list[Entry]:
+        """Return the moves after move `first`, up to move `last` or the latest, as far as the viewer may know them."""
         self._check_viewer(viewer)
         unseen = len(self) - self._undisclosed()
-        notes = self._notes_of(viewer)
         entries = []
-        for k, action in enumerate(self._actions):
-            seat = self._seat_of(k)
+        for k in range(first, len(self) if last is None else min(last, len(self))):
+            seat, action = self._seat_of(k), self._actions[k]
             known = viewer is None or seat == viewer or k < unseen
             words = self.variant.describe_action(action) if known else CHOSEN
-            fresh = tuple(note for note in notes[k + 1] if note not in notes[k] and not note.endswith(words))
+            before, notes = self._notes_at(k, viewer), self._notes_at(k + 1, viewer)
+            fresh = tuple(note for note in notes if note not in before and not note.endswith(words))
             entries.append(Entry(k + 1, seat, action if known else None, words, fresh))
         return entries
+
+    def latest(self, seat: int) -> int:
+        """Return the number of a seat's latest move; 0 before its first. ValueError if there is no such seat."""
+        check_range("seat", seat, 0, len(self.seats) - 1)
+        return self._turns[-1].latest[seat]
 
     def _check_viewer(self, viewer: int | None) -> None:
         if viewer is not None:
@@ -207,19 +232,14 @@ class Sitting:
         """Return the number of last moves that only the seats that made them may know."""
         if not self.variant.facts.simultaneous:
             return 0
-        first, chosen = 0, set[int]()
-        for k in range(len(self)):
-            seat = self._seat_of(k)
-            if seat in chosen:  # a second choice means that the first ones have been shown
-                first, chosen = k, set()
-            chosen.add(seat)
-        return 0 if self.over or self.mover in chosen else len(self) - first
+        latest, first = self._turns[-1]
+        return 0 if self.over or latest[self.mover] > first else len(self) - first
 
-    def _notes_of(self, viewer: int | None) -> list[tuple[str, ...]]:
-        notes = self._notes.setdefault(viewer, [])
-        for states in self._states[len(notes) :]:
-            notes.append(self.variant.picture(states[0], viewer).notes)
-        return notes
+    def _notes_at(self, moves: int, viewer: int | None) -> tuple[str, ...]:
+        notes = self._notes[moves]
+        if viewer not in notes:
+            notes[viewer] = self.variant.picture(self._states[moves][0], viewer).notes
+        return notes[viewer]
 
     # --- playing --------------------------------------------------------------------------------------------------
 
@@ -277,16 +297,15 @@ class Sitting:
             raise ValueError(
                 f"seat must be that of a person, {' or '.join(map(str, self.people)) or 'none'}, not {shown(seat)}"
             )
-        for k in reversed(range(len(self))):
-            if self._seat_of(k) in (self.people if seat is None else (seat,)):
-                self.cut(k)
-                return
-        raise ValueError("there is nothing to undo")
+        number = max((self.latest(each) for each in (self.people if seat is None else (seat,))), default=0)
+        if not number:
+            raise ValueError("there is nothing to undo")
+        self.cut(number - 1)
 
     def cut(self, moves: int) -> None:
         """Keep only the first `moves` moves. ValueError if fewer have been played."""
         check_range("moves", moves, 0, len(self))
-        for kept in (self._states, self._returns, self._memories, *self._notes.values()):
+        for kept in (self._states, self._returns, self._memories, self._notes, self._turns):
             del kept[moves + 1 :]  # type: ignore[attr-defined]
         del self._actions[moves:]
 
@@ -304,7 +323,14 @@ class Sitting:
         variant, states = self.variant, self._states[-1].copy()
         if variant.kernels.checked_play(variant.params, states, _ONLY, np.array([action])) >= 0:
             raise IllegalActionError(explain_illegal(variant, states[0], action))
+        seat, number = self.mover, len(self) + 1
+        latest, first = self._turns[-1]
+        if latest[seat] > first:  # a second choice means that the first ones have been shown
+            first = len(self)
+        # In this order: another thread that reads in between must not see more than it may know.
+        self._notes.append({})
         self._states.append(states)
+        self._turns.append(_Turns((*latest[:seat], number, *latest[seat + 1 :]), first))
         self._returns.append(self._returns[-1] + states["rewards"][0, : len(self.seats)])
         self._memories.append(memories)
         self._actions.append(action)
@@ -323,7 +349,7 @@ class Sitting:
             "format": FORMAT,
             "game": self.variant.game.name,
             "options": {name: _plain(value) for name, value in dataclasses.asdict(self.variant.options).items()},
-            "seed": self.seed,
+            "seed": self.seed if self.seed < EXACT else str(self.seed),
             "seats": list(self.seats),
             "actions": list(self._actions),
             "digest": self._digest(),
@@ -331,7 +357,11 @@ class Sitting:
 
     def save_to(self, path: Path) -> None:
         """Write the saved game as JSON, atomically. OSError if that fails, ValueError as in `save`."""
-        write_text(path, json.dumps(self.save(), indent=1) + "\n")
+        write_text(path, self.as_file())
+
+    def as_file(self) -> str:
+        """Return the content of the file of a saved game. ValueError as in `save`."""
+        return json.dumps(self.save(), indent=1) + "\n"
 
     def _digest(self) -> str:
         """Return a hash of every position: it changes if the same moves lead elsewhere, under other rules or dice."""
@@ -342,15 +372,17 @@ class Sitting:
         return digest.hexdigest()[:16]
 
     @classmethod
-    def load(cls, data: Any, make: Callable[[Variant, str], Agent] | None = None) -> Sitting:
+    def load(
+        cls, data: Any, make: Callable[[Variant, str], Agent] = make_harmless, agents: Sequence[str | Agent] = ()
+    ) -> Sitting:
         """Return a saved game, after playing all its moves again by the game's rules.
 
-        Agents with a memory are asked again at each of their moves. Specs may name files and modules: load only files that you
-        trust, or pass a `make` that makes only the agents that you allow.
+        Agents with a memory are asked again at each of their moves.
 
         Args:
             data: the result of `save`.
-            make: as in `Sitting`.
+            make: makes an agent from a spec in `data`; by default only agents that can do no harm, see `make_harmless`.
+            agents: replace those in `data`, in seat order; a single one replaces all. Their specs may name any agent.
 
         Raises:
             ValueError: a field is missing, unknown or wrong, an action is not legal (the message names the field or the move),
@@ -372,15 +404,27 @@ class Sitting:
             raise ValueError(f"game must be a name, not {shown(data['game'])}")
         variant = _naming("game", lambda: configure(data["game"]))
         variant = _naming("options", lambda: variant.game.configure(**data["options"]))
-        check_seed(data["seed"])
+        seed = data["seed"]
+        if isinstance(seed, str) and re.fullmatch("[0-9]{16,100}", seed):
+            seed = int(seed)
+        check_seed(seed)
         for field, kind, what in (("seats", str, "specs"), ("actions", int, "whole numbers")):
             value = data[field]
             if not isinstance(value, list) or not all(isinstance(each, kind) and not isinstance(each, bool) for each in value):
                 raise ValueError(f"{field} must be a list of {what}, not {shown(value)}")
+        if not "".join(data["seats"]).isprintable():  # a terminal would obey
+            raise ValueError(f"seats must be a list of specs in printable characters, not {shown(data['seats'])}")
         if not isinstance(data["digest"], str):
             raise ValueError(f"digest must be text, not {shown(data['digest'])}")
-        more = {} if make is None else {"make": make}
-        sitting = _naming("seats", lambda: cls(variant, data["seed"], data["seats"], **more))
+        seats = data["seats"]
+        if agents:
+            replaced = [seat for seat, who in enumerate(seats) if who != PERSON]
+            most = len(replaced)
+            if len(agents) not in (min(1, most), most):
+                raise ValueError(f"agents: the saved game has {most}; name as many, or one for all, not {len(agents)}")
+            chosen = dict(zip(replaced, list(agents) * (most // len(agents)), strict=True))
+            seats, make = [chosen.get(seat, who) for seat, who in enumerate(seats)], _make_any
+        sitting = _naming("seats", lambda: cls(variant, seed, seats, make))
         for number, action in enumerate(data["actions"], 1):
             _naming(f"actions: move {number}", functools.partial(sitting._repeat, action))
         if sitting._digest() != data["digest"]:
@@ -390,12 +434,14 @@ class Sitting:
         return sitting
 
     @classmethod
-    def load_from(cls, path: Path, make: Callable[[Variant, str], Agent] | None = None) -> Sitting:
-        """Return the game in a file that `save_to` has written. OSError if it cannot be read; ValueError as in `load`."""
+    def load_from(
+        cls, path: Path, make: Callable[[Variant, str], Agent] = make_harmless, agents: Sequence[str | Agent] = ()
+    ) -> Sitting:
+        """Return the game in a file that `save_to` has written. OSError if it cannot be read; all else as in `load`."""
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)  # the file may be endless
         data = parse_saved(content, str(path))
-        return _naming(str(path), lambda: cls.load(data, make))
+        return _naming(str(path), lambda: cls.load(data, make, agents))
 
     def _repeat(self, action: int) -> None:
         """Play a move of a saved game again."""

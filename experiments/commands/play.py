@@ -22,7 +22,10 @@ def main(
     game: Annotated[str | None, typer.Argument(help="The game, say liars_dice; `games` lists them.")] = None,
     agents: Annotated[
         list[str] | None,
-        typer.Argument(help="Opponents in seat order after you, one for all other seats, or none for random play."),
+        typer.Argument(
+            help="Opponents in seat order after you, one for all other seats, or none for random play; with --load "
+            "instead of the saved ones."
+        ),
     ] = None,
     option: OptionOption = None,
     seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
@@ -59,7 +62,6 @@ def main(
     """
     if load is not None:
         given = {"--option": option, "--seat": seat, "--people": people, "--seed": seed, "--watch": watch or None}
-        given["opponents"] = agents or None
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} cannot be given with --load: a saved game has its own")
@@ -69,11 +71,12 @@ def main(
                 raise ValueError(f"{name} is for the page: add --web")
     if web and log is not None:
         raise ValueError("--log is for a game at the terminal: leave out --web or --log")
-    if web and load is not None:
-        _serve([open_game(load, game, start)], host, port, browser)
-        return
     if load is not None:
-        load_game(load, game, replay, review, log, start)
+        saved = open_game(load, game, start, agents or [])
+        if web:
+            _serve([saved], host, port, browser)
+        else:
+            load_game(saved, replay, review, log)
         return
     if game is None:
         raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")

@@ -14,6 +14,7 @@ from rich.text import Text
 from dice_envs import Variant
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
+from dice_envs.agents import NOT_FOUND
 from dice_envs.core.files import write_text
 from dice_envs.core.game import load
 from dice_envs.core.options import check_range
@@ -138,7 +139,7 @@ def _play_game(seated: Seated, reviewed: bool) -> np.ndarray:
     sitting, made = seated.sitting, seated.made
     variant, people = sitting.variant, sitting.people
     alone = bool(people) and len(sitting.seats) == 1
-    console.print(Text.assemble((variant.game.title, "bold"), f", seed {sitting.seed}"))
+    console.print(_title(sitting))
     print_mode(variant, seated.policy)
     terminal = Terminal(sitting)
     if not alone:
@@ -153,19 +154,26 @@ def _play_game(seated: Seated, reviewed: bool) -> np.ndarray:
     return returns
 
 
-def open_game(path: Path, game: str | None, start: int | None = None) -> Sitting:
+def open_game(path: Path, game: str | None, start: int | None = None, opponents: Sequence[str] = ()) -> Sitting:
     """Return a saved game.
 
     Args:
         path: its file.
         game: the name of the game that it must be; None: any.
         start: the number of a move: it and all after it are taken back.
+        opponents: agents instead of those that the file names, in seat order; one takes all seats.
 
     Raises:
-        ValueError: the file is not a saved game, or is one of another game; or `start` is not the number of one of its moves.
+        ValueError: the file is not a saved game, or is one of another game; an agent that the file names could do harm; or
+            `start` is not the number of one of its moves.
         OSError: the file cannot be read.
     """
-    sitting = Sitting.load_from(path)
+    try:
+        sitting = Sitting.load_from(path, agents=opponents)
+    except ValueError as problem:
+        if not str(problem).endswith(NOT_FOUND):
+            raise
+        raise ValueError(f"{problem}. Name who plays instead: play GAME AGENT --load {path}") from None
     if game is not None and load(game).name != sitting.variant.game.name:
         raise ValueError(f"{path} holds a game of {sitting.variant.game.name}, not {game}")
     if start is not None:
@@ -175,18 +183,11 @@ def open_game(path: Path, game: str | None, start: int | None = None) -> Sitting
     return sitting
 
 
-def load_game(
-    path: Path,
-    game: str | None,
-    replay: bool,
-    reviewed: bool = False,
-    log: Path | None = None,
-    start: int | None = None,
-) -> np.ndarray:
+def load_game(sitting: Sitting, replay: bool, reviewed: bool = False, log: Path | None = None) -> np.ndarray:
     """Continue a saved game; step through it if it is over, has no people, or `replay` is set.
 
     Args:
-        path, game, start: as for `open_game`, whose errors are raised.
+        sitting: from `open_game`.
         replay: whether to step through a game that is not over.
         reviewed: whether to show at the end the cost of each move.
         log: as for `play_game`.
@@ -194,14 +195,13 @@ def load_game(
     Returns:
         Each seat's return, (seats,) float64.
     """
-    sitting = open_game(path, game, start)
     with _logged(sitting, log):
         return _go_on(sitting, replay, reviewed)
 
 
 def _go_on(sitting: Sitting, replay: bool, reviewed: bool) -> np.ndarray:
     variant = sitting.variant
-    console.print(Text.assemble((variant.game.title, "bold"), f", seed {sitting.seed}, after {len(sitting)} moves"))
+    console.print(_title(sitting) + f", after {len(sitting)} moves")
     print_mode(variant, "")
     _introduce(sitting)
     terminal = Terminal(sitting)
@@ -219,6 +219,12 @@ def _sit(variant: Variant, seed: int, seats: Sequence[str], made: dict[str, Agen
     if all(who in made or who == PERSON for who in seats):
         return Sitting(variant, seed, seats, lambda variant, spec: made[spec])
     return Sitting(variant, seed, seats)
+
+
+def _title(sitting: Sitting) -> Text:
+    """The game, and its seed unless that would tell people about each other's dice."""
+    secret = len(sitting.people) > 1 and not sitting.over
+    return Text.assemble((sitting.variant.game.title, "bold"), "" if secret else f", seed {sitting.seed}")
 
 
 def _introduce(sitting: Sitting) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dice_envs.agent import Uniform
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
@@ -65,7 +66,7 @@ def open_finished(path: Path) -> Sitting:
         ValueError: the file is damaged, no saved game, or not over; the message names it.
         OSError: it cannot be read.
     """
-    sitting = Sitting.load_from(path)
+    sitting = Sitting.load_from(path, lambda variant, spec: Uniform())  # no agent is asked: whatever the file names is not made
     if not sitting.over:
         raise ValueError(f"{path}: the game is not over; `play --load {path}` goes on with it")
     return sitting

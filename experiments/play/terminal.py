@@ -64,6 +64,8 @@ class Terminal:
         for seat in sitting.people or range(len(sitting.seats)):
             who = sitting.variant.seat_name(seat, seat if [seat] == list(sitting.people) else None)
             say(f"{who}: {sitting.returns[seat]:+g}")
+        if len(sitting.people) > 1:
+            say(f"the seed was {sitting.seed}")
 
     def after(self) -> bool:
         """Read commands after the end. Return whether to play on, after `undo` or `from N`."""
@@ -188,7 +190,7 @@ class Terminal:
 
     def _tell(self, viewer: int | None) -> None:
         """Show the moves that are new to the viewer, up to the first that it may not know yet."""
-        for entry in self.sitting.history(viewer)[self._shown.get(viewer, 0) :]:
+        for entry in self.sitting.history(viewer, self._shown.get(viewer, 0)):
             if entry.action is None:
                 return
             say(entry_text(self.sitting.variant, entry, viewer))
@@ -242,7 +244,7 @@ class Terminal:
     def _show(self, at: int) -> None:
         sitting = self.sitting
         if at:
-            say(entry_text(sitting.variant, sitting.history()[at - 1], None))
+            say(entry_text(sitting.variant, sitting.history(None, at - 1, at)[0], None))
         position = sitting.position(at)
         typer.echo(ansi(position.picture))
         if at == len(sitting) and (sitting.over or sitting.people):

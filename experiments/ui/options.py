@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dice_envs.core.dice import fresh_seed
 from dice_envs.core.game import Game, register
 from dice_envs.core.options import MAX_SHOWN, check_seed, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
@@ -144,5 +144,5 @@ def _values(text: str) -> Iterator[str]:
 
 def seed_or_fresh(seed: int | None) -> int:
     """Return the seed, or a fresh one for None. Raises ValueError for a wrong seed."""
-    check_seed(seed)
-    return secrets.randbits(31) if seed is None else seed
+    seed = check_seed(seed)
+    return fresh_seed() if seed is None else seed

@@ -51,12 +51,15 @@ _STYLE: dict[Any, Any] = {
 
 @contextlib.contextmanager
 def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield a matplotlib canvas and its axes; save it as `report/name.png`, with a caption, unless the block raises."""
+    """Yield a matplotlib canvas and its axes; save it as `report/name.png`, with a caption, unless the block raises.
+
+    The user's own settings of matplotlib are left out: they may need programs that are missing, such as LaTeX.
+    """
     path = report / f"{name}.png"
-    import matplotlib
+    import matplotlib.style
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.style.context(["default", _STYLE]):
         canvas = Figure(kwargs.pop("figsize", (8, 5)), layout="constrained")
         yield canvas, canvas.subplots(**kwargs)
         with named_in_errors(path), atomic(path) as temporary:

@@ -10,17 +10,13 @@ import math
 import re
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from dice_envs import agents
-from dice_envs.agent import Agent, check_in_passing, check_plays
-from dice_envs.agent.casting import make_player
-from dice_envs.agents.ppo import POLICIES
+from dice_envs.agent import Agent, check_in_passing
+from dice_envs.agent.casting import make_harmless
 from dice_envs.core.game import Variant
-from dice_envs.core.own import split_own
 
-__all__ = ["Gate", "check_value", "drop_malformed_events", "is_loopback", "make_agent", "names_of_machine", "runs"]
+__all__ = ["Gate", "check_value", "drop_malformed_events", "is_loopback", "make_agent", "names_of_machine"]
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +33,7 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",  # links are secrets
 }
-MISDIRECTED = "This address is not served here: open the one that the command has printed.\n"
+MISDIRECTED = "This address is not served here, or not to other sites: type the one that the command has printed.\n"
 _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?")
 
 
@@ -96,6 +92,9 @@ class Gate:
         # The origin of the server's own pages is the host of the request.
         if any(origin.lower() not in (f"http://{hosts[0]}".lower(), f"https://{hosts[0]}".lower())
                for origin in _values(scope, b"origin")):  # fmt: skip
+            return 403
+        # Other sites' images and frames send no origin, but today's browsers say whose a request to this machine is.
+        if "cross-site" in _values(scope, b"sec-fetch-site"):
             return 403
         if scope["type"] == "http" and "/upload/" in scope["path"]:
             lengths = _values(scope, b"content-length")
@@ -211,65 +210,11 @@ def _check_event(message: Any) -> None:
 
 # --- agents -----------------------------------------------------------------------------------------------------------
 
-NOT_FOUND = (
-    "here an agent may name a policy of the package or one below runs/, but no other file and no module; "
-    "this is not such a policy, or it does not play the game"
-)
-_WORD = re.compile(r"[A-Za-z0-9_-]*")
-
-
-def runs() -> Path:
-    """The folder in which `train` saves its runs."""
-    return Path("runs")
-
 
 def make_agent(variant: Variant, spec: str) -> Agent:
     """Make the agent of a spec that was typed on a page, is in an uploaded game, or comes from an assistant.
 
     Raises:
-        ValueError: the agent is unknown, does not play the variant, names code, or needs more time, memory or threads than a
-            shared server can spare. The message is the same for files that exist and files that do not, so it reveals neither.
+        ValueError: as in `make_harmless`; or the agent needs more time, memory or threads than a shared server can spare.
     """
-    if split_own(spec) is not None:
-        raise ValueError(NOT_FOUND)
-    named = spec.partition(":")[0] in agents.factories() and _names_file(spec)
-    try:
-        player = make_player(variant, spec)
-        check_in_passing(player, variant)  # first: `check_plays` of some agents solves the game
-        check_plays(player, variant)
-        return player
-    except (ValueError, OSError):
-        if named:
-            raise ValueError(NOT_FOUND) from None
-        raise
-
-
-def _names_file(spec: str) -> bool:
-    """Return whether a spec names a file. ValueError for a file that a page may not name, and for a module."""
-    factory, parameters = agents.parse(spec)
-    files = getattr(factory, "files", ())
-    named = False
-    for name in agents.parameters_of(factory):
-        value = parameters.get(name, "")
-        if name in files:
-            if value and not _may_be_read(str(value)):
-                raise ValueError(NOT_FOUND)
-            named |= bool(value)
-        elif not isinstance(value, (bool, int, float, type(None))) and not _WORD.fullmatch(str(value)):
-            if str(value).partition(":")[0] not in agents.factories():
-                raise ValueError(NOT_FOUND)  # such as a module
-            named |= _names_file(str(value))  # a spec inside the spec
-    return named
-
-
-def _may_be_read(path: str) -> bool:
-    """Return whether a path, with links resolved, leads below `runs` or to a policy of the package."""
-    given = Path(path)
-    if given.is_absolute() or given.drive or ".." in given.parts:
-        return False
-    try:
-        roots = [runs().resolve(), POLICIES.resolve()]
-        ends = [given.resolve(), (given / "policy.npz").resolve()]  # a folder means the policy in it
-        return any(all(end.is_relative_to(root) for end in ends) for root in roots)
-    except (OSError, ValueError, RuntimeError):  # a loop of links, an invalid name
-        return False
+    return make_harmless(variant, spec, check_in_passing)

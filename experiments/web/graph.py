@@ -6,19 +6,23 @@ Colours are classes of `style.CSS`, so that they follow the screen's. All coordi
 from __future__ import annotations
 
 import collections
+import dataclasses
 import html
 import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from dice_envs.table.record import Record
 from dice_envs.table.review import Judged, Point, Split
 
-__all__ = ["SIGNS", "chance_graph", "change", "cost_graph", "level"]
+__all__ = ["MOST_STEPS", "SIGNS", "chance_graph", "change", "cost_graph", "level", "thinned"]
 
 WIDTH, HEIGHT = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 42.0, 370.0, 26.0, 178.0  # the frame in which values are drawn
+MOST_STEPS = 400  # of a graph; more have no room, and a browser would draw them at each change
 MOST_DOTS = 40  # points with a dot each; more would run into each other
 SIGNS = {"best": "★", "fine": "✓", "slip": "?", "blunder": "??"}  # of a move's mark
 
@@ -34,6 +38,26 @@ def change(value: float, shares: bool) -> str:
     """Return a difference in words: `−8 points`, which are hundredths of the games, or in the game's unit."""
     text = f"{100 * value:+.0f} points" if shares else f"{value:+.2f}"
     return text.replace("-", "−") if float(text.split()[0]) else text.replace("+", "").replace("-", "")
+
+
+def thinned(split: Split) -> Split:
+    """Return a split for a graph: where there are more than MOST_STEPS points, each stands for several changes.
+
+    Such a point has the cause of the larger part of them.
+    """
+    points = split.points
+    if len(points) <= MOST_STEPS:
+        return split
+    values = np.array([point.value for point in points])
+    own = np.array([point.by == "play" for point in points])
+    by_play = np.cumsum(np.where(own, np.diff(values, prepend=values[0]), 0.0))
+    kept = np.linspace(0, len(points) - 1, MOST_STEPS + 1).round().astype(int)
+    merged = [points[0]]
+    for before, at in itertools.pairwise(kept.tolist()):
+        play = by_play[at] - by_play[before]
+        luck = values[at] - values[before] - play
+        merged.append(points[at]._replace(by="play" if abs(play) > abs(luck) else "luck"))
+    return dataclasses.replace(split, points=tuple(merged))
 
 
 class _Scale(NamedTuple):
@@ -84,6 +108,8 @@ def chance_graph(
         step = change(point.value - before.value, shares)
         cause = f"{name} play" if point.by == "play" else "dice and others"
         move = f"move {point.number}: {said.get(point.number, '')}" if point.number else "before the first move"
+        if len(points) > MOST_STEPS:
+            move, cause = f"moves {before.number + 1} to {point.number}", f"mostly {cause}"
         title = f"{move}\n{level(point.value, shares)} ({step}, {cause})"
         columns.append(_column(x0, x1, (x1, y1), point.number, title))
     marks = [_mark(knot, point, judged.get(point.number), len(points)) for knot, point in zip(knots, points, strict=True)]
@@ -188,7 +214,7 @@ def _mark(knot: tuple[float, float], point: Point, judged: Judged | None, count:
 
 def _rounds(last: int) -> list[int]:
     """Return the numbers below the graph of `last` moves: 0, at most five more, equally spaced."""
-    step = next(size for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10**6) if last / size <= 6)
+    step = next(size * ten for ten in (10**power for power in range(9)) for size in (1, 2, 5) if last / (size * ten) <= 6)
     return list(range(0, last + 1, step))
 
 

@@ -48,7 +48,7 @@ class Guide:
             return _reviewed() if table.review is not None else _over()
         if not place.to_move:
             return Lesson(3 if self.hinted else 1, "The others move", ("The history lists what they do and roll.",))
-        moved = any(entry.seat == place.person for entry in place.history())
+        moved = place.person is not None and place.sitting.latest(place.person)
         if not self.hinted:
             return Lesson(
                 1,

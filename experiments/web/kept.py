@@ -18,7 +18,7 @@ from dice_envs.experiments.web.gate import make_agent
 from dice_envs.table.review import Review, review
 from dice_envs.table.sitting import Sitting
 
-__all__ = ["KEEPING", "MOST_GAMES", "Finding", "Findings", "entry_of"]
+__all__ = ["KEEPING", "MOST_GAMES", "Finding", "Findings", "entry_of", "is_kept"]
 
 MOST_GAMES = 200
 MOST_LENGTH = 20_000  # characters of an entry: with MOST_GAMES below the 5 million that browsers keep for a site
@@ -64,6 +64,11 @@ window.diceRecord = {{
   }},
 }};
 """
+
+
+def is_kept(sitting: Sitting) -> bool:
+    """Return whether a game is short enough to be kept: each move is two characters or more."""
+    return 2 * len(sitting) < MOST_LENGTH
 
 
 def entry_of(sitting: Sitting, seat: int) -> str:

@@ -13,9 +13,10 @@ from nicegui import Client, ui
 
 from dice_envs.experiments.web.shortcuts import KEYS
 from dice_envs.experiments.web.style import CSS
+from dice_envs.experiments.web.table import Table
 from dice_envs.pictures.drawing import ACCENT
 
-__all__ = ["begin", "button", "heading", "reporting", "words"]
+__all__ = ["attend", "begin", "button", "heading", "reporting", "words"]
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +35,26 @@ def begin(title: str, subtitle: str = "", home: str = "/", record: str = "") -> 
                 ui.link("Your record", record).classes("link")
             if home:
                 ui.link("Another game", home).classes("link")
+
+
+def attend(table: Table, listener: Callable[[], None]) -> None:
+    """Call the listener after every change of a table, once when its browser has connected, and no more when the page is gone.
+
+    A request alone, such as another program's, keeps no table and lets no agent move.
+    """
+    client = ui.context.client
+
+    def enter() -> None:
+        if listener not in table.listeners:
+            table.listeners.append(listener)
+            listener()  # the table may have changed since the page was built
+
+    def leave() -> None:
+        if listener in table.listeners:
+            table.listeners.remove(listener)
+
+    client.on_connect(enter)
+    client.on_delete(leave)
 
 
 def words(text: str, classes: str = "words", tag: str = "div") -> ui.html:

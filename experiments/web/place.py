@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-import json
 from typing import Literal
 
 from dice_envs.core.game import Picture
@@ -84,7 +84,7 @@ class Place:
         """Whether a move can be taken back: only if all other seats are agents and none of them is being asked."""
         sitting, person, table = self.sitting, self._only_person(), self.table
         asked = table.thinking and not table.waiting
-        return person is not None and not asked and any(entry.seat == person for entry in sitting.history(person))
+        return person is not None and not asked and sitting.latest(person) > 0
 
     @property
     def may_save(self) -> bool:
@@ -116,9 +116,9 @@ class Place:
         """Return the game after `moves` moves, as it may be seen here. ValueError if fewer were played."""
         return self.sitting.position(moves, None if everything and self.sees_all else self.viewer)
 
-    def history(self, everything: bool = False) -> list[Entry]:
-        """Return the moves so far, as they may be known here."""
-        return self.sitting.history(None if everything and self.sees_all else self.viewer)
+    def history(self, everything: bool = False, first: int = 0, last: int | None = None) -> list[Entry]:
+        """Return the moves after the first `first` ones, up to move `last` or the latest, as they may be known here."""
+        return self.sitting.history(None if everything and self.sees_all else self.viewer, first, last)
 
     def play(self, action: int, moves: int) -> None:
         """Play an action for the person here.
@@ -191,8 +191,8 @@ class Place:
         """Give up the hint that is being found here. A solver stops at its next line; what it has solved is kept."""
         self.table.hinting = None
 
-    def saved(self) -> str:
-        """Return the saved game as JSON. ValueError where it may not be saved."""
+    def to_save(self) -> Sitting:
+        """Return the game as it is now, for a thread that saves it. ValueError where it may not be saved."""
         if not self.may_save:
             raise ValueError("a saved game reveals what is hidden: it can be saved once the game is over")
-        return json.dumps(self.sitting.save(), indent=1) + "\n"
+        return copy.copy(self.sitting)

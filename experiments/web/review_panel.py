@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from nicegui import events, ui
 
 from dice_envs.core.options import check_range
-from dice_envs.experiments.web.graph import SIGNS, chance_graph, level
+from dice_envs.experiments.web.graph import MOST_STEPS, SIGNS, chance_graph, level
 from dice_envs.experiments.web.parts import button, heading, reporting, words
 from dice_envs.experiments.web.place import Place
 from dice_envs.table.review import Judged, Review
@@ -66,10 +66,6 @@ class ReviewPanel:
         wanted = [self.chosen, place.seat, *place.sitting.people, *seats]
         return next((seat for seat in wanted if seat in seats), None)
 
-    def judged(self) -> dict[int, Judged]:
-        """Return number of a move → its cost, of all moves in the review."""
-        return {move.number: move for move in self.review.moves} if self.review is not None else {}
-
     # --- the card -----------------------------------------------------------------------------------------------------
 
     def show(self, at: int | None) -> None:
@@ -102,13 +98,14 @@ class ReviewPanel:
                     made.props["aria-pressed"] = str(each == seat).lower()
         if split is not None:
             words(split.text[:1].upper() + split.text[1:], "split total", "p")
-        own = [move for move in review.moves if move.seat == seat]
         with ui.element("div").classes("line marks"):
             ui.html(chips(review.marks(seat)), sanitize=False)
         if split is not None:
-            said = {entry.number: f"{self.name(entry.seat)}: {entry.words}" for entry in self.place.history()}
+            numbers = {point.number for point in split.points if point.number and len(split.points) <= MOST_STEPS}
+            entries = [entry for number in numbers for entry in self.place.history(False, number - 1, number)]
+            said = {entry.number: f"{self.name(entry.seat)}: {entry.words}" for entry in entries}
             owner = "your" if seat == self.place.seat else f"{self.name(seat)}'s"
-            graph = chance_graph(split, said, {move.number: move for move in own}, at, owner)
+            graph = chance_graph(split, said, review.by_number, at, owner)
             made_graph = ui.html(graph, sanitize=False).classes("graph-box")
             made_graph.on("click", reporting(self._go), js_handler=GO)
             key = [("luck", "dice and others"), ("play", "own play" if owner != "your" else "your play")]
@@ -132,7 +129,7 @@ class ReviewPanel:
 
     def lesson(self, at: int | None) -> None:
         """Add what was played at the position shown and what would have been better, if the seat of the review moved there."""
-        move = None if at is None else self.judged().get(at + 1)
+        move = None if at is None or self.review is None else self.review.by_number.get(at + 1)
         if move is None or move.seat != self.seat:
             return
         split = self.review.splits.get(move.seat) if self.review is not None else None

@@ -17,7 +17,7 @@ from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
 from dice_envs.experiments.web.gate import is_loopback, make_agent
-from dice_envs.experiments.web.parts import begin, button, heading, reporting, words
+from dice_envs.experiments.web.parts import attend, begin, button, heading, reporting, words
 from dice_envs.experiments.web.table import Table
 from dice_envs.experiments.web.tables import Tables
 from dice_envs.experiments.web.work import Unwanted
@@ -317,8 +317,7 @@ def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
     def here() -> None:
         """A listener that does nothing: the page keeps the table alive."""
 
-    table.listeners.append(here)
-    ui.context.client.on_delete(lambda: table.listeners.remove(here))
+    attend(table, here)
     begin(sitting.variant.game.title, str(sitting.variant), "/" if home else "")
     links = tables.links(table)
     with ui.element("div").classes("narrow"):

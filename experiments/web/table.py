@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dice_envs.exact.following import followed
 from dice_envs.experiments.ui.options import seed_or_fresh
+from dice_envs.experiments.web.graph import thinned
 from dice_envs.experiments.web.work import Busy, Job, Unwanted, Work
 from dice_envs.table.review import Review, review
 from dice_envs.table.sitting import PERSON, Sitting
@@ -273,14 +275,23 @@ class Table:
                 self.reviewing = moves, of
                 self.changed()
 
+        told = -1
+
         def done(moves: int, of: int) -> None:
+            nonlocal told
             if not wanted():
                 raise Unwanted
-            loop.call_soon_threadsafe(report, moves, of)
+            if 100 * moves // of > told:  # each report changes all pages of the table
+                told = 100 * moves // of
+                loop.call_soon_threadsafe(report, moves, of)
+
+        def find() -> Review:
+            found = review(sitting, agents=True, done=done)
+            return dataclasses.replace(found, splits={seat: thinned(split) for seat, split in found.splits.items()})
 
         self._judging = mine
         try:
-            job = self.work.reviews.begin(self.following(lambda: review(sitting, agents=True, done=done), wanted), wanted)
+            job = self.work.reviews.begin(self.following(find, wanted), wanted)
             report(0, len(sitting))
             found = await job.result()
             if self._judging is mine:

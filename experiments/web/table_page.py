@@ -5,6 +5,7 @@ Everything sent is built from the place's own view (`place.Place`), so that noth
 
 from __future__ import annotations
 
+import asyncio
 import html
 from collections.abc import Callable
 
@@ -13,9 +14,9 @@ from nicegui import events, ui
 
 from dice_envs.core.options import options_text
 from dice_envs.experiments.web.guide import Guide
-from dice_envs.experiments.web.kept import KEEPING, entry_of
+from dice_envs.experiments.web.kept import KEEPING, entry_of, is_kept
 from dice_envs.experiments.web.moves_panel import MovesPanel
-from dice_envs.experiments.web.parts import begin, button, heading, reporting, words
+from dice_envs.experiments.web.parts import attend, begin, button, heading, reporting, words
 from dice_envs.experiments.web.place import Place
 from dice_envs.experiments.web.review_panel import ReviewPanel
 from dice_envs.experiments.web.shortcuts import PRESSING, listed
@@ -29,6 +30,7 @@ from dice_envs.table.sitting import PERSON, Entry
 
 __all__ = ["TablePage"]
 
+MOST_ENTRIES = 100  # moves of the history at a time: a game may have many thousands
 REPLAY_PAUSE = 1.0  # seconds between two positions of a replay
 # On a phone the picture is far above what leads to another position.
 TO_PICTURE = """
@@ -64,6 +66,7 @@ class TablePage:
         self.tables, self.place, self.table, self.home = tables, place, place.table, home
         self.client = ui.context.client
         self.at: int | None = None  # the position shown; None: the present one
+        self.until: int | None = None  # the last move of the history shown; None: the latest
         self.everything = False  # whether to show hidden parts, once allowed
         self.games = self.table.games
         self.advice: Advice | None = None  # the last advice, for the position `advised_at`
@@ -97,10 +100,9 @@ class TablePage:
         self.forward = ui.timer(REPLAY_PAUSE, reporting(self._forward), active=False)
         ui.add_body_html(f"<script>{REMEMBER_FOCUS}{KEEPING}{PRESSING}</script>")
         self.refresh()
-        self.table.listeners.append(self.refresh)
-        self.client.on_delete(self._leave)
-        self.table.prepare()
-        self.table.wake()
+        attend(self.table, self.refresh)
+        self.client.on_connect(self.table.prepare)
+        self.client.on_connect(self.table.wake)
 
     def _rules(self) -> None:
         with ui.element("details").classes("card rules"):
@@ -123,16 +125,11 @@ class TablePage:
         variant = self.place.sitting.variant
         return options_text(variant.changed_options()) or "default options"
 
-    def _leave(self) -> None:
-        if self.refresh in self.table.listeners:
-            self.table.listeners.remove(self.refresh)
-
     # --- showing ------------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Rebuild the page from the state on the server."""
         if self.client.is_deleted:
-            self._leave()
             return
         try:
             with self.client:
@@ -142,7 +139,7 @@ class TablePage:
 
     def _show(self) -> None:
         if self.games != self.table.games:
-            self.games, self.at, self.everything = self.table.games, None, False
+            self.games, self.at, self.until, self.everything = self.table.games, None, None, False
             self.forward.active = False
         self._keep()
         place, sitting = self.place, self.place.sitting
@@ -185,7 +182,7 @@ class TablePage:
     def _keep(self) -> None:
         """Let the browser keep a game that has just ended, for the person's record."""
         place, over = self.place, self.place.sitting.over
-        if over and self.unfinished and place.kind == "seat" and place.seat is not None:
+        if over and self.unfinished and place.kind == "seat" and place.seat is not None and is_kept(place.sitting):
             self.client.run_javascript(f"diceRecord.keep([{entry_of(place.sitting, place.seat)}])")
         self.unfinished = not over
 
@@ -267,7 +264,7 @@ class TablePage:
 
     def _play(self, action: int, moves: int) -> None:
         self.tables.visit(self.table)
-        self.at = None
+        self.at = self.until = None
         self.place.play(action, moves)
 
     # --- tools --------------------------------------------------------------------------------------------------------
@@ -314,10 +311,10 @@ class TablePage:
             raise ValueError("others play this game")
         await self.table.again()
 
-    def _save(self) -> None:
-        sitting = self.place.sitting
-        name = f"{sitting.variant.game.name}-{sitting.seed}.json"
-        self.client.download(self.place.saved().encode(), name, "application/json")
+    async def _save(self) -> None:
+        game = self.place.to_save()
+        saved = await asyncio.to_thread(game.as_file)
+        self.client.download(saved.encode(), f"{game.variant.game.name}-{game.seed}.json", "application/json")
 
     # --- advice -------------------------------------------------------------------------------------------------------
 
@@ -436,7 +433,20 @@ class TablePage:
 
     def _move_to(self, moves: int) -> None:
         self.at = moves if 0 <= moves < len(self.place.sitting) else None
+        if self.at is None:
+            self.until = None
+        elif not self._shown_from() < max(self.at, 1) <= self._shown_to():
+            self.until = self.at + MOST_ENTRIES // 2
         self.refresh()
+
+    def _shown_to(self) -> int:
+        """The last move of the history shown."""
+        moves = len(self.place.sitting)
+        return moves if self.until is None else min(max(self.until, MOST_ENTRIES), moves)
+
+    def _shown_from(self) -> int:
+        """The number of moves before the first of the history shown."""
+        return max(self._shown_to() - MOST_ENTRIES, 0)
 
     def _run(self) -> None:
         if self.forward.active:
@@ -467,15 +477,18 @@ class TablePage:
 
     def _history(self) -> None:
         sitting = self.place.sitting
-        entries = self.place.history(self.everything)
+        first, last = self._shown_from(), self._shown_to()
+        entries = self.place.history(self.everything, first, last)
         heading("History")
-        judged = self.panel.judged()
+        judged = {} if self.panel.review is None else self.panel.review.by_number
         seats = ", ".join(f"{self._name(seat)}{'' if who == PERSON else f' ({who})'}" for seat, who in enumerate(sitting.seats))
         words(f"At the table: {seats}")
         if not entries:
             words("No move yet.")
         here = len(sitting) if self.at is None else self.at
-        with ui.element("ol").classes("entries").props("reversed"):
+        if last < len(sitting):
+            button("Later moves", lambda: self._leaf(last + MOST_ENTRIES), name="later")
+        with ui.element("ol").classes("entries").props(f"reversed start={last}"):
             for entry in reversed(entries):
                 with ui.element("li"):
                     button(
@@ -484,6 +497,14 @@ class TablePage:
                         "seen here" if entry.number == here else "seen",
                         content=self._line(entry, judged.get(entry.number)),
                     )
+
+        if first:
+            button("Earlier moves", lambda: self._leaf(first), name="earlier")
+
+    def _leaf(self, until: int) -> None:
+        """Show another part of the history."""
+        self.until = until if until < len(self.place.sitting) else None
+        self.refresh()
 
     def _line(self, entry: Entry, judged: Judged | None) -> str:
         said = f"{self._name(entry.seat)}: {entry.words}"

@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+import json
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -11,6 +13,8 @@ from typer.testing import CliRunner
 import dice_envs
 from dice_envs.core.own import split_own
 from dice_envs.experiments.__main__ import app
+from dice_envs.learn.presets import PRESETS
+from dice_envs.table.sitting import Sitting
 from tests.support.walkthrough import shown
 
 PLAYERS = """
@@ -146,18 +150,89 @@ def test_in_environments_measures_and_commands(players):
     assert "score" in output
 
 
-def test_the_page_runs_no_code_that_its_visitors_name(players, tmp_path):
-    gate = pytest.importorskip("dice_envs.experiments.web.gate")
-    seen = tmp_path / "seen"
-    path = tmp_path / "runs.py"
-    path.write_text(f"open({str(seen)!r}, 'w').close()\n{PLAYERS}")
-    variant = dice_envs.configure("fatestones")
-    for spec in (f"{path}:Nth", f"best_response:opponent={path}:Nth", f"best_response:{path}:Nth"):
-        with pytest.raises(ValueError, match="here an agent may name a policy"):
-            gate.make_agent(variant, spec)
-    assert not seen.exists()
-    dice_envs.make_agent(f"best_response:opponent={path}:Nth")
-    assert seen.exists()
+# --- what others have written -----------------------------------------------------------------------------------------
+
+SECRETS = "chat:m,url=http://127.0.0.1:9/v1,key=SOMEBODYS_SECRET"
+HARMFUL = ("{path}:Nth", "best_response:opponent={path}:Nth", "some.package:Nth", "thirties:os.getcwd", SECRETS, "chat:m",
+           "mcts:10,rollout=chat:m", "ppo:{path}", "best_response:ppo:/etc/passwd")  # fmt: skip
+
+
+def upload(game):
+    return Sitting.load(game, pytest.importorskip("dice_envs.experiments.web.gate").make_agent)
+
+
+def keep(game):
+    kept = pytest.importorskip("dice_envs.experiments.web.kept")
+    return kept.Findings().work_out(json.dumps({"seat": 0, "saved": game}), lambda done, of: None)
+
+
+def assist(game):
+    pytest.importorskip("mcp")
+    from dice_envs.experiments.assistant import Games
+
+    Games().new_game(game["game"], game["seats"][1])
+
+
+def resume(game):
+    pytest.importorskip("torch")
+    from dice_envs.learn.checkpoint import write_checkpoint
+    from dice_envs.learn.run import open_run
+
+    preset = dataclasses.asdict(PRESETS["liars_dice"]["quick"]) | {"opponents": game["seats"][1:]}
+    config = {"game": "liars_dice", "options": {}, "preset": preset, "seed": 1}
+    write_checkpoint(Path("checkpoint.pt"), {"config": json.dumps(config)})
+    open_run(Path(), dice_envs.configure("liars_dice"), PRESETS["liars_dice"]["quick"], None, {})
+
+
+def play(*more):
+    def reader(game):
+        Path("game.json").write_text(json.dumps(game))
+        code, output = run("play", "--load", "game.json", *more)
+        raise ValueError(output) if code == 2 else AssertionError(output)
+
+    return reader
+
+
+@pytest.mark.parametrize(
+    "reader", [Sitting.load, upload, keep, assist, resume, play(), play("--web", "--no-browser"), play("--replay")]
+)
+@pytest.mark.parametrize("harmful", HARMFUL)
+def test_what_others_have_written_runs_no_code_and_reaches_no_address(reader, harmful, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "runs_it.py"
+    path.write_text(f"open({str(tmp_path / 'seen')!r}, 'w').close()\n{PLAYERS}")
+    game = finished({"seats": ["person", harmful.format(path=path)]})
+    with pytest.raises(ValueError, match="here an agent may name a policy"):
+        reader(game)
+    assert not (tmp_path / "seen").exists()
+
+
+def finished(changes):
+    sitting = Sitting(dice_envs.configure("liars_dice", num_dice=1), 1, ["random", "random"])
+    while not sitting.over:
+        sitting.step()
+    return {**sitting.save(), **changes}
+
+
+def test_a_person_at_the_terminal_names_who_plays_instead(players, tmp_path):
+    path = tmp_path / "game.json"
+    path.write_text(json.dumps(finished({"seats": ["person", SECRETS]})))
+    code, output = run("play", "--load", path)
+    assert (code, len(output.splitlines())) == (2, 1)
+    assert f"play GAME AGENT --load {path}" in output.replace("\n", "")
+    for agent in ("numbers", f"{players}:Nth"):
+        code, output = run("play", "liars_dice", agent, "--load", path)
+        assert code == 0, output
+        assert f"player 1: {agent}" in output
+    code, output = run("play", "liars_dice", "random", "numbers", "--load", path)
+    assert "agents: the saved game has 1; name as many, or one for all, not 2" in output
+    code, output = run("review", path)
+    assert code == 0, output
+
+
+def test_a_saved_game_names_no_game_of_somebodys_own(pig, tmp_path):
+    with pytest.raises(ValueError, match="game: unknown game"):
+        Sitting.load(finished({"game": pig}))
 
 
 def test_a_game_of_ones_own_in_commands(pig, players):

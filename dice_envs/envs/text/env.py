@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import gymnasium
+import numpy as np
 
 from dice_envs.agent import Agent
 from dice_envs.core.batch import ILLEGAL_ACTIONS, IllegalAction, warn_forfeit
@@ -20,7 +21,6 @@ from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, rend
 __all__ = ["AnyText", "TextEnv"]
 
 MOST_CHARACTERS = 1_000_000  # of a prompt or a reply
-_MOST_SEED = 2**53  # seeds that are drawn; JSON holds them exactly
 
 
 class AnyText(gymnasium.spaces.Text):
@@ -102,14 +102,14 @@ class TextEnv(gymnasium.Env[str, str]):
             raise ValueError(f"a TextEnv takes no reset options, not {shown(options)}")
         super().reset(seed=seed)
         games = self.np_random
-        number = int(games.integers(_MOST_SEED)) if seed is None else seed
+        number = _drawn(games) if seed is None else seed
         while True:
             count = self.variant.facts.num_seats
             learner = int(games.integers(count)) if self.seat == "random" else int(self.seat)
             table = self._seated(number, learner)
             if not table.over:
                 break
-            number = int(games.integers(_MOST_SEED))  # the game ended before the learner's first turn
+            number = _drawn(games)  # the game ended before the learner's first turn
         self.table, self._learner, self._playing = table, learner, True
         return self._shown({})
 
@@ -140,8 +140,7 @@ class TextEnv(gymnasium.Env[str, str]):
         assert table is not None
         if self.render_mode == "human":
             self.render()
-        first = all(entry.seat != self._learner for entry in table.sitting.history())
-        rules = self.rules == "always" or (self.rules == "first" and first)
+        rules = self.rules == "always" or (self.rules == "first" and not table.sitting.latest(self._learner))
         text = prompt(table.sitting, self._learner, legal=self.legal, rules=rules)
         actions = legal_actions(self.variant, table.sitting.state) if self._playing else []
         moves = [self.variant.describe_action(action) for action in actions]
@@ -151,3 +150,8 @@ class TextEnv(gymnasium.Env[str, str]):
         """Draw the table as the learner sees it; a warning without a render_mode, ResetNeeded before the first game."""
         state = None if self.table is None else self.table.sitting.state
         return render(self.variant, state, self._learner, self.render_mode)
+
+
+def _drawn(stream: np.random.Generator) -> int:
+    """Return the seed of a game: 64 bits, so that no player finds it by trying."""
+    return int(stream.integers(2**64, dtype=np.uint64))

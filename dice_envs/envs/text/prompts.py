@@ -76,9 +76,8 @@ def _forms(variant: Variant) -> str:
 
 def _moves(sitting: Sitting, seat: int, picture: Picture) -> str:
     """Return the seat's last move and those after it, without what the picture says; "" before the first move."""
-    entries = sitting.history(seat)
-    own = [k for k, entry in enumerate(entries) if entry.seat == seat]
-    told = entries[own[-1] if own else 0 :]
+    own = sitting.latest(seat)
+    told = sitting.history(seat, max(own - 1, 0))
     if not told:
         return ""
     lines = ["Your last move, and what followed:" if own else "The moves so far:"]

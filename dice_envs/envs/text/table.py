@@ -74,8 +74,7 @@ class TextTable:
         if seat is None and self.over:
             raise ValueError("the game is over: name the seat that shall read how it ended")
         reader = self.seat if seat is None else seat
-        moved = any(entry.seat == reader for entry in self.sitting.history())
-        return prompt(self.sitting, reader, legal=self.legal, rules=not moved)
+        return prompt(self.sitting, reader, legal=self.legal, rules=not self.sitting.latest(reader))
 
     def reply(self, text: str) -> int:
         """Play the move in a reply of the seat to move, and the agents' answers. Return the action.

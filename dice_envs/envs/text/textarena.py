@@ -6,9 +6,9 @@ at the end of its name it comes without `LLMObservationWrapper`, which makes one
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
+from dice_envs.core.dice import fresh_seed
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant, configure, names
 from dice_envs.core.options import check_range, check_seed
@@ -61,7 +61,7 @@ class GameEnv(textarena.Env):
         count = variant.facts.num_seats
         if num_players != count:
             raise ValueError(f"num_players must be {count} for {variant}, not {num_players}")
-        self.table = TextTable(variant, secrets.randbits(53) if seed is None else seed, legal=self._legal)
+        self.table = TextTable(variant, fresh_seed() if seed is None else seed, legal=self._legal)
         self.state = textarena.MinimalMultiPlayerState(num_players, error_allowance=self._error_allowance)
         self.state.reset(role_mapping={seat: variant.seat_name(seat) for seat in range(count)})
         for seat in range(count):

@@ -141,6 +141,7 @@ def test_what_one_of_two_people_chooses_is_not_told_to_the_other():
     assert result.exit_code == 130
     others = result.output.split("player 1, press Enter")[1]
     assert "player 0: has chosen" in others
+    assert "seed" not in result.output, "it would tell both of them the other's dice"
     assert "die 1\n" not in others.split("you can play")[0]
 
 
@@ -152,7 +153,7 @@ def test_what_one_of_two_people_chooses_is_not_told_to_the_other():
         (["thirties", "--watch", "--people", 1], "--people cannot be given with --watch"),
         (["thirties", "random", "random", "random", "--watch"], "name 1 agent, or 2, one for each seat; not 3"),
         (["--load", "SAVED", "--seed", 1], "--seed cannot be given with --load"),
-        (["thirties", "random", "--load", "SAVED"], "opponents cannot be given with --load"),
+        (["thirties", "random", "random", "--load", "SAVED"], "agents: the saved game has 1; name as many, or one for all"),
         (["shakes", "--load", "SAVED"], "holds a game of thirties, not shakes"),
         (["--load", "none.json"], "none.json"),
         (["--load", "pyproject.toml"], "pyproject.toml is no saved game"),

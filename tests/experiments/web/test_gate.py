@@ -10,10 +10,10 @@ import urllib.request
 import pytest
 
 from dice_envs import agents, configure, load, names
-from dice_envs.agents import for_game
+from dice_envs.agents import NOT_FOUND, for_game
 from dice_envs.agents.ppo import POLICIES
 from dice_envs.experiments.web.forms import fields_of, options_of
-from dice_envs.experiments.web.gate import NOT_FOUND, Gate, check_value, make_agent, names_of_machine
+from dice_envs.experiments.web.gate import Gate, check_value, make_agent, names_of_machine
 from dice_envs.experiments.web.tables import MOST_STARTS, STARTS_WITHIN, Tables
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.experiments.web.browser import serving
@@ -79,6 +79,13 @@ def test_other_sites_are_refused(kind):
         assert answer(ALONE, kind, host="localhost:8080", origin=origin)[0] == "in", origin
     for origin in ("http://evil.example", "null", "http://localhost:3000", "http://127.0.0.1:8080", "localhost:8080", ""):
         assert answer(ALONE, kind, host="localhost:8080", origin=origin)[0] == 403, origin
+    for site, found in (
+        ("cross-site", 403),
+        ("same-origin", "in"),
+        ("same-site", "in"),
+        ("none", "in"),
+    ):  # images have no origin
+        assert answer(ALONE, kind, host="localhost:8080", sec_fetch_site=site)[0] == found, site
 
 
 def test_every_answer_forbids_frames_and_foreign_content():
@@ -117,7 +124,7 @@ def test_a_server_refuses_what_it_should_and_makes_nothing_for_it(tmp_path):
         assert status(link)[0] == 200
         for path in ("/", socket_path):
             assert status(address + path)[0] == 200
-            for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
                 assert status(address + path, **headers)[0] == 403
         nowhere = (
             "/nothing", "/seat/" + "x" * 32, link.removeprefix(address).replace("/seat/", "/maker/"), "/?game=chess",

@@ -101,7 +101,7 @@ def test_a_seat_plays_only_itself():
             with pytest.raises(ValueError, match="taken back"):
                 refused.undo()
             with pytest.raises(ValueError, match="hidden"):
-                refused.saved()
+                refused.to_save()
             with pytest.raises(ValueError, match="nothing may be seen"):
                 places(tables, table)["maker", None].picture()
         with pytest.raises(ValueError, match="not your turn"):
@@ -181,7 +181,7 @@ def test_agents_play_by_themselves_and_moves_are_taken_back():
         await table.again()
         assert table.games == 2
         assert table.sitting.seed != seed
-        assert Sitting.load(json.loads(place.saved())).seed == table.sitting.seed
+        assert Sitting.load(json.loads(place.to_save().as_file())).seed == table.sitting.seed
 
     asyncio.run(follow())
 

@@ -1,0 +1,139 @@
+"""A page works as much after a thousand moves as after a hundred: the server's loop must stay free for everybody."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+from dice_envs import configure
+from dice_envs.evaluation import Scale
+from dice_envs.experiments.web.graph import MOST_STEPS, chance_graph, thinned
+from dice_envs.experiments.web.tables import Tables
+from dice_envs.table.review import Judged, Point, Review, Split
+from dice_envs.table.sitting import PERSON, Sitting
+
+nicegui = pytest.importorskip("nicegui")
+
+WINS = Scale("games won", True, 0.5, 0.5, 1.0)
+
+
+def instructions(work):
+    """The number of Python's instructions that the work takes, those of loops in one line included."""
+    count = 0
+
+    def trace(frame, event, argument):
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def thirties(rounds, moves=None):
+    sitting = Sitting(configure("thirties", num_players=2, rounds=rounds), 1, [PERSON, "random"])
+    while not sitting.over and len(sitting) != moves:
+        sitting.step() if sitting.mover else sitting.play(sitting.legal()[0])
+    return sitting
+
+
+def split(moves):
+    points = [Point(number, (number * 7 % 10) / 10, ("luck", "play")[number % 2]) for number in range(moves + 1)]
+    return Split(points[0].value, points[-1].value, 0.0, 0.0, tuple(points), "you won", WINS)
+
+
+def reviewed(moves):
+    judged = [Judged(number, 0, 0, "keep all", 0.1, 1, "cost 0.1", mark="slip") for number in range(1, moves + 1)]
+    return Review(tuple(judged), {0: 1.0}, {0: "1"}, "", {0: thinned(split(moves))})
+
+
+async def page_of(sitting):
+    from nicegui.page import page
+
+    from dice_envs.experiments.web.table_page import TablePage
+
+    nicegui.core.loop = asyncio.get_running_loop()
+    tables = Tables()
+    table = tables.add(sitting)
+    place = next(place for place in tables.links(table).values() if place.kind == "seat")
+    with nicegui.Client(page("/")) as client:
+        shown = TablePage(tables, place, True, "/record")
+    assert not table.listeners, "a request alone listens to nothing"
+    for handler in client.connect_handlers:
+        handler()
+    assert table.listeners == [shown.refresh]
+    return shown
+
+
+async def work_of(sitting):
+    shown = await page_of(sitting)
+    moves, place = len(sitting), shown.place
+    work = {
+        "refresh": shown.refresh,
+        "first": lambda: shown._look(0),
+        "middle": lambda: shown._look(moves // 2),
+        "leaf": lambda: shown._leaf(moves // 2),
+        "copy": lambda: place.may_save and place.to_save(),
+        "undo": lambda: place.may_undo and place.undo(),
+    }
+    if sitting.over:
+        place.table.review = reviewed(moves)
+        work.pop("undo")
+        work["go back"] = lambda: place.table.go_back(moves - 1)
+    for each in work.values():  # what is drawn for the first time
+        if each not in (work.get("undo"), work.get("go back")):
+            each()
+    counts = {name: instructions(each) for name, each in work.items()}
+    elements = len(shown.client.elements)
+    return counts, elements
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_nothing_on_the_loop_grows_with_the_game(over, monkeypatch):
+    for limit in ("table_page.MOST_ENTRIES", "graph.MOST_STEPS", "review_panel.MOST_STEPS"):
+        monkeypatch.setattr(f"dice_envs.experiments.web.{limit}", 10)
+    short, long = (thirties(rounds if over else 1000, moves) for rounds, moves in ((10, 40), (60, 209)))
+    assert short.over == long.over == over
+    assert len(long) > 4 * len(short) > 100
+    (few, small), (many, large) = (asyncio.run(work_of(sitting)) for sitting in (short, long))
+    assert large < 1.2 * small, "elements of the page"
+    assert {name: many[name] / few[name] for name in few if many[name] > 1.3 * few[name]} == {}
+
+
+def test_the_history_shows_some_moves_and_the_others_on_demand():
+    async def shown():
+        page = await page_of(thirties(1000, 250))
+        parts = [(page._shown_from(), page._shown_to())]
+        for step in (lambda: page._leaf(150), lambda: page._leaf(50), lambda: page._look(0), lambda: page._look(180),
+                     lambda: page._look(250)):  # fmt: skip
+            step()
+            parts.append((page._shown_from(), page._shown_to()))
+        return parts
+
+    assert asyncio.run(shown()) == [(150, 250), (50, 150), (0, 100), (0, 100), (130, 230), (150, 250)]
+
+
+def test_a_long_graph_keeps_its_ends_its_causes_and_its_bounds():
+    points = split(94_000)
+    found = thinned(points)
+    assert len(found.points) == MOST_STEPS + 1
+    assert (found.points[0], found.points[-1].value) == (points.points[0], points.points[-1].value)
+    assert {point.by for point in found.points} == {"play", "luck"}
+    graph = chance_graph(found, {}, {}, here=47_000)
+    assert len(graph) < 200_000
+    assert "moves 1 to 235\n" in graph
+    assert thinned(split(100)) == split(100)
+
+
+def test_a_copy_of_a_game_is_saved_as_it_was():
+    sitting = thirties(2, 3)
+    twin = sitting.__copy__()
+    before = json.dumps(sitting.save())
+    sitting.cut(1)
+    assert json.dumps(twin.save()) == before
