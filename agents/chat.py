@@ -24,6 +24,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.envs.text import IllegalMove, Unreadable, prompt, read_reply
+from dice_envs.envs.text.replies import ask_again
 
 __all__ = ["AGENTS", "Chat", "Tally"]
 
@@ -177,8 +178,7 @@ class Chat:
                 problem = str(wrong)
                 self._count(illegal=1)
                 self._write(variant, seat, said, reply, problem=problem)
-                again = f"That is no legal move: {problem}. Give a legal one."
-                said = [*said, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
+                said = [*said, {"role": "assistant", "content": reply}, {"role": "user", "content": ask_again(problem)}]
                 continue
             self._write(variant, seat, said, reply, action=variant.describe_action(action))
             return action

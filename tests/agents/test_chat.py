@@ -89,14 +89,14 @@ def test_a_spec_names_it(server):
 
 
 def test_a_reply_without_a_move_is_asked_again_with_the_reason(server):
-    replies = iter(["I pass.", "two 4s"])
+    replies = iter(["I pass.", "Move: 2 x 4"])
     server.answer = lambda body: said(next(replies))
     agent = chat(server)
     sitting = table(agent)
     assert sitting.variant.describe_action(sitting.step()) == "2 x 4"
     _, reply, reason = server.asked[1]["messages"]
     assert reply == {"role": "assistant", "content": "I pass."}
-    assert "no move in 'i pass.'; allowed: 2 x 1, " in reason["content"]
+    assert "no move in 'I pass.'; allowed: 2 x 1, " in reason["content"]
     assert (agent.tally.illegal, agent.tally.random) == (1, 0)
 
 
