@@ -74,8 +74,8 @@ def test_games_that_differ_in_hidden_dice_alone_have_the_same_prompts(moves):
 @pytest.mark.parametrize("name", ["fatestones", "score_dice"])
 def test_a_choice_is_told_once_both_have_chosen(name):
     tables = [TextTable(name, 5) for _ in range(2)]
-    for table, reply in zip(tables, ("die 1", "die 3"), strict=True):
-        table.reply(reply)
+    for table, action in zip(tables, (0, 2), strict=True):
+        table.reply(table.variant.describe_action(action))
     one, other = (table.prompt(1) for table in tables)
     assert one == other
     assert "has chosen" in one
