@@ -56,7 +56,7 @@ class Tally:
         illegal: replies without a legal move.
         random: moves drawn at random, because the second reply had no legal move either.
         lost: games given up for the same reason.
-        requests: requests to the server, repeated ones too.
+        requests: requests to the server, repeated ones and those of replies from the log too.
         tokens: tokens of all prompts and replies.
         cost: their price, in the unit of `price`.
     """
@@ -239,7 +239,9 @@ class Chat:
         with self._lock:
             kept = self._kept[request].pop(0) if self._kept.get(request) else None
         answer = kept or await self._ask(client, body)
-        self._count(tokens=answer.asked + answer.replied, cost=self._price(answer.asked, answer.replied))
+        self._count(
+            requests=int(kept is not None), tokens=answer.asked + answer.replied, cost=self._price(answer.asked, answer.replied)
+        )
         if self.log and kept is None:
             entry = {
                 "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

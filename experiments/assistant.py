@@ -302,7 +302,10 @@ def serve() -> None:
     # The SDK sends what is printed to standard error, as long as it serves: lines must not wait in a buffer for its end.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
-    make_server(Games()).run()
+    try:
+        make_server(Games()).run()
+    except* BrokenPipeError:  # the client has gone before its answer
+        pass
     os._exit(0)  # without waiting for threads that compute what nobody reads
 
 

@@ -372,7 +372,7 @@ LINES = {  # what a client sends, and what the answer to it holds
 }
 
 
-@pytest.mark.parametrize("end", ["input", "Ctrl-C"])
+@pytest.mark.parametrize("end", ["input", "output", "Ctrl-C"])
 def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {**os.environ, **COMPILES_SOON}
@@ -388,13 +388,17 @@ def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
         send('"id": 5, "method": "tools/call", "params": {"name": "list_games", "arguments": {}}')
         assert process.stderr.readline().endswith("Ctrl-C ends it\n")
         assert process.stderr.readline() == "thinking\n"
-        if end == "input":
-            process.stdin.close()
-        else:
+        if end == "Ctrl-C":
             process.send_signal(signal.SIGINT)
-        assert process.wait(60) == (0 if end == "input" else 130)
-        assert process.stderr.read() == ("" if end == "input" else "stopped\n")
-        assert ('"id":5,"error":' in process.stdout.read()) == (end == "input")
+        elif end == "output":
+            process.stdout.close()
+            send('"id": 6, "method": "tools/list"')
+        else:
+            process.stdin.close()
+        assert process.wait(60) == (130 if end == "Ctrl-C" else 0)
+        assert process.stderr.read() == ("stopped\n" if end == "Ctrl-C" else "")
+        if end != "output":
+            assert ('"id":5,"error":' in process.stdout.read()) == (end == "input")
 
 
 WITHOUT = """
