@@ -5,16 +5,20 @@ Its spec is `chat:MODEL,url=URL`.
 
 from __future__ import annotations
 
+import asyncio
+import collections
 import dataclasses
 import datetime
 import functools
+import hashlib
 import json
 import os
+import re
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -24,13 +28,23 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.envs.text import IllegalMove, Unreadable, prompt, read_reply
+from dice_envs.envs.text.replies import MOST_READ, ask_again
 
 __all__ = ["AGENTS", "Chat", "Tally"]
 
 AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))  # answers of a server that is worth asking again
+ABOUT_KEY = (401, 403)  # answers that may repeat a part of the key
 MOST_BYTES = 2**21  # of an answer
 LONGEST_PAUSE = 60.0  # seconds
 CHARACTERS = 4  # of a token, where the server does not count
+MOST_COUNTED = 10**9  # tokens of a prompt or a reply; a server that counts more counts wrongly
+FORM = 100  # tokens that a server may add to each message
+SHORTEST_SECRET = 8  # characters of a key that is hidden; a shorter one is no secret, and may be part of any word
+LOOK_EVERY = 0.05  # seconds between two looks whether a limit has room for another request
+
+
+def _no_tokens() -> np.ndarray:
+    return np.zeros(2, np.int64)
 
 
 @dataclasses.dataclass
@@ -42,7 +56,7 @@ class Tally:
         illegal: replies without a legal move.
         random: moves drawn at random, because the second reply had no legal move either.
         lost: games given up for the same reason.
-        requests: requests to the server, repeated ones too.
+        requests: requests to the server, repeated ones and those of replies from the log too.
         tokens: tokens of all prompts and replies.
         cost: their price, in the unit of `price`.
     """
@@ -61,7 +75,8 @@ class Chat:
     """A language model that reads a prompt for each move and writes a reply (see `dice_envs.envs.text`).
 
     It sees the position, but not the moves that led to it. A reply without a legal move is asked again once, with the reason.
-    Games are asked for at once. Each process has its own limits.
+    Games are asked for at once. Each process has its own limits. No request is sent that could pass one: its prompt is taken to
+    have a token for each byte, its reply to be as long as `tokens` allows.
 
     Attributes:
         model: its name at the server.
@@ -76,11 +91,13 @@ class Chat:
         price: of a million tokens of prompts, in any money.
         reply_price: of a million tokens of replies.
         cost: limit on the price of all tokens; 0: none.
-        seconds: limit on one request.
+        seconds: limit on one request, from the connection to the end of the answer.
         tries: requests for one reply, if the server is busy or does not answer.
         pause: seconds before the second request; it doubles every time.
         at_once: requests at the same time.
-        log: file to which each reply is added as a line of JSON; empty: none.
+        log: file to which each reply is added as a line of JSON as soon as it has come; empty: none.
+        resume: whether replies in `log` to the same requests, in games with the same seed, are used instead of asking again.
+            Limits then include what is in the log.
 
     Raises:
         ValueError: no model, or a value that is not allowed.
@@ -104,12 +121,16 @@ class Chat:
     pause: float = 1.0
     at_once: int = 16
     log: str = ""
+    resume: bool = False
     tally: Tally = dataclasses.field(default_factory=Tally, init=False, repr=False, compare=False)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+    # Tokens of prompts and of replies: paid for, and what requests that are under way may use at most.
+    _paid: np.ndarray = dataclasses.field(default_factory=_no_tokens, init=False, repr=False, compare=False)
+    _held: np.ndarray = dataclasses.field(default_factory=_no_tokens, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.model:
-            raise ValueError("model must be the name of a model at the server; it is empty")
+        if not self.model or not self.model.isprintable():
+            raise ValueError(f"model must be the name of a model at the server, not {shown(self.model)}")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise ValueError(f"url must be http://… or https://… without a password in it, not {shown(parts.scheme)}…")
@@ -121,6 +142,8 @@ class Chat:
             check_range(name, getattr(self, name), 0, 86_400, whole=False)
         for name in ("price", "reply_price", "cost"):
             check_range(name, getattr(self, name), 0, 10**9, whole=False)
+        if self.resume and not self.log:
+            raise ValueError("resume needs log: the file with the replies")
         if self.cost and not self.price + self.reply_price:
             raise ValueError(f"cost={self.cost:g} needs the price of a million tokens: price, reply_price")
 
@@ -144,13 +167,7 @@ class Chat:
         Raises:
             AgentError: the server refuses or does not answer, the budget is spent, or with `illegal="raise"` a reply.
         """
-        with ThreadPoolExecutor(min(self.at_once, len(turn))) as threads:
-            jobs = [threads.submit(self._move, turn.variant, turn.states[k], int(turn.seats[k])) for k in range(len(turn))]
-            try:
-                found = [job.result() for job in jobs]
-            finally:
-                for job in jobs:
-                    job.cancel()
+        found = _in_a_loop(self._moves(turn))
         actions = np.empty(len(turn), np.int64)
         for k, action in enumerate(found):
             actions[k] = self._instead(turn, k) if action is None else action
@@ -166,24 +183,43 @@ class Chat:
 
     # --- one move -----------------------------------------------------------------------------------------------------
 
-    def _move(self, variant: Variant, state: Any, seat: int) -> int | None:
+    async def _moves(self, turn: Turn) -> list[int | None]:
+        """Return the model's action in each game. After an error no more games are asked for; replies under way are kept."""
+        with needs("chat", "a language model"):
+            import httpx
+        streams = [stream.tobytes().hex() for stream in turn.streams]  # each game has its own, which the next line moves on
+        states, slots = turn.states, asyncio.Semaphore(self.at_once)
+        failed: list[Exception] = []
+
+        async def move(k: int) -> int | None:
+            async with slots:
+                try:
+                    return None if failed else await self._move(client, turn.variant, states[k], int(turn.seats[k]), streams[k])
+                except Exception as problem:
+                    failed.append(problem)
+                    return None
+
+        limits, secure = httpx.Limits(max_connections=self.at_once), urlsplit(self.url).scheme != "http"
+        async with httpx.AsyncClient(timeout=None, limits=limits, verify=secure) as client:  # certificates take long to read
+            found = await asyncio.gather(*map(move, range(len(turn))))
+        if failed:
+            raise failed[0]
+        return found
+
+    async def _move(self, client: Any, variant: Variant, state: Any, seat: int, stream: str) -> int | None:
         """Return the model's action; None if its second reply had no legal move either."""
         self._count(moves=1)
         said = [{"role": "user", "content": prompt(variant, seat, state=state, legal=self.legal)}]
+        about = {"game": str(variant), "seat": seat}
         problem = ""
         for _ in range(2):
-            reply = self._ask(said)
+            reply = await self._reply(client, said, stream, about)
             try:
-                action = read_reply(variant, state, reply)
+                return read_reply(variant, state, reply)
             except (Unreadable, IllegalMove) as wrong:
-                problem = str(wrong)
+                problem = str(wrong) if self._without_key(reply) == reply else "it repeats the key"
                 self._count(illegal=1)
-                self._write(variant, seat, said, reply, problem=problem)
-                again = f"That is no legal move: {problem}. Give a legal one."
-                said = [*said, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
-                continue
-            self._write(variant, seat, said, reply, action=variant.describe_action(action))
-            return action
+                said = [*said, {"role": "assistant", "content": reply}, {"role": "user", "content": ask_again(problem)}]
         if self.illegal == "raise":
             raise AgentError(f"{self.model}: two replies without a legal move; the second one: {problem}")
         return None
@@ -193,93 +229,199 @@ class Chat:
             for name, number in more.items():
                 setattr(self.tally, name, getattr(self.tally, name) + number)
 
-    def _write(self, variant: Variant, seat: int, said: list[dict[str, str]], reply: str, **result: str) -> None:
-        if not self.log:
-            return
-        entry = {
-            "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "model": self.model,
-            "game": str(variant),
-            "seat": seat,
-            "prompt": said[-1]["content"],
-            "reply": reply,
-            **result,
-        }
-        with self._lock, Path(self.log).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    def _price(self, asked: int, replied: int) -> float:
+        return float(asked * self.price + replied * self.reply_price) / 1_000_000
+
+    # --- replies that are kept ----------------------------------------------------------------------------------------
+
+    async def _reply(self, client: Any, said: list[dict[str, str]], stream: str, about: dict[str, Any]) -> str:
+        """Return the reply to a conversation, from the log if it has been paid for, and count it."""
+        body = {"model": self.model, "messages": said, "max_tokens": self.tokens, "temperature": self.temperature}
+        request = hashlib.sha256(json.dumps([body, stream]).encode()).hexdigest()
+        with self._lock:
+            kept = self._kept[request].pop(0) if self._kept.get(request) else None
+        answer = kept or await self._ask(client, body)
+        self._count(
+            requests=int(kept is not None), tokens=answer.asked + answer.replied, cost=self._price(answer.asked, answer.replied)
+        )
+        if self.log and kept is None:
+            entry = {
+                "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+                **self._settings,
+                **about,
+                "prompt": self._without_key(said[-1]["content"]),
+                "reply": self._without_key(answer.reply),
+                "asked": answer.asked,
+                "replied": answer.replied,
+                "request": request,
+            }
+            with self._lock, Path(self.log).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        return answer.reply
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("model", "temperature", "tokens", "legal", "illegal")}
+
+    @functools.cached_property
+    def _kept(self) -> dict[str, list[_Answer]]:
+        """The replies in the log by their requests, in their order. Damaged lines are passed over."""
+        kept: dict[str, list[_Answer]] = collections.defaultdict(list)
+        path = Path(self.log)
+        if not self.resume or not path.exists():
+            return kept
+        content = path.read_bytes()
+        for line in content.splitlines():
+            try:
+                entry = json.loads(line)
+                answer = _Answer(_text(entry["reply"]), *(_counted(entry[name], 0) for name in ("asked", "replied")))
+                if self._settings.items() <= entry.items():
+                    kept[str(entry["request"])].append(answer)
+                    self._paid[:] += answer[1:]
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                continue
+        if content and not content.endswith(b"\n"):  # the process was killed while it wrote
+            with path.open("ab") as file:
+                file.write(b"\n")
+        return kept
 
     # --- the server ---------------------------------------------------------------------------------------------------
 
-    def _ask(self, said: list[dict[str, str]]) -> str:
-        """Return the model's reply, asking again while the server is busy or broken."""
+    async def _ask(self, client: Any, body: dict[str, Any]) -> _Answer:
+        """Return the model's answer, asking again while the server is busy or broken."""
+        most = sum(len(each["content"].encode()) + FORM for each in body["messages"]), self.tokens
         problem, pause = "", self.pause
         for attempt in range(self.tries):
             if attempt:
-                time.sleep(min(pause, LONGEST_PAUSE))
+                await asyncio.sleep(min(pause, LONGEST_PAUSE))
                 pause *= 2
-            with self._lock:
-                if self.tally.tokens >= self.budget:
-                    raise AgentError(f"{self.model}: the budget of {self.budget:,} tokens is spent")
-                if self.cost and self.tally.cost >= self.cost:
-                    raise AgentError(f"{self.model}: the limit cost={self.cost:g} is reached")
-                self.tally.requests += 1
+            while not self._reserved(most):
+                await asyncio.sleep(LOOK_EVERY)
+            used: tuple[int, ...] = 0, 0
             try:
-                return self._read(*self._post(said), said)
+                answer = self._read(*await self._post(client, body), body["messages"])
+                used = answer[1:]
+                return answer
             except _Again as again:
                 problem, pause = str(again), max(pause, again.pause)
+            finally:
+                with self._lock:
+                    self._held[:] -= most
+                    self._paid[:] += used
         raise AgentError(f"{self.model}: no reply from {self.url} after {self.tries} requests; the last one: {problem}")
 
-    def _post(self, said: list[dict[str, str]]) -> tuple[int, bytes, float]:
+    def _reserved(self, most: tuple[int, int]) -> bool:
+        """Reserve what a request may use at most. False if those under way leave no room, AgentError if there is none."""
+        with self._lock:
+            asked, replied = self._paid + self._held + most
+            cost = self._price(asked, replied)
+            spent = ""
+            if asked + replied > self.budget:
+                spent = f"the budget of {self.budget:,} tokens is spent: another request may take it to {asked + replied:,}"
+            elif self.cost and cost > self.cost:
+                spent = f"the limit cost={self.cost:g} is reached: another request may take it to {cost:.4g}"
+            if spent and not self._held.any():
+                raise AgentError(f"{self.model}: {spent}")
+            if not spent:
+                self._held[:] += most
+                self.tally.requests += 1
+            return not spent
+
+    async def _post(self, client: Any, body: dict[str, Any]) -> tuple[int, bytes, float]:
         """Return status, body and the pause that the server asks for. _Again if it does not answer in time, or endlessly."""
-        with needs("chat", "a language model"):
-            import httpx
+        import httpx
+
         key = os.environ.get(self.key, "")
-        body = {"model": self.model, "messages": said, "max_tokens": self.tokens, "temperature": self.temperature}
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        end, content = time.monotonic() + self.seconds, b""
+        if not (key.isascii() and key.isprintable()):
+            raise AgentError(f"{self.model}: the key in {self.key} may hold printable ASCII characters only")
+        headers = {"accept-encoding": "identity", **({"authorization": f"Bearer {key}"} if key else {})}
+        content = bytearray()
         try:
-            with httpx.stream(
-                "POST", f"{self.url.rstrip('/')}/chat/completions", json=body, headers=headers, timeout=self.seconds
-            ) as answer:
-                for part in answer.iter_bytes():
+            async with (
+                asyncio.timeout(self.seconds),
+                client.stream("POST", f"{self.url.rstrip('/')}/chat/completions", json=body, headers=headers) as answer,
+            ):
+                if answer.headers.get("content-encoding", "identity").lower() != "identity":
+                    raise _Again("an answer that is compressed, though not asked to be")
+                async for part in answer.aiter_raw():
                     content += part
-                    if len(content) > MOST_BYTES or time.monotonic() > end:
-                        raise _Again(f"an answer of over {self.seconds:g} seconds or {MOST_BYTES:,} bytes")
-                asked = answer.headers.get("retry-after", "")
-                return answer.status_code, content, float(asked) if asked.isdigit() else 0.0
+                    if len(content) > MOST_BYTES:
+                        raise _Again(f"an answer of over {MOST_BYTES:,} bytes")
+                asked_for = answer.headers.get("retry-after", "")
+                pause = float(asked_for) if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", asked_for) else 0.0
+                return answer.status_code, bytes(content), pause
+        except TimeoutError:
+            raise _Again(f"no whole answer in {self.seconds:g} seconds") from None
         except httpx.HTTPError as problem:
             raise _Again(type(problem).__name__) from None
-        except (httpx.InvalidURL, UnicodeEncodeError):  # the message might hold the key
-            raise AgentError(f"{self.model}: neither the url nor the key may hold such characters") from None
+        except (httpx.InvalidURL, UnicodeError):
+            raise AgentError(f"{self.model}: the url may not hold such characters") from None
 
-    def _read(self, status: int, content: bytes, pause: float, said: list[dict[str, str]]) -> str:
-        """Return the reply in an answer. _Again if another request may do better, AgentError if not."""
+    def _read(self, status: int, content: bytes, pause: float, said: list[dict[str, str]]) -> _Answer:
+        """Check and return a server's answer. _Again if another request may do better, AgentError if not."""
         if status in AGAIN:
             raise _Again(f"status {status}", pause)
         if status != 200:
-            raise AgentError(f"{self.model}: {self.url} answers with status {status}: {self._hidden(content)}")
+            about = f"the key in {self.key} is not accepted" if status in ABOUT_KEY else self._hidden(content)
+            raise AgentError(f"{self.model}: {self.url} answers with status {status}: {about}")
         try:
             answer = json.loads(content)
-            reply = answer["choices"][0]["message"]["content"]
+            reply = _text(answer["choices"][0]["message"]["content"])
             usage = answer.get("usage") or {}
-            counted = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+            asked = _counted(usage.get("prompt_tokens"), sum(len(each["content"]) for each in said) // CHARACTERS + 1)
+            return _Answer(reply, asked, _counted(usage.get("completion_tokens"), len(reply) // CHARACTERS + 1))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             raise _Again("an answer of another form") from None
-        reply = reply if isinstance(reply, str) else ""
-        guessed = sum(len(each["content"]) for each in said) // CHARACTERS + 1, len(reply) // CHARACTERS + 1
-        asked, replied = (
-            count if isinstance(count, int) and count >= 0 else guess for count, guess in zip(counted, guessed, strict=True)
-        )
-        self._count(tokens=asked + replied, cost=(asked * self.price + replied * self.reply_price) / 1_000_000)
-        return self._without_key(reply)
 
     def _hidden(self, content: bytes) -> str:
         """Return the beginning of a server's error in one line, without the key."""
-        return shown(self._without_key(" ".join(content[:2000].decode(errors="replace").split()))[:200])
+        return shown(" ".join(self._without_key(content.decode(errors="replace")).split())[:200])
 
     def _without_key(self, text: str) -> str:
         key = os.environ.get(self.key, "")
-        return text.replace(key, "…") if key else text
+        return text.replace(key, "…") if len(key) >= SHORTEST_SECRET else text
+
+
+class _Answer(NamedTuple):
+    """A reply, and the tokens of its prompt and of itself."""
+
+    reply: str
+    asked: int
+    replied: int
+
+
+def _text(reply: Any) -> str:
+    """Return the end of a reply in valid Unicode; a reply that is no text counts as empty."""
+    return reply[-MOST_READ:].encode("utf-8", "replace").decode() if isinstance(reply, str) else ""
+
+
+def _counted(tokens: Any, guess: int) -> int:
+    """Return a number of tokens as a server counts it if that can be true, else a guess."""
+    return tokens if type(tokens) is int and 0 <= tokens <= MOST_COUNTED else guess
+
+
+def _in_a_loop(work: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of a coroutine. It runs in a thread of its own, for which Ctrl-C does not wait."""
+    found: Future[Any] = Future()
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def follow() -> Any:
+        tasks.append(asyncio.current_task())  # type: ignore[arg-type]
+        return await work
+
+    def run() -> None:
+        try:
+            found.set_result(asyncio.run(follow()))
+        except BaseException as problem:
+            found.set_exception(problem)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return found.result()
+    finally:
+        if not found.done():
+            for task in tasks:
+                task.get_loop().call_soon_threadsafe(task.cancel)
 
 
 class _Again(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -23,21 +24,27 @@ from rich.text import Text
 from dice_envs import Variant, configure, load, names
 from dice_envs.agents import for_game, required
 from dice_envs.core.extras import needs
-from dice_envs.core.options import check_range, shown
+from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.envs.text import TextTable, read_reply
 from dice_envs.evaluation.games import NO_COST
+from dice_envs.exact.following import followed, say
 from dice_envs.experiments.play.reviews import review_lines
 from dice_envs.experiments.play.words import advice_text
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.gate import make_agent
+from dice_envs.experiments.web.work import Unwanted
 from dice_envs.table.advice import figure, give_hint, values_of
 from dice_envs.table.review import review
 from dice_envs.table.rules import attributes, rules_in_short, sections
 from dice_envs.table.sitting import PERSON
 
 with needs("mcp", "the server for assistants"):
+    import anyio
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
+    from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
     from pydantic import Field
 
 __all__ = ["Games", "make_server", "serve"]
@@ -173,7 +180,8 @@ class Games:
         with lock:
             while table.over and not sitting.over:  # agents play on when the assistant is out of the game
                 sitting.step()
-        lines = review_lines(review(sitting), sitting, seat, commands=False)
+        found = review(sitting, done=lambda moves, of: say(f"reviewed {moves} of {of} moves"))
+        lines = review_lines(found, sitting, seat, commands=False)
         return Text.from_ansi("\n".join([f"{table.variant.game.title}, seed {sitting.seed}", *lines])).plain
 
     def _keep(self, seated: Seated) -> int:
@@ -208,22 +216,78 @@ def _agent_lines(factories: Mapping[str, Any]) -> list[str]:
     return [f"- {name}: {inspect.cleandoc(factory.__doc__ or '').splitlines()[0]}" for name, factory in local.items()]
 
 
-def _answering(tool: Callable[..., str]) -> Callable[..., str]:
-    """Return the tool with errors that the assistant may read. The server calls it in a thread of its own."""
+def _answering(tool: Callable[..., str]) -> Callable[..., Any]:
+    """Return the tool with errors that the assistant may read, in a thread. It stops once nobody waits for it.
+
+    A solver stops at its next line, a review at its next move.
+    """
 
     @functools.wraps(tool)
-    def answer(**arguments: Any) -> str:
+    async def answer(**arguments: Any) -> str:
+        gone = threading.Event()
+
+        def listen(line: str) -> None:
+            if gone.is_set():
+                raise Unwanted
+            print(line, file=sys.stderr, flush=True)
+
+        def work() -> str:
+            with followed(listen):
+                return tool(**arguments)
+
         try:
-            return tool(**arguments)
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         except (ValueError, OSError, ImportError, MemoryError) as problem:
             raise ToolError(str(problem)) from None
+        finally:
+            gone.set()
 
     return answer
 
 
+class _Server(MCPServer):
+    """The SDK's server, which by itself ignores unknown arguments, and requests that it cannot read."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool. ToolError for arguments that it does not have."""
+        known = next((tool.input_schema["properties"] for tool in await self.list_tools() if tool.name == name), arguments)
+        for unknown in arguments.keys() - known.keys():
+            takes = f"it takes: {', '.join(known)}" if known else "it takes none"
+            raise ToolError(f"Error executing tool {name}: no argument {shown(unknown)}{did_you_mean(unknown, known)}; {takes}")
+        return await super().call_tool(name, arguments, context)
+
+    async def run_stdio_async(self) -> None:
+        """Serve standard input and output until the input ends."""
+        sent, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+        async def pass_on(requests: Any, answers: Any) -> None:
+            async with sent, answers:
+                async for request in requests:
+                    if isinstance(request, Exception):
+                        await answers.send(SessionMessage(_refusal(request)))
+                    else:
+                        await sent.send(request)
+
+        async with stdio_server() as (requests, answers), anyio.create_task_group() as tasks:
+            tasks.start_soon(pass_on, requests, answers.clone())
+            server = self._lowlevel_server
+            await server.run(received, answers, server.create_initialization_options())
+
+
+def _refusal(problem: Exception) -> JSONRPCError:
+    """Return the answer to a line that is no request, for example because of a lone surrogate in it."""
+    number = None
+    with contextlib.suppress(Exception):  # the line may be anything
+        (line, *_) = [each["input"] for each in problem.errors() if isinstance(each["input"], str | dict)]  # type: ignore[attr-defined]
+        number = (line if isinstance(line, dict) else json.loads(line))["id"]
+    known = number if type(number) is int or (isinstance(number, str) and number.isascii()) else None
+    message = "this line is no JSON-RPC request in valid Unicode"
+    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=PARSE_ERROR, message=message))
+
+
 def make_server(games: Games) -> MCPServer:
     """Return the server of these games."""
-    server = MCPServer("dice-envs", instructions=INSTRUCTIONS, version=metadata.version("dice-envs"), log_level="WARNING")
+    server = _Server("dice-envs", instructions=INSTRUCTIONS, version=metadata.version("dice-envs"), log_level="WARNING")
     for tool in games.tools:
         description = " ".join((tool.__doc__ or "").split())
         server.add_tool(_answering(tool), description=description, structured_output=False)
@@ -231,14 +295,18 @@ def make_server(games: Games) -> MCPServer:
 
 
 def serve() -> None:
-    """Serve games on standard input and output until the client closes them."""
+    """Serve games on standard input and output until the client closes them, which ends the process at once."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _stop)  # the SDK would first wait for one more line of input
     typer.echo("serving an MCP client on standard input and output; Ctrl-C ends it", err=True)
     # The SDK sends what is printed to standard error, as long as it serves: lines must not wait in a buffer for its end.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
-    make_server(Games()).run()
+    try:
+        make_server(Games()).run()
+    except* BrokenPipeError:  # the client has gone before its answer
+        pass
+    os._exit(0)  # without waiting for threads that compute what nobody reads
 
 
 def _stop(number: int, frame: Any) -> None:

@@ -181,8 +181,6 @@ class Game:
     # (options, state, action) → one line that says why the action is not legal now, or "". It may use only what the seat to
     # move knows.
     explain_illegal: Callable[[Any, Any, int], str] | None = None
-    # (options, action) → other words by which people call an action, for `dice_envs.envs.text` to read
-    other_words: Callable[[Any, int], Sequence[str]] | None = None
     seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: numbers
     # options → the rules in force, in a few sentences for people who have never played; if left out, the docstring's "Play"
     rules_in_short: Callable[[Any], Sequence[str]] | None = None
@@ -298,10 +296,6 @@ class Variant:
         """The action in words, whether it is legal now or not. ValueError if there is no such action."""
         check_range("action", action, 0, self.facts.num_actions - 1)
         return self.game.describe_action(self.options, action)
-
-    def other_words(self, action: int) -> tuple[str, ...]:
-        """Other words by which people call an action; none if the game does not say."""
-        return tuple(self.game.other_words(self.options, action)) if self.game.other_words else ()
 
     def explain_illegal(self, state: Any, action: int) -> str:
         """Why an action that exists is not legal now, in words; "" if the game does not say."""

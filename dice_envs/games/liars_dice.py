@@ -870,13 +870,6 @@ def _describe_action(options: Options, action: int) -> str:
     return f"{quantity + 1} x {face + 1}"
 
 
-def _other_words(options: Options, action: int) -> tuple[str, ...]:
-    return {
-        "call": ("liar", "call liar", "call bluff", "call your bluff", "challenge", "doubt", "dudo"),
-        "exact": ("exactly", "exactly right", "call exact", "exact call", "call exactly", "spot on", "calza"),
-    }.get(_describe_action(options, action), ())
-
-
 def _explain_illegal(options: Options, state: Any, action: int) -> str:
     words, dice, bid = _describe_action(options, action), int(state["in_play"]), int(state["bid"])
     faces, seat = options.num_faces, state["seat"]

@@ -595,12 +595,6 @@ def _describe_action(options: Options, action: int) -> str:
     return "argue" if action == ARGUE else "yield"
 
 
-def _other_words(options: Options, action: int) -> tuple[str, ...]:
-    if options.mode == "physician":
-        return ()
-    return ("argue for my treatment", "argue my case") if action == ARGUE else ("pass", "yield to the others")
-
-
 def _seat_names(options: Options) -> tuple[str, ...]:
     return tuple(_maester(options, seat) for seat in range(options.num_players)) if options.mode == "maesters" else ()
 

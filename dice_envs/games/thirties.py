@@ -397,13 +397,6 @@ def _describe_action(options: Options, action: int) -> str:
     return "throw the lowest again" if action == 1 else f"throw the {action} lowest again"
 
 
-def _other_words(options: Options, action: int) -> tuple[str, ...]:
-    if action == 0:
-        return "keep everything", "throw none again", "throw 0 again", "reroll none", "stop", "stand"
-    lowest = ("reroll lowest", "rethrow lowest") if action == 1 else ()
-    return *lowest, f"throw {action} lowest again", f"reroll {action} lowest", f"rethrow {action} lowest"
-
-
 def _explain_illegal(options: Options, state: Any, action: int) -> str:
     thrown = int(state["thrown"])
     dice = "1 die lies" if thrown == 1 else f"{thrown} dice lie"

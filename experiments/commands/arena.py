@@ -27,7 +27,7 @@ from dice_envs.experiments.arena import (
     tournament,
 )
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
-from dice_envs.experiments.ui.chats import logged, tallies
+from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import (
@@ -105,7 +105,7 @@ def main(
     check_writable(log)
     check_report(report)
     print_mode(variant, policy)
-    players = logged(players, json)
+    players = logged(players, json, resume)
     meetings = num_meetings(variant, len(agents))
 
     def hand_over(result: Result) -> None:
@@ -123,12 +123,13 @@ def main(
         hand_over(result)
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
-    with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+    with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as plain:
         seed = kept.seed if kept else seed_or_fresh(seed)
         values, reasons = _values(variant, agents, players) if without_luck else (None, [])
+        workers = Counted(plain, players)
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:
             result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
-        result.notes = [*reasons, *tallies(players)]
+        result.notes = [*reasons, *workers.lines()]
         hand_over(result)
 
 

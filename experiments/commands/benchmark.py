@@ -73,7 +73,7 @@ def language(
     check_games(games)
     check_writable(json)
     check_report(report)
-    named = named_players(players or [], json)
+    named = named_players(players or [], json, resume)
     everybody = {each.name: players_of(each, named, references) for each in tasks}
     for name, player in named.items():
         if not any(name in own for own in everybody.values()):

@@ -11,7 +11,7 @@ from dice_envs.agent.casting import cast
 from dice_envs.core.game import single_seat
 from dice_envs.evaluation import check_games
 from dice_envs.experiments.jobs.workers import kept_beside, on_ray
-from dice_envs.experiments.ui.chats import logged, tallies
+from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.evaluations import save_plots, show
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
@@ -67,9 +67,10 @@ def main(
     check_writable(json)
     check_report(report)
     print_mode(variant, policy)
-    (player,) = logged([player], json)
+    (player,) = logged([player], json, resume)
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
-    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as plain:
+        workers = Counted(plain, [player])
         seed = kept.seed if kept else seed_or_fresh(seed)
         with progress("values of choices") as valued:
             values = response_values(variant, against, done=lambda amount, total: valued(amount / total))
@@ -78,7 +79,7 @@ def main(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run
             )
     finish(
-        lambda: show(found, tallies([player])),
+        lambda: show(found, workers.lines()),
         lambda: write_json(json, found),
         lambda: save_plots(report, found) if report is not None else None,
     )

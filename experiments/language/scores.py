@@ -23,7 +23,7 @@ from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.language.positions import Positions, positions_of
 from dice_envs.experiments.leaderboard import usual_agents
-from dice_envs.experiments.ui.chats import logged
+from dice_envs.experiments.ui.chats import Counted, logged
 
 __all__ = ["DEFAULT_TASKS", "Bluffs", "Field", "Kind", "Score", "field_of", "named_players", "players_of", "score", "task_of"]
 
@@ -134,17 +134,18 @@ def task_of(name: str) -> Task:
     return TASKS[name]
 
 
-def named_players(specs: Sequence[str], json: Path | None = None) -> dict[str, Agent]:
+def named_players(specs: Sequence[str], json: Path | None = None, resume: bool = False) -> dict[str, Agent]:
     """Return the players of specs by name: a language model by that of its model, others by their spec.
 
-    Replies of language models are logged beside the file `json`. A budget is for all tasks together.
+    Replies of language models are logged beside the file `json`, and used again with `resume`. A budget is for all tasks
+    together.
 
     Raises:
         ValueError: a spec names no agent, or a language model that resigns.
     """
     players: dict[str, Agent] = {}
     for spec in dict.fromkeys(specs):
-        (agent,) = logged([resolve(spec)], json)
+        (agent,) = logged([resolve(spec)], json, resume)
         if not isinstance(agent, Chat):
             players[spec] = InWords(agent)
             continue
@@ -211,16 +212,9 @@ def score(
     positions, variant = field.positions, field.positions.variant
     firsts = range(0, len(positions), ASKED)
     parts = [(positions.states[first : first + ASKED], first, seed) for first in firsts]
-    answers = workers.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts], done)
-    tallies = [each["tally"] for each in answers]
-
-    def run(function: Any, shared: Any, parts: Any, sizes: Any, done: Any) -> list[Any]:
-        found = workers.run(_told, (player, function, shared), parts, sizes, done)
-        tallies.extend(each["tally"] for each in found)
-        return [each["found"] for each in found]
-
-    result = evaluate(variant, player, None, games, seed=seed, name=name, values=field.values, done=done, run=run)
-    actions = np.concatenate([np.array(each["actions"], np.int64) for each in answers])
+    counted = Counted(workers, [player])
+    actions = np.concatenate(counted.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts], done))
+    result = evaluate(variant, player, None, games, seed=seed, name=name, values=field.values, done=done, run=counted.run)
     regrets = positions.regrets(actions)
     mean, error = _mean(positions, regrets)
     return Score(
@@ -238,40 +232,19 @@ def score(
         result_error=result.error,
         best=result.best,
         result_unit=result.unit,
-        tally=_sum(tallies) if isinstance(player, Chat) else None,
+        tally=counted.tallies[0] if counted.tallies else None,
     )
 
 
-def _answers(variant: Variant, player: Agent, states: np.ndarray, first: int, seed: int, done: Callable[[int], Any]) -> Any:
+def _answers(
+    variant: Variant, player: Agent, states: np.ndarray, first: int, seed: int, done: Callable[[int], Any]
+) -> np.ndarray:
     """Return the player's actions at some positions, the first of which has the number `first`."""
     streams = new_streams(np.random.SeedSequence(seed), first + len(states))[first:]
-
-    def answers() -> list[int]:
-        memory = fresh_memory(player, len(states))
-        actions = ask(player, variant, states.copy(), np.arange(len(states)), streams, memory)
-        done(len(states))
-        return [int(action) for action in actions]
-
-    actions, tally = _counted(player, answers)
-    return {"actions": actions, "tally": tally}
-
-
-def _told(player: Agent, function: Callable[..., Any], shared: Sequence[Any], *rest: Any) -> Any:
-    """Return a part of an evaluation, and what a language model has used meanwhile."""
-    found, tally = _counted(player, lambda: function(*shared, *rest))
-    return {"found": found, "tally": tally}
-
-
-def _counted(player: Agent, work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    """Return the result of some work, and what the player's tally has grown by."""
-    tally = getattr(player, "tally", Tally())
-    before = dataclasses.asdict(tally)
-    result = work()
-    return result, {name: number - before[name] for name, number in dataclasses.asdict(tally).items()}
-
-
-def _sum(tallies: Sequence[dict[str, Any]]) -> Tally:
-    return Tally(**{name: sum(each[name] for each in tallies) for name in tallies[0]})
+    memory = fresh_memory(player, len(states))
+    actions = ask(player, variant, states.copy(), np.arange(len(states)), streams, memory)
+    done(len(states))
+    return actions
 
 
 def _mean(positions: Positions, regrets: np.ndarray) -> tuple[float, float]:

@@ -1,7 +1,10 @@
 """A language model as a player, with a server that does what it should, and servers that do not."""
 
+import gzip
 import json
+import os
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -13,7 +16,7 @@ from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import TextTable
 from dice_envs.experiments.arena.matches import play_table
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.support.chat_server import lowest, said, serving
+from tests.support.chat_server import lowest, lowest_words, said, serving
 
 pytest.importorskip("httpx")
 SECRET = "key-that-nobody-may-see"
@@ -89,14 +92,14 @@ def test_a_spec_names_it(server):
 
 
 def test_a_reply_without_a_move_is_asked_again_with_the_reason(server):
-    replies = iter(["I pass.", "two 4s"])
+    replies = iter(["I pass.", "Move: 2 x 4"])
     server.answer = lambda body: said(next(replies))
     agent = chat(server)
     sitting = table(agent)
     assert sitting.variant.describe_action(sitting.step()) == "2 x 4"
     _, reply, reason = server.asked[1]["messages"]
     assert reply == {"role": "assistant", "content": "I pass."}
-    assert "no move in 'i pass.'; allowed: 2 x 1, " in reason["content"]
+    assert "no move in 'I pass.'; allowed: 2 x 1, " in reason["content"]
     assert (agent.tally.illegal, agent.tally.random) == (1, 0)
 
 
@@ -108,7 +111,7 @@ def test_the_second_one_counts_as_the_option_says(server, tmp_path):
     assert (agent.tally.illegal, agent.tally.random) == (2, 1)
     lines = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text().splitlines()]
     assert [line["reply"] for line in lines] == ["1 x 1", "1 x 1"]
-    assert all("read 1 x 1: " in line["problem"] for line in lines)
+    assert "read 1 x 1: " in lines[1]["prompt"]
     with pytest.raises(AgentError, match="tiny: two replies without a legal move; the second one: read 1 x 1"):
         table(chat(server, illegal="raise")).step()
 
@@ -119,7 +122,13 @@ def test_the_second_one_counts_as_the_option_says(server, tmp_path):
 BROKEN = {
     "busy": (429, {"retry-after": "0"}, b""),
     "failing": (500, {}, b"<html>"),
+    "busy for ² seconds": (429, {"retry-after": "²"}, b""),
+    "busy for ever": (503, {"retry-after": "9" * 400}, b""),
+    "compressed": (200, {"content-encoding": "gzip, gzip"}, gzip.compress(gzip.compress(b" " * 2**24))),
     "no JSON": (200, {}, b'{"choices": ['),
+    "no Unicode": (200, {}, b'{"choices": "\xff"}'),
+    "a long number": (200, {}, b"9" * 10_000),
+    "of other types": (200, {}, b'{"choices": {"0": 1}, "usage": NaN}'),
     "another form": (200, {}, b'{"choices": []}'),
     "a list": (200, {}, b"[]"),
     "deep": (200, {}, b"[" * 100_000),
@@ -137,6 +146,73 @@ def test_a_server_that_fails_once_is_asked_again(name, server):
     sitting = table(agent)
     assert sitting.variant.describe_action(sitting.step()) == "call"
     assert agent.tally.requests == 2
+
+
+PART = {
+    "dripped headers": [b"HTTP/1.1 200 OK\r\n", *[b"x: 1\r\n"] * 100],
+    "endless 102s": [b"HTTP/1.1 102 Processing\r\n\r\n"] * 100,
+    "dripped body": [b"HTTP/1.1 200 OK\r\n\r\n", *[b" "] * 100],
+}
+
+
+@pytest.mark.parametrize("name", PART)
+def test_a_request_ends_in_time(name, server):
+    server.answer = lambda body: PART[name]
+    with pytest.raises(AgentError, match=r"after 1 requests; the last one: no whole answer in 0\.2 seconds"):
+        table(chat(server, seconds=0.2, tries=1)).step()
+
+
+@pytest.mark.parametrize("content", [None, 5, ["call"], {"text": "call"}, "\ud800", "\udfff Move: \ud83d", "x" * 10**6])
+def test_a_reply_may_be_anything(content, server, tmp_path):
+    """One without a move is asked again with valid Unicode, and of a long one only the end."""
+    answers = iter([said(content), said("\ud800\nMove: call")])
+    server.answer = lambda body: next(answers)
+    sitting = table(chat(server, log=str(tmp_path / "log")))
+    assert sitting.variant.describe_action(sitting.step()) == "call"
+    assert len(server.asked[1]["messages"][1]["content"]) <= 50_000
+    assert [json.loads(line)["reply"] for line in (tmp_path / "log").read_text().splitlines()][1] == "?\nMove: call"
+
+
+COUNTS = ["9" * 400, "-5", "true", "1.5", "1e400", "NaN", '"12"', "null", "[]", "1000000001"]
+
+
+def test_counts_that_cannot_be_true_are_guessed(server):
+    counts = iter([b"5", *(count.encode() for count in COUNTS)])
+    form = said("call", usage={"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": None}})[2]
+    server.answer = lambda body: (200, {}, form.replace(b'_tokens": 0', b'_tokens": ' + next(counts)))
+    agent = chat(server, price=1)
+    table(agent).step()
+    assert agent.tally.tokens == 10
+    for k in range(1, len(COUNTS) + 1):
+        table(agent).step()
+        assert 200 * k < agent.tally.tokens < 2000 * k
+
+
+def test_an_answer_about_something_else_ends_it(server):
+    for status, words in ((302, "status 302: ''"), (404, "no such model"), (401, "the key in OPENAI_API_KEY is not accepted")):
+        headers = {"location": f"{server.url}/elsewhere"} if status == 302 else {}
+        server.answer = lambda body, answer=(status, headers, b"no such model" if status != 302 else b""): answer
+        with pytest.raises(AgentError, match=words):
+            table(chat(server)).step()
+    assert len(server.asked) == 3
+    assert server.encodings == {"identity"}
+
+
+def test_ctrl_c_does_not_wait_for_the_server(server):
+    free, answered = threading.Event(), threading.Event()
+
+    def answer(body):
+        os.kill(os.getpid(), signal.SIGINT)
+        free.wait(60)
+        answered.set()
+        return said("call")
+
+    server.answer = answer
+    sitting = table(chat(server, seconds=60))
+    with pytest.raises(KeyboardInterrupt):
+        sitting.step()
+    assert not answered.is_set()
+    free.set()
 
 
 @pytest.mark.parametrize("name", ["busy", "no JSON"])
@@ -159,40 +235,88 @@ def test_nobody_there_is_said_in_a_line():
 
 def test_the_key_is_sent_and_written_nowhere(server, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", SECRET)
-    server.answer = lambda body: said(f"{SECRET}\ncall")
+    replies = iter([f"{SECRET[:-3]} {SECRET}", f"{SECRET}\nMove: call"])
+    server.answer = lambda body: said(next(replies))
     agent = chat(server, key="MY_KEY", log=str(tmp_path / "replies.jsonl"))
     table(agent).step()
-    assert server.authorised == [f"Bearer {SECRET}"]
-    server.answer = lambda body: (401, {}, f"wrong key {SECRET}".encode())
-    with pytest.raises(AgentError, match="answers with status 401: 'wrong key …'") as caught:
-        table(agent).step()
-    monkeypatch.setenv("MY_KEY", f"{SECRET}\n")
-    with pytest.raises(AgentError) as other:
-        table(chat(server, key="MY_KEY", tries=1)).step()
-    for text in (str(caught.value), str(other.value), repr(agent), (tmp_path / "replies.jsonl").read_text()):
-        assert SECRET not in text
+    assert server.authorised == [f"Bearer {SECRET}"] * 2
+    told = [repr(agent), (tmp_path / "replies.jsonl").read_text().replace(SECRET[:-3], "", 1)]
+    for status, key in ((401, SECRET), (403, SECRET), (400, SECRET), (400, f"{SECRET}\n"), (400, f"{SECRET}é")):
+        monkeypatch.setenv("MY_KEY", key)
+        answer = status, {}, f"{' ' * 1980} wrong key {SECRET if status == 400 else SECRET[:-3]}".encode()
+        server.answer = lambda body, answer=answer: answer
+        with pytest.raises(AgentError) as caught:
+            table(agent).step()
+        told.append(str(caught.value))
+    assert not any(SECRET[:-3] in text for text in told)
 
 
-def test_a_spent_budget_ends_it(server):
-    server.answer = lambda body: said("call", usage={"prompt_tokens": 50, "completion_tokens": 10})
-    agent = chat(server, budget=100)
-    table(agent).step()
-    table(agent).step()
-    assert agent.tally.tokens == 120
-    with pytest.raises(AgentError, match="the budget of 100 tokens is spent"):
-        table(agent).step()
-    assert len(server.asked) == 2
+def test_a_short_key_is_no_secret(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "l")
+    agent = chat(server, key="MY_KEY", log=str(tmp_path / "log"))
+    sitting = table(agent)
+    assert sitting.variant.describe_action(sitting.step()) == "call"
+    assert json.loads((tmp_path / "log").read_text())["reply"] == "call"
 
 
-def test_what_it_costs_is_limited(server):
-    server.answer = lambda body: said("call", usage={"prompt_tokens": 1000, "completion_tokens": 100})
-    agent = chat(server, price=2, reply_price=10, cost=0.005)
-    table(agent).step()
-    assert agent.tally.cost == pytest.approx((1000 * 2 + 100 * 10) / 1e6)
-    table(agent).step()
-    with pytest.raises(AgentError, match="the limit cost=0.005 is reached"):
-        table(agent).step()
-    assert len(server.asked) == 2
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"budget": 6000}, "the budget of 6,000 tokens is spent: "),
+        ({"price": 2, "reply_price": 10, "cost": 0.014}, r"the limit cost=0\.014 is reached: "),
+    ],
+)
+def test_no_limit_is_passed_by_requests_at_once(limits, words, server):
+    """The server counts as many tokens as can be. Only some of the eight that would be asked at once have room."""
+
+    def answer(body):
+        told = body["messages"][0]["content"]
+        return said(lowest_words(told), usage={"prompt_tokens": len(told.encode()), "completion_tokens": 100})
+
+    server.answer = answer
+    agent = chat(server, at_once=8, tokens=100, **limits)
+    with pytest.raises(AgentError, match=words):
+        play_table(configure("liars_dice", num_dice=1), [agent, make_agent("numbers")], 20, 1)
+    used = agent.tally
+    assert used.tokens <= agent.budget
+    assert used.cost <= agent.cost
+    assert 4 <= used.requests == len(server.asked), "those that wait for room are asked in the end"
+    assert server.most < 8
+
+
+# --- replies that are kept ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_paid_is_not_asked_again(server, tmp_path):
+    log, variant = tmp_path / "log", configure("liars_dice", num_dice=1)
+    numbers = iter(range(10**6))
+
+    def answer(body):
+        """Other moves in other games, in any order, and sometimes none."""
+        moves = body["messages"][0]["content"].split("Legal moves: ")[1].splitlines()[0].split(", ")
+        return said(f"Move: {[*moves, 'hm'][next(numbers) % (len(moves) + 1)]}", usage={"prompt_tokens": 50})
+
+    def played(seed=1, **more):
+        agent = chat(server, log=str(log), temperature=1.0, tokens=9, **more)
+        before = len(server.asked)
+        returns = play_table(variant, [agent, make_agent("numbers")], 8, seed)
+        return returns.tolist(), len(server.asked) - before, agent
+
+    server.answer = answer
+    whole, asked, first = played()
+    lines = log.read_bytes().splitlines(keepends=True)
+    assert len(lines) == asked > 8
+    assert played(resume=True)[:2] == (whole, 0)
+    agent = played(resume=True)[2]
+    assert (agent.tally.tokens, agent.tally.illegal) == (first.tally.tokens, first.tally.illegal)
+    log.write_bytes(b"".join([b"[1]\n", b'{"model": "tiny"}\n', b"[" * 10**5 + b"\n", b"\xff\n", *lines[:5], lines[5][:60]]))
+    _, again, _ = played(resume=True)
+    assert again > 0
+    assert played(resume=True)[1] == 0, "the line that a kill cut short spoils no other"
+    assert played(seed=2, resume=True)[1] > 0, "these are other games"
+    assert played()[1] > 0, "only resume reads the file"
+    with pytest.raises(AgentError, match="budget"):
+        played(seed=3, resume=True, budget=first.tally.tokens)
 
 
 def test_a_reply_without_a_move_may_lose_the_game(server):
@@ -230,6 +354,8 @@ def test_names_in_a_prompt_are_no_commands(server):
     ("wrong", "words"),
     [
         ({"model": ""}, "model must be the name"),
+        ({"model": "\udc80"}, "model must be the name"),
+        ({"resume": True}, "resume needs log"),
         ({"url": "ftp://host"}, "url must be http://"),
         ({"url": f"http://user:{SECRET}@host"}, "without a password"),
         ({"illegal": "cry"}, "illegal must be"),

@@ -65,7 +65,7 @@ def test_games_that_differ_in_hidden_dice_alone_have_the_same_prompts(moves):
     alike = max(found.values(), key=len).values()
     assert len(alike) > 3
     for table in alike:
-        for reply in ("1 x 1", "two ones")[:moves]:
+        for reply in ("1 x 1", "2 x 1")[:moves]:
             table.reply(reply)
     assert len({table.prompt(0) for table in alike}) == 1
     assert len({table.prompt(1) for table in alike}) == len(alike), "player 1 sees them"
@@ -74,8 +74,8 @@ def test_games_that_differ_in_hidden_dice_alone_have_the_same_prompts(moves):
 @pytest.mark.parametrize("name", ["fatestones", "score_dice"])
 def test_a_choice_is_told_once_both_have_chosen(name):
     tables = [TextTable(name, 5) for _ in range(2)]
-    for table, reply in zip(tables, ("die 1", "die 3"), strict=True):
-        table.reply(reply)
+    for table, action in zip(tables, (0, 2), strict=True):
+        table.reply(table.variant.describe_action(action))
     one, other = (table.prompt(1) for table in tables)
     assert one == other
     assert "has chosen" in one
@@ -97,12 +97,12 @@ def test_a_prompt_word_by_word():
         '2 x 2, 2 x 3, 2 x 4, 2 x 5, 2 x 6\nEnd your reply with the line "Move: …", with your move in place of the dots.'
     )
     table.reply("1 x 3")
-    table.reply("two threes")
+    table.reply("[2 x 3]")
     assert table.prompt().startswith(
         "Your last move, and what followed:\n- you: 1 x 3\n- player 1: 2 x 3\n\nThe position, as you see it:\n"
     )
     assert "Legal moves: call\n" in table.prompt()
-    table.reply("liar!")
+    table.reply("Move: call")
     assert table.over
     assert "The game is over." in table.prompt(0)
     assert f"Your result: {table.returns[0]:+g}" in table.prompt(0)
@@ -144,7 +144,7 @@ def test_wrong_arguments():
 
 # --- through words as through arrays --------------------------------------------------------------------------------------
 
-FORMS = ("{}", "I think.\n**Move: {}**", '{{"reason": "3 x 2 or call?", "move": "{}"}}', "<think>call</think>\nMy answer: {}.")
+FORMS = ("{}", "I think.\n**Move: {}**", '{{"move": "{}"}}', "<think>[call]</think>\nSo I say [{}].")
 
 
 def moves_through_words(variant, agent, seed):

@@ -78,9 +78,9 @@ def test_the_default_wrapper_makes_one_text_of_all_that_was_read():
     env.reset(num_players=2, seed=1)
     _, first = env.get_observation()
     assert first.startswith("\n[GAME] The game is Liar's Dice. You are player 0")
-    env.step("one 3")
+    env.step("1 x 3")
     env.get_observation()
-    env.step("two threes")
+    env.step("2 x 3")
     player, text = env.get_observation()
     assert player == 0
     assert text.startswith(first)
@@ -90,10 +90,10 @@ def test_the_default_wrapper_makes_one_text_of_all_that_was_read():
 @pytest.mark.parametrize("name", ["fatestones", "score_dice"])
 def test_a_choice_stays_secret_until_both_have_chosen(name):
     read = []
-    for reply in ("die 1", "Move: die 3"):
+    for action in (0, 2):
         env = textarena.make(f"dice_envs/{name}-v0")
         env.reset(num_players=2, seed=5)
-        env.step(reply)
+        env.step(f"Move: {configure(name).describe_action(action)}")
         read.append(env.get_observation())
     assert read[0] == read[1]
 

@@ -188,7 +188,7 @@ def test_an_illegal_reply_may_be_corrected_once(reward):
     for trace in roll_out(env, corrected):
         assert trace.metrics["illegal_replies"] == 0.5
         assert len(trace.info["turn_rewards"]) == len(replies(trace))
-        assert "no move in 'i give up.'; allowed: " in prompts(trace)[1]
+        assert "no move in 'I give up.'; allowed: " in prompts(trace)[1]
         assert trace.info["turn_rewards"][0] == 0.0
 
 

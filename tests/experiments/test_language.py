@@ -1,16 +1,21 @@
 """`benchmark language`: fixed positions, exact regrets, players in words, and its results."""
 
+import dataclasses
 import json
+import pickle
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dice_envs import TASKS, action_values, configure
+from dice_envs import TASKS, action_values, configure, make_agent
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.arena.matches import play_table
+from dice_envs.experiments.jobs.workers import Workers
 from dice_envs.experiments.language import field_of, named_players, players_of, positions_of, score
+from dice_envs.experiments.ui.chats import Counted
 from tests.support.chat_server import lowest, said, serving
 
 ONE_DIE = TASKS["liars_dice_openspiel_1"]
@@ -142,8 +147,8 @@ def test_the_command_writes_tables_a_page_and_json(tmp_path):
     assert "players who speak in words" in (tmp_path / "index.html").read_text()
 
 
-def test_a_stopped_run_goes_on_without_asking_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.jobs.workers.KEEP_AFTER", 0.0)
+def test_a_stopped_run_goes_on_without_asking_again(tmp_path):
+    """Not one reply is asked for twice, although no part was finished."""
     whole, part = tmp_path / "whole.json", tmp_path / "part.json"
     with serving() as server:
         spec = f"chat:tiny,url={server.url},at_once=1,tries=1"
@@ -157,9 +162,46 @@ def test_a_stopped_run_goes_on_without_asking_again(tmp_path, monkeypatch):
         server.answer, before = lowest, len(server.asked)
         resumed = run(*words, "--json", part, "--resume")
         assert resumed.exit_code == 0, resumed.output
-        assert len(server.asked) - before == asked - 32, "the first 32 positions are kept"
+        assert len(server.asked) - before == asked - 35
     scores = [json.loads(file.read_text())["scores"] for file in (whole, part)]
     assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])
+def test_other_commands_go_on_too_and_count_all(command, tmp_path):
+    """Without a seed, too, and with a server that is not there first: then there is nothing to go on with."""
+    file = tmp_path / "out.json"
+    other = ["random"] if command[0] == "arena" else ["--against", "random"]
+    with serving() as server:
+        words = [*command, f"chat:tiny,url={server.url},at_once=1,tries=1", *other, "-o", "num_dice=1", "--games", "6"]
+        for answers in (0, 4, 10**6):
+            before = len(server.asked)
+            server.answer = lambda body, last=before + answers: lowest(body) if len(server.asked) <= last else (500, {}, b"")
+            result = run(*words, "--json", file, *(["--resume"] if answers > 4 else []))
+            assert (result.exit_code == 0) == (answers > 4), result.output
+        asked = len(server.asked) - 2
+    assert len((tmp_path / "out.replies.jsonl").read_text().splitlines()) == asked
+    assert f"tiny: {asked} moves, 0 replies without a legal move" in " ".join(result.output.split())
+
+
+class Elsewhere(Workers):
+    """Workers in another process, as far as what they get and return is concerned."""
+
+    def _each(self, function, shared, parts, sizes, done):
+        for number, part in parts:
+            function_there, shared_there, part_there = pickle.loads(pickle.dumps((function, shared, part)))
+            yield number, function_there(*shared_there, *part_there, done)
+
+
+def test_what_models_use_elsewhere_is_counted(tmp_path):
+    with serving() as server:
+        agent = Chat("tiny", url=server.url, price=1.0)
+        workers = Counted(Elsewhere(), [agent])
+        variant = configure("liars_dice", num_dice=1)
+        found = play_table(variant, [agent, make_agent("random")], 12, 1, workers=workers)
+        np.testing.assert_array_equal(found, play_table(variant, [agent, make_agent("random")], 12, 1))
+    assert dataclasses.astuple(workers.tallies[0]) == pytest.approx(dataclasses.astuple(agent.tally))
+    assert agent.tally.cost > 0
 
 
 @pytest.mark.parametrize("command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])

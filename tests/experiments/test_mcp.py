@@ -6,6 +6,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import anyio
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 from dice_envs import action_values, configure
 from dice_envs.envs.text import TextTable
+from dice_envs.exact.following import say
 from dice_envs.table.sitting import PERSON
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -165,6 +168,12 @@ def test_hidden_dice_change_no_answer():
         ("move", {"game_id": 1, "move": "call"}, "read call: there is no bid to call yet; allowed: 1 x 1, 1 x 2"),
         ("price", {"game_id": 1, "move": "1 x 9"}, "no move in '1 x 9'; allowed: 1 x 1"),
         ("review", {"game_id": 1}, "a game is reviewed when it is over"),
+        (
+            "new_game",
+            {"game": "thirties", "oponent": "nash"},
+            "no argument 'oponent'; did you mean 'opponent'?; it takes: game, ",
+        ),
+        *((tool.__name__, {"gameid": 1}, "no argument 'gameid'") for tool in Games().tools),
     ],
 )
 def test_wrong_input_is_explained_and_changes_nothing(tool, arguments, message):
@@ -231,6 +240,38 @@ def test_the_game_that_was_not_used_for_longest_goes():
             await call("look", game_id=2)
 
     using(use, most=2)
+
+
+def test_work_that_nobody_waits_for_stops(monkeypatch):
+    """A cancelled request ends in the solver's next line, and leaves the game as it was."""
+    stopped = threading.Event()
+
+    def endless(*arguments, **more):
+        try:
+            while True:
+                say("solving")
+                time.sleep(0.001)
+                began.set()
+        finally:
+            stopped.set()
+
+    began = threading.Event()
+    monkeypatch.setattr(assistant, "give_hint", endless)
+    monkeypatch.setattr(assistant, "review", endless)
+
+    async def use(call):
+        before = await call("new_game", game="thirties", seat=0)
+        for tool in ("hint", "review"):
+            began.clear()
+            stopped.clear()
+            async with anyio.create_task_group() as group:
+                group.start_soon(lambda tool=tool: call(tool, game_id=1))
+                assert await anyio.to_thread.run_sync(began.wait, 60)
+                group.cancel_scope.cancel()
+            assert await anyio.to_thread.run_sync(stopped.wait, 60)
+        assert (await call("look", game_id=1)) in before
+
+    using(use)
 
 
 def test_a_slow_hint_delays_no_other_call(monkeypatch):
@@ -313,14 +354,51 @@ def test_over_the_pipes_of_a_process(tmp_path):
     assert "a stray line" in lines
 
 
-def test_ctrl_c_ends_it():
-    command = [sys.executable, "-m", "experiments", "mcp"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert b"Ctrl-C ends it" in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-        assert process.stderr.read() == b"stopped\n"
-        assert process.stdout.read() == b""
+ENDLESS = """
+import sys, threading
+from dice_envs.experiments import assistant
+from dice_envs.experiments.__main__ import main
+assistant.names = lambda: print("thinking", file=sys.stderr, flush=True) or threading.Event().wait()
+sys.argv[1:] = ["mcp"]
+main("dice-envs")
+"""
+TRADE = '{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}'
+LINES = {  # what a client sends, and what the answer to it holds
+    f'"id": 1, "method": "initialize", "params": {TRADE}': '"id":1,"result":',
+    '"id": 2, "method": "tools/call", "params": {"name": "rules", "arguments": {"game": "\\ud800"}}': '"id":2,"error":',
+    '"id": "three", "method": 3': '"id":"three","error":',
+    '"id": {}': '"id":null,"error":',
+    '"id': '"id":null,"error":',
+}
+
+
+@pytest.mark.parametrize("end", ["input", "output", "Ctrl-C"])
+def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    environment = {**os.environ, **COMPILES_SOON}
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], cwd=ROOT, text=True, env=environment, **pipes) as process:
+
+        def send(line):
+            process.stdin.write(f'{{"jsonrpc": "2.0", {line}}}\n')
+            process.stdin.flush()
+
+        for line, answer in LINES.items():
+            send(line)
+            assert answer in process.stdout.readline()
+        send('"id": 5, "method": "tools/call", "params": {"name": "list_games", "arguments": {}}')
+        assert process.stderr.readline().endswith("Ctrl-C ends it\n")
+        assert process.stderr.readline() == "thinking\n"
+        if end == "Ctrl-C":
+            process.send_signal(signal.SIGINT)
+        elif end == "output":
+            process.stdout.close()
+            send('"id": 6, "method": "tools/list"')
+        else:
+            process.stdin.close()
+        assert process.wait(60) == (130 if end == "Ctrl-C" else 0)
+        assert process.stderr.read() == ("stopped\n" if end == "Ctrl-C" else "")
+        if end != "output":
+            assert ('"id":5,"error":' in process.stdout.read()) == (end == "input")
 
 
 WITHOUT = """

@@ -15,13 +15,16 @@ def said(text, **more):
 
 
 class Server(ThreadingHTTPServer):
-    """Answers with what `answer(body)` returns: status, headers, content; or None to say nothing for a while."""
+    """Answers with what `answer(body)` returns: status, headers, content; None to say nothing for a while; or a list.
+
+    A list is sent as it is, byte for byte, one of its entries after the other.
+    """
 
     daemon_threads = True
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asked, self.authorised, self.answer = [], [], lambda body: said("call")
+        self.asked, self.authorised, self.encodings, self.answer = [], [], set(), lambda body: said("call")
         self.lock, self.now, self.most = threading.Lock(), 0, 0
 
     @property
@@ -36,6 +39,7 @@ class Handler(BaseHTTPRequestHandler):
         with server.lock:
             server.asked.append(body)
             server.authorised.append(self.headers.get("authorization"))
+            server.encodings.add(self.headers.get("accept-encoding"))
             server.now += 1
             server.most = max(server.most, server.now)
         answer = server.answer(body)
@@ -43,6 +47,12 @@ class Handler(BaseHTTPRequestHandler):
             server.now -= 1
         if answer is None:
             time.sleep(2)
+            return
+        if isinstance(answer, list):
+            with contextlib.suppress(OSError):  # the client has gone
+                for part in answer:
+                    self.wfile.write(part)
+                    time.sleep(0.02)
             return
         status, headers, content = answer
         self.send_response(status)
@@ -57,9 +67,14 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+def lowest_words(told):
+    """A reply with the first legal move that a prompt lists."""
+    return f"Well.\nMove: {told.split('Legal moves: ')[1].split(',')[0].splitlines()[0]}"
+
+
 def lowest(body):
-    """The first legal move that a prompt lists."""
-    return said(f"Well.\nMove: {body['messages'][0]['content'].split('Legal moves: ')[1].split(',')[0].splitlines()[0]}")
+    """The first legal move of the first prompt."""
+    return said(lowest_words(body["messages"][0]["content"]))
 
 
 @contextlib.contextmanager

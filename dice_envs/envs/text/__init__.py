@@ -1,8 +1,8 @@
 """Games in words: the prompt for a seat, the move in a reply, and environments whose observations and actions are texts.
 
-`prompts` writes prompts from a game's own words and pictures, `replies` reads moves (`tokens` cuts text into numbers and words,
-`vocabulary` knows how a game's moves are said). `TextEnv` has Gymnasium's form, `TextTable` serves several seats; `InWords` is
-any agent, playing through words. `verifiers` and `textarena` are environments of these libraries.
+`prompts` writes prompts from a game's own words and pictures, `replies` reads moves. `TextEnv` has Gymnasium's form,
+`TextTable` serves several seats; `InWords` is any agent, playing through words. `verifiers` and `textarena` are environments
+of these libraries.
 """
 
 from dice_envs.envs.text.env import TextEnv

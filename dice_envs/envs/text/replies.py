@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,18 +14,16 @@ import numpy as np
 from dice_envs.core.batch import IllegalActionError, check_record
 from dice_envs.core.game import Variant
 from dice_envs.core.options import shown
-from dice_envs.envs.text.tokens import clauses, clean, is_of_others, tokens
-from dice_envs.envs.text.vocabulary import Vocabulary, plain, vocabulary_of
 
-__all__ = ["IllegalMove", "Unreadable", "legal_actions", "listed", "read_move", "read_reply"]
+__all__ = ["IllegalMove", "Unreadable", "ask_again", "legal_actions", "listed", "read_move", "read_reply"]
 
 MOST_READ = 50_000  # characters at the end of a reply; what stands before them is not read
 MOST_LISTED = 12  # legal moves in a message; of more, the first and the last are listed
-_LABEL = re.compile(r"\b(?:move|answer|action|decision|choice|play)\b[\"'`*_\s]*(?:[:=]|\bis\s*:)[\"'`*_\s]*")
-_BREAK = re.compile(r"[.!?;,:(){}\[\]\"]")
-_QUOTES = "\"'`"
-LONGEST_LABEL = 100  # characters before a label that may say whose move it is
-_ITEM = re.compile(r"^\s*(?:[-•>#]+\s|\*\s|\(?[0-9]{1,3}[.)]\s)\s*(?=\S)")
+_MARKUP = " \t\ufeff\"'`*_#>()[]{}"  # around a line, a label or a move; a minus before a number is none
+_ENDS = _MARKUP + ".,;!"  # what may also follow a move
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_TIMES = re.compile(r"(?<=[0-9])\s*[x×*]\s*(?=[0-9])")
+_REMARK = re.compile(r"\([^()]*\)")  # in a game's words: "die 4 (d6)"
 
 
 class Unreadable(ValueError):
@@ -44,9 +45,9 @@ class IllegalMove(IllegalActionError):
 def read_reply(variant: Variant, state: Any, reply: str) -> int:
     """Return the legal action that a reply states.
 
-    The last line that states a move counts. A line that names it ("Move: 3 x 4", `"move": "call"`, `<move>call</move>`) comes
-    before all others. Case, markup, quotes and words such as "I bid" make no difference, and numbers may be words: "three
-    fours". Besides the game's own words those of `Game.other_words` are read.
+    The move follows "Move:" at the beginning of a line, stands in square brackets, or is all of the reply. It is written in the
+    game's own words; case, markup, signs at the end and remarks in round brackets make no difference. Other text is not read,
+    nor is anything before "</think>". The last line "Move: …" must have a move, and no other move may be stated.
 
     Args:
         variant: the game.
@@ -54,7 +55,7 @@ def read_reply(variant: Variant, state: Any, reply: str) -> int:
         reply: text of any length; of a long one only the end is read.
 
     Raises:
-        Unreadable: the reply states no move of this game, or its last line with moves states several.
+        Unreadable: the reply states no move of this game, or several.
         IllegalMove: the move is not legal now.
         ValueError: the game is over.
     """
@@ -76,61 +77,51 @@ def read_move(variant: Variant, reply: str) -> int:
     """Return the action that a reply states, legal or not. Unreadable as in `read_reply`, without what is allowed."""
     if not isinstance(reply, str):
         raise Unreadable(f"a reply must be text, not {shown(reply)}")
-    vocabulary = vocabulary_of(variant)
-    for text in (reply[-MOST_READ:].strip(), plain(reply[-MOST_READ:])):
-        if text in vocabulary.words:
-            return vocabulary.words[text]
-    lines = [line for line in clean(reply[-MOST_READ:]).splitlines() if line.strip()]
-    rest = lines
-    for at in reversed(range(len(lines))):
-        content = _labelled(lines[at])
-        if content:
-            stated = _stated(vocabulary, content)
-            if stated:
-                return _only(variant, stated)
-            rest = lines[at + 1 :]  # what stands before an unreadable "Move: …" is not the answer
-            break
-    for line in reversed(rest):
-        stated = _stated(vocabulary, line)
-        if stated:
-            return _only(variant, stated)
-    raise Unreadable(f"no move in {_end(lines) if lines else 'an empty reply'}")
-
-
-def _labelled(line: str) -> str:
-    """Return what stands after the last label of a line, such as "Move:"; "" without one."""
-    for match in reversed(list(_LABEL.finditer(line))):
-        before = _BREAK.split(line[max(0, match.start() - LONGEST_LABEL) : match.start()])[-1]
-        if is_of_others(before):
-            continue
-        content, quote = line[match.end() :], match[0].rstrip()[-1]
-        if quote in _QUOTES and quote in content:
-            content = content.partition(quote)[0]
-        return content if tokens(content) else ""
-    return ""
-
-
-def _stated(vocabulary: Vocabulary, line: str) -> set[int]:
-    """Return the actions that a line states: as a whole, in clauses of their own, or in a sentence that decides on one."""
-    asks = line.rstrip(_QUOTES + "* ").endswith("?")
-    for text in () if asks else (line, _ITEM.sub("", line)):
-        action = vocabulary.whole(text)
-        if action is not None:
-            return {action}
-    parts = clauses(_ITEM.sub("", line))
-    found = {action for part in parts if (action := vocabulary.clause(part)) is not None}
-    return found or set().union(*map(vocabulary.decided, parts))
-
-
-def _only(variant: Variant, stated: set[int]) -> int:
+    words = _words(variant)
+    if reply.strip() in words:  # also names such as "Move: bark"
+        return words[reply.strip()]
+    text = unicodedata.normalize("NFKC", reply[-MOST_READ:].rpartition("</think>")[2])
+    lines = [line for line in text.splitlines() if line.strip(_MARKUP)]
+    labelled = list(_labelled(lines))
+    read = *_IN_BRACKETS.findall(text), *(labelled or [text])
+    found = [words.get(each.strip(), words.get(_plain(each))) for each in read]
+    stated = sorted({action for action in found if action is not None})
+    if not stated or (labelled and found[-1] is None):
+        last = " ".join((labelled or lines or [""])[-1].split())
+        raise Unreadable(f"no move in {shown(last) if last else 'an empty line' if lines else 'an empty reply'}")
     if len(stated) > 1:
-        raise Unreadable(f"several moves in one line: {listed([variant.describe_action(action) for action in sorted(stated)])}")
-    return next(iter(stated))
+        raise Unreadable(f"several moves: {listed([variant.describe_action(action) for action in stated])}")
+    return stated[0]
 
 
-def _end(lines: Sequence[str]) -> str:
-    last = " ".join(lines[-1].split())
-    return shown(last if len(lines) == 1 else f"… {last}")
+def _labelled(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what follows "Move:" in each line that begins with it; if the line ends there, the next line."""
+    for line, following in itertools.zip_longest(lines, lines[1:], fillvalue=""):
+        label, colon, content = line.lstrip(_MARKUP + "-").partition(":")
+        if colon and label.rstrip(_MARKUP).casefold() == "move":
+            yield content if content.strip(_MARKUP) else following
+
+
+@functools.lru_cache(maxsize=32)
+def _words(variant: Variant) -> dict[str, int]:
+    """Return the words of each action as the game writes them, and in plain form where they name only one → action."""
+    own = {variant.describe_action(action): action for action in range(variant.facts.num_actions)}
+    plain: dict[str, set[int]] = {}
+    for words, action in own.items():
+        for form in (words, _REMARK.sub("", words)):
+            plain.setdefault(_plain(form), set()).add(action)
+    return {**{words: min(actions) for words, actions in plain.items() if len(actions) == 1}, **own}
+
+
+def _plain(text: str) -> str:
+    """Return a text in lower case, without markup and signs around it and with single blanks."""
+    folded = _TIMES.sub(" x ", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(folded.split()).rstrip(_ENDS).lstrip(_MARKUP)
+
+
+def ask_again(problem: object) -> str:
+    """Return the answer to a reply without a legal move, which asks for another one; `problem` is the error."""
+    return f'That is no legal move: {problem}. End your reply with the line "Move: …", with a legal one in place of the dots.'
 
 
 def legal_actions(variant: Variant, state: Any) -> list[int]:

@@ -9,15 +9,14 @@ import numpy as np
 
 from dice_envs.agent import Agent, Turn, check_plays, resolve
 from dice_envs.core.game import Variant
-from dice_envs.envs.text.prompts import prompt
-from dice_envs.envs.text.replies import read_reply
+from dice_envs.envs.text.replies import read_move
 
 __all__ = ["InWords"]
 
 
 @dataclasses.dataclass(frozen=True)
 class InWords:
-    """An agent whose every move goes through words: its prompt is written, its move is said, and what is said is read.
+    """An agent whose every move goes through words: it is said, and what is said is read.
 
     Its moves are those of the agent itself: words lose nothing. So scripted agents can stand beside language models in
     `benchmark language`. It states no probabilities.
@@ -27,7 +26,7 @@ class InWords:
 
     Raises:
         ValueError: the spec names no agent.
-        Unreadable, IllegalMove: by `act`, if a move in words is not the move.
+        Unreadable: by `act`, if the words of a move name none.
     """
 
     agent: str | Agent
@@ -47,12 +46,5 @@ class InWords:
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game, (n,) int64."""
-        variant, actions = turn.variant, np.asarray(self._player.act(turn), np.int64)
-        streams = turn.streams.copy()
-        states = turn.states
-        turn.streams[:] = streams  # as the agent left them: what prompts show must not change its next draws
-        said = [
-            f"{prompt(variant, int(seat), state=state)}\n\nMove: {variant.describe_action(int(action))}"
-            for seat, state, action in zip(turn.seats, states, actions, strict=True)
-        ]
-        return np.array([read_reply(variant, state, text) for state, text in zip(states, said, strict=True)], np.int64)
+        said = (f"Move: {turn.variant.describe_action(int(action))}" for action in self._player.act(turn))
+        return np.array([read_move(turn.variant, reply) for reply in said], np.int64)

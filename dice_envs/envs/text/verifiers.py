@@ -38,7 +38,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import configure
 from dice_envs.core.options import check_choice, check_range, check_seed
 from dice_envs.envs.learner.opponents import resolve_opponents
-from dice_envs.envs.text.replies import IllegalMove, Unreadable
+from dice_envs.envs.text.replies import IllegalMove, Unreadable, ask_again
 from dice_envs.envs.text.table import TextTable, seats_around
 from dice_envs.exact import ResponseValues, action_values, response_values
 
@@ -292,7 +292,7 @@ class _Seat:
                 return None
             self.asked_again = True
             self.rewards.append(0.0)
-            return f"That is no legal move: {problem}. Give a legal one."
+            return ask_again(problem)
         self.asked_again = False
         self.rewards.append(self._price(state, action, earned))
         return None if self.table.over else self.table.prompt()
