@@ -73,8 +73,7 @@ def tournament(
     """
     check_table(variant, len(specs), games)
     check_match(games, match)
-    seed = check_seed(seed)
-    players = list(agents) if agents is not None else [resolve(spec) for spec in specs]
+    seed, players = check_seed(seed), list(agents) if agents is not None else [resolve(spec) for spec in specs]
     for player in players:
         check_plays(player, variant)
     n, seats = len(players), variant.facts.num_seats
