@@ -41,7 +41,7 @@ def mean_interval(values: np.ndarray, low: float, high: float, counts: np.ndarra
     if len(seen) > _MOST_DIFFERENT:
         grid = (seen[-1] - seen[0]) / _MOST_DIFFERENT
         places = np.rint((seen - seen[0]) / grid).astype(np.int64)
-        rounded, merged = seen[0] + grid * np.arange(_MOST_DIFFERENT + 1), np.bincount(places, often)
+        rounded, merged = seen[0] + grid * np.arange(_MOST_DIFFERENT + 1), np.bincount(places, often).astype(np.float64)
         shift = float((seen @ often - rounded @ merged) / often.sum())
         seen, often = rounded[merged > 0], merged[merged > 0]
     return shift - _upper_limit(-seen[::-1], often[::-1], -low), shift + _upper_limit(seen, often, high)
