@@ -279,10 +279,10 @@ def test_finish_does_every_part():
 
 def test_seeds():
     assert seed_or_fresh(0) == 0
-    assert seed_or_fresh(2**32 - 1) == 2**32 - 1
+    assert seed_or_fresh(2**128 - 1) == 2**128 - 1
     assert 0 <= seed_or_fresh(None) < 2**31
-    for seed in (-1, 2**32, 10**30, 10**5000):
-        with pytest.raises(ValueError, match="seed must be a whole number from 0 to 4294967295, not "):
+    for seed in (-1, 2**128, 10**5000):
+        with pytest.raises(ValueError, match="seed must be a whole number from 0 to "):
             seed_or_fresh(seed)
 
 
