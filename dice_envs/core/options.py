@@ -134,7 +134,7 @@ def check_seed(seed: Any, name: str = "seed") -> Any:
     """
     if seed is None:
         return None
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**128:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**128:
         raise ValueError(f"{name} must be a whole number from 0 to 2**128 - 1, not {shown(seed)}")
     return int(seed)
 

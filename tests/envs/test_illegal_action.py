@@ -143,8 +143,8 @@ def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
 def test_sb3_env(name, options):
     venv = dice_envs.envs.sb3.make_vec_env(name, 6, seed=4, illegal_action="lose", **options)
     vector = SeatVectorEnv(name, 6, illegal_action="lose", autoreset_mode="SameStep", **options)
+    _, infos = vector.reset(seed=venv.seed(4))
     venv.reset()
-    _, infos = vector.reset(seed=4)
     rng = np.random.default_rng(2)
     lost = 0
     with one_warning():

@@ -313,7 +313,7 @@ def test_choose_understands_words():
         (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be a whole number from 1 to 10000000, not 0"),
         (
             ["arena", "liars_dice", "random", "random", "--seed", "-1"],
-            "seed must be a ",
+            "seed must be a whole number from 0 to 2**128 - 1, not -1",
         ),
         (["arena", "liars_dice", "random", "numbers:bluff=7"], "bluff must be a number from 0 to 1, not 7"),
         (["arena", "liars_dice", "random", "random", "--log", "x.csv"], "liars_dice has no log format"),
@@ -373,6 +373,7 @@ def test_choose_understands_words():
             ["arena", "liars_dice", "adaptive", "numbers", "-o", "num_dice=1", "--exact"],
             "remembers past games: an exact result of two agents is known for agents that look at one round only",
         ),
+        (["arena", "liars_dice", "random", "random", "--seed", "1" * 40], "from 0 to 2**128 - 1, not 1111"),
         (["arena", "liars_dice", "random", "random", "-o", "self=1"], "liars_dice has no option 'self'"),
         (["arena", "liars_dice", "random", "random", "-o", "game=1"], "liars_dice has no option 'game'"),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice={[]}"], "from 1 to 6, not '{[]}'"),

@@ -291,9 +291,9 @@ def test_finish_does_every_part():
 
 def test_seeds():
     assert seed_or_fresh(0) == 0
-    assert seed_or_fresh(2**64) == 2**64
-    for seed in (-1, 1.0, True, "1"):
-        with pytest.raises(ValueError, match="seed must be a .*whole number .*, not "):
+    assert seed_or_fresh(2**128 - 1) == 2**128 - 1
+    for seed in (-1, 2**128, 10**5000, 1.0, True, "1"):
+        with pytest.raises(ValueError, match="seed must be a whole number from 0 to "):
             seed_or_fresh(seed)
 
 
