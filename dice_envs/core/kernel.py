@@ -39,8 +39,8 @@ __all__ = ["identity", "is_kernel", "kernel", "makes_arrays"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # Settings that change the machine code, as environment variables after NUMBA_. The processor is part of the key by itself.
-_SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML", "DEBUG_NRT")
-_SETTINGS += ("ENABLE_PROFILING", "EXTEND_VARIABLE_LIFETIMES", "LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS")
+_SETTINGS = ["BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML", "DEBUG_NRT"]
+_SETTINGS += ["ENABLE_PROFILING", "EXTEND_VARIABLE_LIFETIMES", "LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS"]
 _UNUSED_AFTER = 30 * 86400.0  # seconds without use after which machine code is removed
 
 # Every state begins with its stream, so a helper compiled for one record type is used for others. numba warns of that.
@@ -73,8 +73,8 @@ if numba.version_info.short <= _LAST_TRIED:
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, types.EllipsisType}  # `repr` tells their values apart
-_CODE = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_flags", "co_exceptiontable")
-_CODE += ("co_argcount", "co_posonlyargcount", "co_kwonlyargcount")
+_CODE = ["co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_flags", "co_exceptiontable"]
+_CODE += ["co_argcount", "co_posonlyargcount", "co_kwonlyargcount"]
 _IN_LIBRARIES = (types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, type(np.sum))
 _LIBRARIES = ("builtins", "cmath", "math", "numba", "numpy", "operator")  # their versions are part of every key
 _MISSING = object()
@@ -118,7 +118,7 @@ class _Content:
         elif kind is types.CodeType:
             self._write("code", repr([getattr(value, name) for name in _CODE]).encode())
             self._add(value.co_consts)
-            if numba.config.DEBUGINFO_DEFAULT:
+            if getattr(numba.config, "DEBUGINFO_DEFAULT", 0):
                 self._add_all("lines", (value.co_filename, value.co_firstlineno, value.co_linetable))
         elif kind in (tuple, list) and all(type(each) in _PLAIN for each in value):
             self._write("plain", repr(value).encode())
@@ -159,9 +159,11 @@ class _Content:
                 found = ((name, getattr(value, name, _MISSING)) for name in self._names)
                 self._add_all("module", (pair for pair in found if pair[1] is not _MISSING))
         elif isinstance(value, enum.EnumType):
-            self._add_all("enum", ((name, member.value) for name, member in value.__members__.items()))
+            self._add_all("enum", ((name, value[name].value) for name in value.__members__))
         elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
-            self._add_all("fields", (value.__module__, value.__qualname__, value._fields, value._field_defaults))
+            self._add_all(
+                "fields", (value.__module__, value.__qualname__, value._fields, getattr(value, "_field_defaults", None))
+            )
         elif isinstance(value, type) and issubclass(value, Exception):
             self._add_all("exception", (value.__module__, value.__qualname__))
         else:

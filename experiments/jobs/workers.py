@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import dice_envs
-from dice_envs import agents, experiments
+from dice_envs import agents
 from dice_envs.core.extras import needs
 from dice_envs.core.files import BEGUN, atomic, folder_lock, write_text
 from dice_envs.core.options import shown
@@ -48,7 +48,7 @@ MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is ta
 @functools.cache
 def stamp() -> str:
     """A hash of all sources of this project. Parts computed by other versions of the code are rejected."""
-    roots = [Path(str(package.__file__)).resolve().parent for package in (dice_envs, agents, experiments)]
+    roots = [Path(file).resolve().parent for file in (str(dice_envs.__file__), str(agents.__file__), Path(__file__).parent)]
     return _hash_of({str(path.relative_to(root.parent)): path for root in roots for path in root.rglob("*.py")})
 
 

@@ -2,8 +2,10 @@
 
 import dataclasses
 import importlib
+import os
 import shutil
 import sys
+import time
 
 import numba
 import numpy as np
@@ -177,14 +179,38 @@ def test_a_value_that_changes_in_a_running_process_is_not_kept(play, import_anew
 
 
 @compiled
-def test_what_cannot_be_hashed_is_compiled_anew_without_a_word(import_anew, recwarn):
-    """numba calls another function than the one that a kernel names."""
-    rules = "def f(): pass\n@numba.extending.overload(f)\ndef g(): return lambda: 1"
+@pytest.mark.parametrize(
+    ("play", "rules"),
+    [
+        ("@kernel\ndef play(): return f()", "def f(): pass\n@numba.extending.overload(f)\ndef g(): return lambda: 1"),
+        ("@kernel\ndef play(g): return g()\ndef given(): return (f,)", "@kernel\ndef f(): return 1"),
+    ],
+    ids=["numba calls another function than the one that is named", "a kernel as an argument"],
+)
+def test_what_cannot_be_hashed_is_compiled_anew_without_a_word(play, rules, import_anew, recwarn):
     for number in (1, 2, 1):
-        module = import_anew("@kernel\ndef play(): return f()", rules.replace("1", str(number)))
-        assert module.play() == number
+        module = import_anew(play, rules.replace("1", str(number)))
+        assert module.play(*getattr(module, "given", tuple)()) == number
         assert _hits(module.play) == 0
     assert not recwarn.list
+
+
+@compiled
+def test_code_that_has_not_been_used_for_long_is_removed(import_anew, tmp_path):
+    play, day = "@kernel\ndef play(x): return x", 86400
+
+    def files():
+        return set(tmp_path.rglob("play-*.nbc"))
+
+    import_anew(play, "").play(1)
+    (first,) = files()
+    for days, argument in ((20, 1), (20, 1.0), (31, True)):
+        os.utime(first, (time.time() - days * day,) * 2)
+        import_anew(play, "").play(argument)
+        assert (first in files()) == (days < 30)
+        if type(argument) is int:  # it was used
+            assert first.stat().st_mtime > time.time() - day
+    assert len(files()) == 2
 
 
 def test_kernels_are_told_apart_by_what_they_close_over():
@@ -225,8 +251,6 @@ def test_kernels_of_main_compile_anew_and_run(tmp_path):
 
 
 def _env():
-    import os
-
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
