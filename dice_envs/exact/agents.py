@@ -133,6 +133,8 @@ class Asked:
             choice = turn.legal.sum(axis=1) > 1
             self._count((self._answer(turn) != answers).any(axis=1)[choice])
         if self.is_random:
+            if self._rng.random() < 0.5:  # an agent that changes at each call must not do so in step with the repeats
+                self._answer(Turn(turn.variant, turn._true_states, turn._index[:1], turn.streams[:1].copy()))
             for _ in range(self.questions - 1):
                 answers += self._answer(Turn(turn.variant, turn._true_states, turn._index, turn.streams))
             answers /= answers.sum(axis=1, keepdims=True)

@@ -18,6 +18,7 @@ from dice_envs.exact.liars_dice.measures import exploitability, record_response,
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.stages import Stage
 from dice_envs.experiments.arena import play_table, tournament
+from tests.support.awkward import FAMILY
 from tests.support.policies import ActsOnly, uniform
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -514,6 +515,11 @@ def test_what_is_known_of_past_rounds():
     two_dice = configure("liars_dice", num_dice=2)
     assert probes.past_rounds_matter(two_dice, asked(uniform, two_dice)) is None
     assert "it does not declare that they never do" in measure(two_dice, uniform).measures[0].note
+    drawing = asked(FAMILY["draws by its own generator, 0.01"].make(), two_dice)
+    assert probes.past_rounds_matter(two_dice, drawing) is None
+    drawing.probe(two_dice)
+    drawing.ask_again(two_dice)
+    assert probes.note_on_past_rounds(two_dice, drawing).endswith("is not known, since its answers are random")
     blind = configure("liars_dice", num_dice=2, past_rounds=False)
     assert probes.past_rounds_matter(blind, asked(uniform, blind)) is False, "it does not see them"
     for options in ({"num_dice": 1}, {"num_dice": 2, "rounds": "single"}):
