@@ -184,7 +184,7 @@ def as_actions(actions: Any, count: int) -> np.ndarray:
         raise IllegalActionError(
             f"actions must be {count} whole numbers, one for each game, not {array.dtype} of shape {array.shape}"
         )
-    if array.dtype == np.uint64 and count and array.max() > MOST_ACTION:
+    if array.dtype.kind == "u" and count and array.max() > MOST_ACTION:
         raise IllegalActionError(f"actions must be whole numbers of 64 bits, not {array.max()}")
     return array.astype(np.int64)
 

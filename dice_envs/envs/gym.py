@@ -244,18 +244,18 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         seats = self.games.learners.copy()
         done = self.games.advance(actions, self._ended, same_step)  # with next-step reset ended games begin now
-        truncated = np.zeros(self.num_envs, bool)
+        over, truncated, illegal = done.ended, np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
         if self.max_episode_steps is not None:
             self._lengths = np.where(self._ended, 0, self._lengths + 1)
-            truncated = ~done.ended & (self._lengths >= self.max_episode_steps)
-        illegal = np.zeros(self.num_envs, bool)
-        illegal[list(self.games.illegal)] = True
-        over = done.ended | truncated
+            truncated = self._lengths >= self.max_episode_steps  # of games that have ended, too, as TimeLimit says it
+            over = over | truncated
+        if self.games.illegal:
+            illegal[list(self.games.illegal)] = True
         infos: dict[str, Any] = {}
         if same_step and over.any():
-            infos, illegal = self._restart(over, truncated, done, illegal), np.zeros(self.num_envs, bool)
-        self._ended = np.zeros(self.num_envs, bool) if same_step else over
-        if not same_step:
+            infos, illegal = self._restart(over.copy(), truncated, done, illegal), np.zeros(self.num_envs, bool)
+        elif not same_step:
+            self._ended = over.copy()
             done.shown.masks[done.ended] = 1
         observations, infos = self._show(infos, done.shown, illegal)
         return observations, done.earned[self._all, seats], done.ended, truncated, infos
@@ -268,7 +268,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         masks = over[:, None].astype(np.int8).repeat(done.shown.masks.shape[1], axis=1)
         seats = np.zeros(self.num_envs, np.int64)
         seats[done.finals.games] = done.finals.learners
-        cut = self._all[truncated]
+        cut = self._all[truncated & ~done.ended]
         if len(cut):
             for i in cut:
                 observations[i] = done.shown.observations[i].copy()

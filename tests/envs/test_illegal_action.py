@@ -103,7 +103,7 @@ def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
                 assert value.dtype == theirs[key].dtype, key
 
     options = {**load(name).gym_options, **options}
-    limit = 5 if name in ("liars_dice", "shakes", "thirties") else None
+    limit = 3 if name in ("liars_dice", "shakes", "thirties") else None
     mode = gymnasium.vector.AutoresetMode(mode)
     made = {"num_envs": 4, "illegal_action": "lose", "max_episode_steps": limit, **options}
     vector = gymnasium.make_vec(f"dice_envs/{load(name).env_name}-v0", autoreset_mode=mode, **made)

@@ -174,7 +174,8 @@ def test_single_env_loses_by_an_illegal_action_or_raises(monkeypatch):
     with pytest.warns(UserWarning, match="an illegal action has ended a game"):
         _, reward, ended, _, info = env.step(60)
     assert (reward, ended) == (-1.0, True)
-    assert "not legal" in info["illegal_action"]
+    assert info["illegal_action"]
+    assert "not legal" in env.unwrapped.games.illegal[0]
     strict = SeatEnv("liars_dice", seat=0, starter="first", illegal_action="raise")
     with pytest.raises(gymnasium.error.ResetNeeded):
         strict.step(0)

@@ -225,7 +225,7 @@ def test_an_agent_that_answers_wrongly_changes_nothing():
 def test_what_is_not_the_movers_to_do_is_refused_and_changes_nothing():
     sitting = sit("thirties")
     before = told(sitting)
-    for action, words in ((6, "does not exist"), (-1, "does not exist"), (2**70, "does not exist"), (1.0, "whole number"),
+    for action, words in ((6, "does not exist"), (-1, "does not exist"), (2**70, "64 bits"), (1.0, "whole number"),
                           (True, "whole number"), ("1", "whole number")):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             sitting.play(action)
@@ -287,7 +287,7 @@ def test_a_table_that_cannot_be(seed, seats, words):
         ("seats", ["person", 1], "seats must be a list of specs"),
         ("seats", ["person", "random\x1b[2J"], "seats must be a list of specs in printable characters"),
         ("actions", [0, 99], "actions: move 2: action 99 does not exist"),
-        ("actions", [0, 1, 2**70], "actions: move 3: action"),
+        ("actions", [0, 1, 2**70], "actions: move 3: the action must be a whole number of 64 bits"),
         ("actions", [0] * 99, "actions: move 3: the game is over"),
         ("actions", [0, 0.5], "actions must be a list of whole numbers"),
         ("actions", None, "actions must be a list of whole numbers"),
