@@ -390,10 +390,10 @@ def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
         assert process.stderr.readline() == "thinking\n"
         if end == "Ctrl-C":
             process.send_signal(signal.SIGINT)
-        elif end == "output":
-            process.stdout.close()
-            send('"id": 6, "method": "tools/list"')
         else:
+            if end == "output":
+                process.stdout.close()
+                send('"id": 6, "method": "tools/list"')
             process.stdin.close()
         assert process.wait(60) == (130 if end == "Ctrl-C" else 0)
         assert process.stderr.read() == ("stopped\n" if end == "Ctrl-C" else "")
