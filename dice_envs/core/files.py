@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import math
 import os
 import re
 import socket
@@ -12,8 +13,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-__all__ = ["ABANDONED_AFTER", "atomic", "folder_lock", "named_in_errors", "remove_left_overs", "write_text"]
+__all__ = ["ABANDONED_AFTER", "atomic", "folder_lock", "named_in_errors", "read_json", "remove_left_overs", "write_text"]
 
 ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
 
@@ -65,6 +67,20 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def read_json(path: Path) -> Any:
+    """Read a file that this project has written. ValueError if it holds no JSON or no finite numbers, OSError without a file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no finite number")
+    return number
+
+
 @contextlib.contextmanager
 def folder_lock(folder: Path, option: str) -> Iterator[None]:
     """Keep other processes that ask for this lock out of a folder while the block runs; remove what killed ones left there.
@@ -98,7 +114,7 @@ def folder_lock(folder: Path, option: str) -> Iterator[None]:
 
 def _describe(owner: Path) -> str:
     try:
-        its = json.loads(owner.read_text())
+        its = read_json(owner)
         return f"process {its['pid']} on {its['host']}, since {its['since']}"
     except (OSError, ValueError, KeyError, TypeError):  # it has the lock, but has not written its number yet
         return "another process"

@@ -7,11 +7,13 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import platformdirs
 
-from dice_envs.core.files import atomic
+from dice_envs.core.archive import read_archive, write_archive
+from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.cfr import Walker
 from dice_envs.exact.liars_dice.elimination import Bounds
 from dice_envs.exact.liars_dice.tree import Tree
@@ -76,43 +78,43 @@ def file_of(tree: Tree, folder: Path) -> Path:
 
 def keep(solved: SolvedRound, folder: Path) -> None:
     """Write a round's file, whole or not at all, unless there is a better one."""
-    path = file_of(solved.tree, folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if _width_kept(path) < solved.bounds.width:
+    kept = _read(solved.tree, folder)
+    if kept is not None and kept.width < solved.bounds.width:
         return
-    with atomic(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(
-            stream,
-            numbers=solved.numbers,
-            iterations=solved.iterations,
-            seconds=solved.seconds,
-            width=solved.bounds.width,
-            widths=solved.widths,
-        )
+    path, members = file_of(solved.tree, folder), {name: getattr(solved, name) for name in _Kept._fields if name != "width"}
+    write_archive(path, path.name, {**members, "width": solved.bounds.width})
 
 
-def _width_kept(path: Path) -> float:
-    """Return the width of the bounds that a file states; infinity if there is no file, or it is damaged."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return float(file["width"])
-    except Exception:  # no file; or damage, which raises in zipfile, zlib, NumPy or Python's parser, each in its own way
-        return float("inf")
+class _Kept(NamedTuple):
+    """What a round's file holds, see `SolvedRound`."""
+
+    numbers: np.ndarray
+    iterations: int
+    seconds: float
+    width: float  # of the bounds
+    widths: tuple[float, ...]
+
+
+def _read(tree: Tree, folder: Path) -> _Kept | None:
+    """Read a round's file. Strategies of earlier versions are as good, because they are certified again."""
+
+    def checked(members: dict[str, np.ndarray]) -> _Kept:
+        numbers = members["numbers"]
+        if numbers.shape != (tree.kinds.size[0],) or numbers.dtype not in (np.uint16, np.float32, np.float64):
+            raise ValueError(f"numbers is {numbers.dtype} {numbers.shape}")
+        if not np.isfinite(numbers).all() or numbers.min(initial=0) < 0:
+            raise ValueError("numbers are not all finite and 0 or more")
+        width, widths = float(members.get("width", np.inf)), members.get("widths", np.zeros(0))
+        return _Kept(numbers, int(members["iterations"]), float(members["seconds"]), width, tuple(map(float, widths)))
+
+    path = file_of(tree, folder)
+    return read_archive(path, path.name, checked, say, unchecked=True)
 
 
 def kept_round(tree: Tree, folder: Path, threads: int) -> SolvedRound | None:
     """Return a round from its file, certified again; None if there is no file, or it is damaged."""
-    path = file_of(tree, folder)
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            numbers, iterations, seconds = file["numbers"], int(file["iterations"]), float(file["seconds"])
-            widths = [float(width) for width in file["widths"]] if "widths" in file.files else []  # earlier versions have none
-    except Exception:  # as above
+    kept = _read(tree, folder)
+    if kept is None:
         return None
-    if numbers.shape != (tree.kinds.size[0],) or numbers.dtype not in (np.uint16, np.float32, np.float64):
-        return None
-    if not np.isfinite(numbers).all() or numbers.min(initial=0) < 0:
-        return None
-    solved = SolvedRound.of(tree, numbers, iterations, seconds, threads)
-    reached = tuple(width for width in widths if width >= solved.bounds.width)
-    return dataclasses.replace(solved, widths=reached)
+    solved = SolvedRound.of(tree, kept.numbers, kept.iterations, kept.seconds, threads)
+    return dataclasses.replace(solved, widths=tuple(width for width in kept.widths if width >= solved.bounds.width))
