@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 
-__all__ = ["main"]
+__all__ = ["is_starting", "main"]
+
+
+def is_starting() -> bool:
+    """Return whether this process has just begun to be the command."""
+    words = getattr(sys, "argv", None) or [""]
+    is_module = words[0] == "-m" and {"experiments", "dice_envs.experiments"} & set(sys.orig_argv)
+    return bool(is_module or Path(words[0]).stem == "dice-envs")
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs import Variant, measure
+from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.jobs.workers import Done, Processes
 from dice_envs.experiments.ui.console import console
@@ -90,7 +91,7 @@ def compare(
     """
     if variant.facts.num_seats == 1:
         raise ValueError(f"recipes are for self-play, and {variant} has one seat")
-    check_range("jobs", jobs, 1, 256)
+    jobs = check_threads(jobs, "jobs")
     for seed in seeds:
         check_range("seed", seed, 0, MOST_SEED)
     rows: list[dict[str, Any]] = []

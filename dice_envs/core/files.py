@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import json
 import math
 import os
 import re
+import secrets
 import socket
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ABANDONED_AFTER", "atomic", "folder_lock", "named_in_errors", "read_json", "remove_left_overs", "write_text"]
+__all__ = [
+    "ABANDONED_AFTER",
+    "atomic",
+    "behind_links",
+    "folder_lock",
+    "named_in_errors",
+    "read_json",
+    "remove_left_overs",
+    "write_text",
+]
 
 ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
 
@@ -34,17 +44,31 @@ def remove_left_overs(folder: Path, name: str | None = None, older_than: float =
                     path.unlink()
 
 
+def behind_links(path: Path) -> Path:
+    """Return the file that a path leads to, which need not exist. OSError if links lead in a circle."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return target
+
+
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path, renamed to `path` when the block ends without an error. An OSError names `path`."""
-    remove_left_overs(path.parent, path.name, older_than=ABANDONED_AFTER)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
+    """A temporary path, renamed to `path` when the block ends without an error. An OSError names `path`.
+
+    A link stays, and the file that it leads to is replaced. What is replaced keeps its permissions, and new files have those
+    that the umask leaves.
+    """
+    target = behind_links(path)
+    remove_left_overs(target.parent, target.name, older_than=ABANDONED_AFTER)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
+        mode = target.stat().st_mode & 0o777 if target.exists() else None
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode | 0o600))
         yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(target)
     except OSError as problem:
         problem.filename = problem.filename or str(path)  # a full disk is reported without one
         raise
@@ -68,7 +92,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a file that this project has written. ValueError if it holds no JSON or no finite numbers, OSError without a file."""
+    """Read JSON that this project has written. ValueError if it is none or a number is not finite, OSError without the file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
     except RecursionError:

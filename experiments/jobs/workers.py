@@ -28,6 +28,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.files import folder_lock, read_json, write_text
 from dice_envs.core.kernel import package_stamp
 from dice_envs.core.options import shown
+from dice_envs.experiments.jobs.guard import follow_parent, held_back
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
@@ -205,13 +206,19 @@ class Processes(Workers):
         self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
     ) -> Iterator[tuple[int, Any]]:
         # Spawned, because a fork would copy locks that threads of PyTorch and numba hold.
-        pool = concurrent.futures.ProcessPoolExecutor(self.number, multiprocessing.get_context("spawn"))
+        context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
+        pool = concurrent.futures.ProcessPoolExecutor(self.number, context, follow_parent)
         try:
-            numbers = {pool.submit(_compute, function, shared, part): number for number, part in parts}
+            with held_back():  # Ctrl-C is this process's alone
+                numbers = {pool.submit(_compute, function, shared, part): number for number, part in parts}
             for ready in concurrent.futures.as_completed(numbers):
                 result, number = ready.result(), numbers[ready]
                 done(sizes[number])
                 yield number, result
+        except BaseException:  # not to wait for parts that nobody wants any more
+            for child in set(multiprocessing.active_children()) - others:
+                child.kill()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 

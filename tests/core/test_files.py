@@ -12,6 +12,7 @@ import pytest
 
 from dice_envs.core.archive import read_archive, write_archive
 from dice_envs.core.files import atomic, folder_lock, read_json, remove_left_overs, write_text
+from dice_envs.experiments.ui.files import check_writable
 from tests.conftest import ROOT
 
 
@@ -28,6 +29,38 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         raise ZeroDivisionError
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_new_files_follow_the_umask_and_replaced_ones_keep_their_permissions(tmp_path):
+    before = os.umask(0o027)
+    try:
+        for name, mode in {"new": None, "private": 0o600, "shared": 0o666, "read only": 0o444}.items():
+            path = tmp_path / name
+            if mode is not None:
+                path.touch()
+                path.chmod(mode)
+            write_text(path, "text")
+            assert path.stat().st_mode & 0o777 == (0o640 if mode is None else mode), name
+    finally:
+        os.umask(before)
+
+
+def test_a_link_is_written_through(tmp_path):
+    folder, link, target = tmp_path / "folder", tmp_path / "link.json", tmp_path / "folder" / "result.json"
+    folder.mkdir()
+    link.symlink_to("between.json")
+    (tmp_path / "between.json").symlink_to(target)
+    for text in ("new", "replaced"):
+        write_text(link, text)
+        assert link.is_symlink()
+        assert target.read_text() == text
+    assert list(folder.iterdir()) == [target]
+    (tmp_path / "between.json").unlink()
+    (tmp_path / "between.json").symlink_to(link)
+    for write in (lambda: write_text(link, ""), lambda: check_writable(link)):
+        with pytest.raises(OSError, match="symbolic links"):
+            write()
+    assert link.is_symlink()
 
 
 def test_an_error_names_the_file_that_was_wanted(tmp_path):

@@ -12,6 +12,7 @@ Regret Minimization" (AAAI 2019), for discounts of regrets and averages.
 from __future__ import annotations
 
 import concurrent.futures
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -290,10 +291,16 @@ def dtype_of(size: int) -> type[np.floating]:
     return np.float64 if size < SMALL else np.float32
 
 
-def memory_of(tree: Tree) -> int:
-    """Return the bytes that a `RoundSolver` and its result take."""
-    size = int(tree.kinds.size[0])
-    return size * (2 * np.dtype(dtype_of(size)).itemsize + 2)
+def memory_of(trees: Iterable[Tree], threads: int = 1) -> int:
+    """Return the bytes that the trees, their `RoundSolver`s and the results take, and the certificate of one of them."""
+    total = largest = 0
+    for tree in trees:
+        size = int(tree.kinds.size[0])
+        described = sum(array.nbytes for arrays in (tree.kinds, *tree.class_of) for array in arrays)
+        walks = sum(array.nbytes for array in Scratch.of(tree)) * (1 + threads if threads > 1 else 1)
+        total += size * (2 * np.dtype(dtype_of(size)).itemsize + 2) + described + walks
+        largest = max(largest, walks)
+    return total + largest
 
 
 def quantised(tree: Tree, averages: np.ndarray) -> np.ndarray:
