@@ -78,8 +78,7 @@ def file_of(tree: Tree, folder: Path) -> Path:
 
 def keep(solved: SolvedRound, folder: Path) -> None:
     """Write a round's file, whole or not at all, unless there is a better one."""
-    kept = _read(solved.tree, folder)
-    if kept is not None and kept.width < solved.bounds.width:
+    if getattr(_read(solved.tree, folder), "width", np.inf) < solved.bounds.width:
         return
     path, members = file_of(solved.tree, folder), {name: getattr(solved, name) for name in _Kept._fields if name != "width"}
     write_archive(path, path.name, {**members, "width": solved.bounds.width})

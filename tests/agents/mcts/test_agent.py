@@ -255,11 +255,10 @@ def test_chunks_grow_and_shrink_with_their_time():
 
 
 def test_threads_stop_with_the_first_that_fails(monkeypatch):
-    seen = []
+    seen, both = [], threading.Barrier(2)
 
     def search_all(self, variant, searches, stop):
-        if not seen:
-            seen.append("fails")
+        if both.wait() == 0:
             raise KeyboardInterrupt
         seen.append(stop.wait(300))
 
@@ -267,4 +266,4 @@ def test_threads_stop_with_the_first_that_fails(monkeypatch):
     monkeypatch.setattr(MCTS, "_search_all", search_all)
     with pytest.raises(KeyboardInterrupt):
         MCTS(10, threads=256).search(turn_of("liars_dice", 20))
-    assert seen == ["fails", True]
+    assert seen == [True]

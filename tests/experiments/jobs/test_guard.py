@@ -12,7 +12,6 @@ import pytest
 from dice_envs.command import is_starting
 from tests.conftest import COMPILES_SOON, ROOT
 
-
 # `guard` by itself, without the package, which takes seconds to import
 ALONE = f"import sys; sys.path.insert(0, {str(ROOT / 'experiments' / 'jobs')!r})"
 
@@ -121,10 +120,10 @@ with guard.ends_at_once():
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             guard.answer_interrupt()
-            time.sleep(1)
+            time.sleep(0.5)
     with guard.first_signal_waits() as noted:
         signal.raise_signal(signal.SIGINT)
-        time.sleep(1)
+        time.sleep(0.5)
         print(noted() == signal.SIGINT)
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, signal.set_wakeup_fd(-1))
 """
