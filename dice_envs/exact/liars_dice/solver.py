@@ -15,7 +15,7 @@ from dice_envs.core.machine import check_threads, memory_limit
 from dice_envs.core.options import check_range
 from dice_envs.exact.following import is_followed, say
 from dice_envs.exact.kept import kept
-from dice_envs.exact.liars_dice.cfr import RoundSolver, memory_of, quantised
+from dice_envs.exact.liars_dice.cfr import SHARED_FROM, RoundSolver, memory_of, quantised
 from dice_envs.exact.liars_dice.elimination import Bounds, Dice, check_two_players, game_width, rounds_of
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
 from dice_envs.exact.liars_dice.solution import Solution
@@ -43,9 +43,8 @@ LEAST_SHARE = 0.02  # of the time, for each round
 # Seconds for each public node: one iteration, its certificate and its file. Half of a fast core's time, which is 5e-7 with
 # four faces and 1e-6 with eight.
 LEAST_SECONDS_A_NODE = 4e-7
-THREADS_FROM = 800_000  # numbers of a round from which threads share its walks
 MOST_KEPT = 2**30  # bytes of solutions that stay in memory; the last one stays whatever its size
-STEPS_TO_END = 5  # iterations that take as long as the last certificates of a round
+STEPS_TO_END = 2  # iterations that take as long as the last certificate of a round
 BYTES_WRITTEN = 20e6  # of strategies, packed and kept in a second
 
 
@@ -99,6 +98,17 @@ class StepTimer:
         solver.iterate(1)
         self._longest = max(self._longest, time.monotonic() - start)
 
+    def limit(self, deadline: float) -> Callable[[], None]:
+        """Return a function that raises OutOfTimeError where a first iteration leaves too little of the time from now on."""
+        start = time.monotonic()
+        most = (deadline - self._writing - start) / (1 + STEPS_TO_END)
+
+        def look() -> None:
+            if time.monotonic() - start > most:
+                raise OutOfTimeError(f"a first solution of a round takes longer than the {deadline - start:.4g} s left for it")
+
+        return look
+
     def leaves(self, deadline: float) -> bool:
         """Return whether another iteration, the certificates and the file would be done by then, one of time.monotonic."""
         return time.monotonic() + (1 + STEPS_TO_END) * self._longest + self._writing < deadline
@@ -116,7 +126,7 @@ class _Job:
     def __init__(self, variant: Variant, dice: Dice, threads: int) -> None:
         self.tree = Tree(variant, dice)
         self.size = int(self.tree.kinds.size[0])
-        self.threads = threads if self.size >= THREADS_FROM else 1
+        self.threads = threads if self.size >= SHARED_FROM else 1
         self.least_seconds = self.tree.nodes * LEAST_SECONDS_A_NODE / self.threads
         self.wanted = 1.0
         self.widths: list[float] = []  # all that were wanted so far
@@ -139,8 +149,10 @@ class _Job:
         """Of the bounds so far."""
         return float("inf") if self.solved is None else self.solved.bounds.width
 
-    def work(self, deadline: float, report: Callable[[int, float], Any]) -> None:
+    def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
+
+        Raises OutOfTimeError where there is no solution yet, and it will clearly take longer than up to `end`.
 
         A round from a file is solved anew. Replays the widths wanted before, so that a resumed run is identical. The
         strategies so far are dropped, to have their memory; the caller has them in a file.
@@ -152,6 +164,8 @@ class _Job:
             return
         if self._solver is None:
             self._solver, last = RoundSolver(self.tree, self.threads), self.wanted
+            if not self.widths:  # else there is a solution already
+                self._solver.look = self.timer.limit(end)
             for width in self.widths:
                 self.wanted = width
                 self._iterate(self._solver, deadline, report)
@@ -167,26 +181,28 @@ class _Job:
             while solver.iterations < check and not out_of_time:
                 self.timer.iterate(solver)
                 out_of_time = not self.timer.leaves(deadline)
-            width = solver.bounds().width
+            solver.look = lambda: None
+            width = float("inf") if out_of_time else solver.bounds().width
             self._seconds = before + time.monotonic() - start
-            report(solver.iterations, width)
             if width <= self.wanted or out_of_time:
-                self._store(solver)
-                if self.is_done or out_of_time:
-                    return
+                self._store(solver, width)
+                width = self.width
+            report(solver.iterations, width)
+            if self.is_done or out_of_time:
+                return
             # The width falls about with the square of the iterations.
             longer = min(CHECK_AGAIN, max(1.05, (width / self.wanted) ** 0.5))
             check = int(solver.iterations * longer) + 1
 
-    def _store(self, solver: RoundSolver) -> None:
-        """Keep the strategies in two bytes a number where their certificate stays as good as wanted.
+    def _store(self, solver: RoundSolver, width: float) -> None:
+        """Keep the strategies in two bytes a number, unless their bounds, `width` apart, are then wider than wanted.
 
         Else they are the solver's own, which change when it goes on: see `work`.
         """
         for make in (lambda: quantised(self.tree, solver.averages), lambda: solver.averages):
             self.solved = None  # frees the strategies before
             self.solved = SolvedRound.of(self.tree, make(), solver.iterations, self._seconds, self.threads, self.widths)
-            if self.is_done:
+            if self.is_done or width > self.wanted:
                 return
 
 
@@ -377,7 +393,7 @@ class _Work:
 
         if not job.is_done:
             before = job.width
-            job.work(deadline, report)
+            job.work(deadline, report, self._end)
             self._take(job, before)
         self._tell(dice, left)
 
