@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
+from dice_envs.exact.liars_dice import cfr as liars_dice_cfr
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.elimination import Bounds, is_palifico, rounds_of, starter_wins
