@@ -419,7 +419,7 @@ def _seed_of(folder: Path, plan: Mapping[str, Any], seed: int | None) -> int:
         stated = its.pop("checksum", None)
         is_damaged = stated not in (None, _checksum(its))
         its_seed = seed_or_fresh(int(its.pop("seed")))
-    except (ValueError, AttributeError, KeyError, TypeError) as problem:
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as problem:
         refuse(f"{damaged} ({problem})")
     if is_damaged:
         refuse(f"{damaged} (its checksum is wrong)")

@@ -180,8 +180,8 @@ class _Job:
             out_of_time = False
             while solver.iterations < check and not out_of_time:
                 self.timer.iterate(solver)
+                solver.look = lambda: None  # the first is done
                 out_of_time = not self.timer.leaves(deadline)
-            solver.look = lambda: None
             width = float("inf") if out_of_time else solver.bounds().width
             self._seconds = before + time.monotonic() - start
             if width <= self.wanted or out_of_time:
