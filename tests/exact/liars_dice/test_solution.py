@@ -1,7 +1,7 @@
 """Solutions of Liar's Dice: known values, error bounds, files, and comparison with a plain program."""
 
-import json
 import contextlib
+import json
 import os
 import tracemalloc
 import types
