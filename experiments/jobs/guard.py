@@ -56,14 +56,19 @@ def _watch(signals: socket.socket) -> None:
     with signals:
         while number := signals.recv(1):
             if number[0] == signal.SIGINT and not _answered.wait(PATIENCE):
-                for child in multiprocessing.active_children():
-                    child.kill()
-                with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads them
-                    sys.stdout.flush()
-                    if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
-                        print("stopped", file=sys.stderr, flush=True)
-                os._exit(130)
+                _end()
             _answered.clear()
+
+
+def _end() -> None:
+    """End the process and those that it has started for its work."""
+    for child in multiprocessing.active_children():
+        child.kill()
+    with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads them
+        sys.stdout.flush()
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:  # else the command has said so
+            print("stopped", file=sys.stderr, flush=True)
+    os._exit(130)
 
 
 def answer_interrupt() -> None:
