@@ -6,7 +6,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+
+from dice_envs.command import is_starting
+
+if is_starting() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the command without a word while it imports for seconds
+
 from importlib import metadata
 from typing import TYPE_CHECKING
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
-__all__ = ["main"]
+__all__ = ["is_starting", "main"]
+
+
+def is_starting() -> bool:
+    """Return whether this process has just begun to be the command."""
+    words = getattr(sys, "argv", None) or [""]
+    is_module = words[0] == "-m" and {"experiments", "dice_envs.experiments"} & set(sys.orig_argv)
+    return bool(is_module or os.path.basename(words[0]).partition(".")[0] == "dice-envs")
 
 
 def main() -> None:

@@ -27,11 +27,11 @@ app = typer.Typer(
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a command: bad input ends it with one line, Ctrl-C at any time."""
+    """Wrap a command: bad input and Ctrl-C end it with one line."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        with ends_at_once(), one_line_errors():
+        with one_line_errors():
             if isinstance(kwargs.get("game"), str):
                 kwargs["game"] = own_game(kwargs["game"])
             check_seed(kwargs.get("seed"))
@@ -50,7 +50,8 @@ def main(name: str) -> None:
             setattr(sys, stream, open(os.devnull, mode))  # noqa: SIM115
         # A result must not fail on a character that the terminal does not have, nor a game on one that nobody can read.
         getattr(sys, stream).reconfigure(errors="backslashreplace")
-    app(prog_name=name)
+    with ends_at_once():
+        app(prog_name=name)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from dice_envs import measure
 from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
-from dice_envs.core.files import atomic
+from dice_envs.core.files import atomic, read_json
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import write_json
@@ -41,15 +40,14 @@ def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
         check_range("floor", floor, 0, 0.99, whole=False)
         policy.floor = float(floor)
     try:
-        run = json_module.loads((folder / "results.json").read_text())
-        config = json_module.loads((folder / "config.json").read_text())
+        run, config = read_json(folder / "results.json"), read_json(folder / "config.json")
         about = {"method": "ppo", **{key: run[key] for key in ("command", "seed", "steps", "minutes")}}
-        table = run.get("table")
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+        about["opponents"] = config["preset"]["opponents"]
+        if (table := run.get("table")) is not None:
+            about["table"] = {"agents": table["agents"], "win_rate": table["win_rate"][0], "ci95": table["ci95"][0]}
+        check_about(about)
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as problem:
         raise ValueError(f"{str(folder)!r} holds no finished run of `train`: {problem}") from None
-    about["opponents"] = config["preset"]["opponents"]
-    if table is not None:
-        about["table"] = {"agents": table["agents"], "win_rate": table["win_rate"][0], "ci95": table["ci95"][0]}
     for key, greedy in (("measures", False), ("greedy_measures", True)):
         start = time.perf_counter()
         try:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dice_envs import Variant, measure
-from dice_envs.core.options import check_range, check_seed, shown
+from dice_envs.core.machine import check_threads
+from dice_envs.core.options import check_seed, shown
 from dice_envs.experiments.jobs.workers import Done, Processes
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
@@ -87,7 +88,7 @@ def compare(
     """
     if variant.facts.num_seats == 1:
         raise ValueError(f"recipes are for self-play, and {variant} has one seat")
-    check_range("jobs", jobs, 1, 256)
+    jobs = check_threads(jobs, "jobs")
     for seed in seeds:
         check_seed(seed)
     rows: list[dict[str, Any]] = []

@@ -40,7 +40,7 @@ def whole_file(path):
     if isinstance(found, np.ndarray):
         return found.tobytes()
     with found:
-        return {name: found[name].tobytes() for name in found.files if name != "seconds"}
+        return {name: found[name].tobytes() for name in found.files if name not in ("seconds", "checksum")}
 
 
 def files_of(folder):

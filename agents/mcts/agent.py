@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.core.game import Facts, Game, Variant
+from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, shown
 
 from ..rollouts import RANDOM, rollout_of, rollouts
@@ -23,12 +26,20 @@ from .turns import Scratch, Turns
 __all__ = ["AGENTS", "MCTS"]
 
 MAX_SIMULATIONS = 10_000_000
-MOST_THREADS = 256
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
 MOST_IN_PASSING = 100_000  # simulations
 MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, in games of the greatest length: a second or two
 MOST_GIB_IN_PASSING = 2
 SELECTIONS = {"uct": UCT, "regret": REGRET}
+FIRST_CHUNK = 64  # simulations until the first moment at which a search can be stopped
+LONGEST_CHUNK = 0.2  # seconds between two such moments
+
+
+def next_chunk(simulations: int, seconds: float) -> int:
+    """Return how many simulations to make at once after so many have taken so long."""
+    if seconds > LONGEST_CHUNK:
+        return max(1, simulations // 2)
+    return simulations if seconds > LONGEST_CHUNK / 2 else 2 * simulations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +58,8 @@ class MCTS:
         final: "best" plays the most visited action, "mixed" in proportion to visits or, for "regret", the average
             strategy; None: "mixed" for "regret", else "best".
         memory: GiB that the tree of each thread may take, 0.01 to 1000. Simulations in a full tree add no nodes.
-        threads: threads that search games in parallel, 1 to 256. Results do not depend on it.
+        threads: threads that search games in parallel, 1 to 256, and as many as there are cores at most. Results do not
+            depend on it.
     """
 
     simulations: int = 100
@@ -70,7 +82,7 @@ class MCTS:
         check_choice("rollout", self.rollout, (RANDOM, *rollouts()))
         check_choice("final", self.final, (None, "best", "mixed"))
         check_range("memory", self.memory, 0.01, 1000, whole=False)
-        check_range("threads", self.threads, 1, MOST_THREADS)
+        check_threads(self.threads)
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for a game without the kernels that the parameters need, or that needs more `memory`."""
@@ -100,26 +112,40 @@ class MCTS:
         self.check_variant(turn.variant)
         policies = np.empty((len(turn), turn.variant.facts.num_actions))
         searches = Searches(turn.states, turn.streams, policies, np.empty(len(turn)))
-        threads = min(int(self.threads), len(turn))
+        threads = min(check_threads(self.threads), len(turn))
         if threads <= 1:
-            self._search_all(turn.variant, searches)
+            self._search_all(turn.variant, searches, threading.Event())
         else:
             ends = [len(turn) * number // threads for number in range(threads + 1)]
             shares = [searches.part(slice(first, last)) for first, last in itertools.pairwise(ends)]
+            stop = threading.Event()
             with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(lambda share: self._search_all(turn.variant, share), shares))
+                try:
+                    list(pool.map(lambda share: self._search_all(turn.variant, share, stop), shares))
+                except BaseException:  # Ctrl-C, or an error in one of them: the others are not worth waiting for
+                    stop.set()
+                    raise
         return searches.policies, searches.values
 
-    def _search_all(self, variant: Variant, searches: Searches) -> None:
-        """Search states one after another, with one tree. In place."""
+    def _search_all(self, variant: Variant, searches: Searches, stop: threading.Event) -> None:
+        """Search states one after another, with one tree. In place. Ends early, with nothing to use, once `stop` is set."""
         game, facts = variant.game, variant.facts
         settings = self._settings(game, facts)
         search = compile_search(game, self.rollout, self.selection, self._turns(facts))
         copies = np.zeros(facts.num_actions + 1, game.state)
         scratch = Scratch(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
         tree = room.new_tree(settings, facts)
+        chunk, start = FIRST_CHUNK, time.monotonic()
+        tree.runs["left"] = chunk
         while lacking := search(variant.params, settings, searches, scratch, tree):
-            tree = room.grown(tree, lacking, settings)
+            if lacking != room.PAUSED:
+                tree = room.grown(tree, lacking, settings)
+                continue
+            if stop.is_set():
+                return
+            seconds, start = time.monotonic() - start, time.monotonic()
+            chunk = next_chunk(chunk, seconds)
+            tree.runs["left"] = chunk
         if tree.runs["full"][0]:
             room.tell_full(self.memory, int(tree.runs["nodes"][0]))
 

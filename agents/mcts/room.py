@@ -12,7 +12,7 @@ from dice_envs.core.kernel import kernel
 
 from .tree import CHAINS, EDGE, NODE, RUN, STEP, Settings, Tree, fill_table
 
-__all__ = ["ENOUGH", "MORE_EDGES", "MORE_NODES", "grown", "lacking", "most", "new_tree", "tell_full"]
+__all__ = ["ENOUGH", "MORE_EDGES", "MORE_NODES", "PAUSED", "grown", "lacking", "most", "new_tree", "tell_full"]
 
 MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
 
@@ -23,7 +23,7 @@ MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout po
 _NODES_A_SIMULATION = 3
 _NEW_WITH_EDGES = 2
 
-ENOUGH, MORE_NODES, MORE_EDGES = range(3)  # what a search lacks to continue
+ENOUGH, MORE_NODES, MORE_EDGES, PAUSED = range(4)  # what a search lacks to continue; PAUSED: nothing, it may be stopped here
 
 _EDGES_A_NODE = 8  # edges budgeted per node under the memory limit; most nodes stay leaves, which have none
 _FIRST_SIMULATIONS = 4096  # a new tree has room for this many

@@ -13,7 +13,7 @@ from dice_envs.core.game import OVER, Game
 from dice_envs.core.kernel import kernel
 
 from ..rollouts import RANDOM, rollout_of
-from .room import ENOUGH, lacking
+from .room import ENOUGH, PAUSED, lacking
 from .selection import UCT, Selection
 from .tree import NO_NODE, SALT, find, hash_words
 from .turns import Turns, compile_turn
@@ -45,7 +45,8 @@ def compile_search(
         A kernel `(params, settings, searches, scratch, tree)` that searches each state of the `Searches` for its seat to
         move, drawing from its stream. It writes the resulting policy and the searcher's mean return. `streams` and the
         last two are modified in place, too. It returns ENOUGH when all searches are done. Otherwise it returns what `tree`
-        needs more of; called again with a larger tree, it resumes.
+        needs more of; called again with a larger tree, it resumes. So it does after PAUSED, which it returns once the
+        simulations in the tree's `left` are made.
 
     Raises:
         ValueError: the game has no such rollout.
@@ -252,6 +253,9 @@ def _compile_simulations(
         searcher = run["searcher"]
         for simulation in range(run["simulation"], settings.simulations):
             lacks = lacking(settings, run, tree)
+            if lacks == ENOUGH and simulation > 0 and run["left"] <= 0:  # at 0 it would begin anew
+                lacks = PAUSED
+            run["left"] -= 1
             if lacks != ENOUGH:
                 run["simulation"] = simulation
                 return lacks

@@ -69,6 +69,7 @@ RUN = np.dtype(  # the current simulation
         ("chain", np.uint64),  # part of every node's key; a selection's `note` may make it a hash of the path
         ("game", np.int64),  # index in the batch; with the next, where to resume once the tree has grown
         ("simulation", np.int64),
+        ("left", np.int64),  # simulations until the search returns to Python, so that it can be stopped
         ("nodes", np.int64),  # number of nodes so far, and of edges
         ("edges", np.int64),
         ("leaves", np.int64),  # nodes without edges

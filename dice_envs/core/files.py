@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import json
+import math
 import os
 import re
+import secrets
 import socket
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "ABANDONED_AFTER",
     "BEGUN",
     "NOT_KEPT",
     "atomic",
+    "behind_links",
     "folder_lock",
     "keep_file",
     "named_in_errors",
+    "read_json",
     "remove_left_overs",
     "warn_not_kept",
     "write_text",
@@ -74,18 +79,31 @@ def remove_left_overs(folder: Path, name: str | None = None, older_than: float =
                     path.unlink()
 
 
+def behind_links(path: Path) -> Path:
+    """Return the file that a path leads to, which need not exist. OSError if links lead in a circle."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return target
+
+
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path, renamed to `path` when the block ends without an error. An OSError names `path`."""
-    remove_left_overs(path.parent, path.name, older_than=ABANDONED_AFTER)
-    with named_in_errors(path.parent):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
+    """A temporary path, renamed to `path` when the block ends without an error. An OSError names `path`.
+
+    A link stays, and the file that it leads to is replaced. What is replaced keeps its permissions, and new files have those
+    that the umask leaves.
+    """
+    target = behind_links(path)
+    remove_left_overs(target.parent, target.name, older_than=ABANDONED_AFTER)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
+        mode = target.stat().st_mode & 0o777 if target.exists() else None
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode | 0o600))
         yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(target)
     except OSError as problem:
         problem.filename = problem.filename or str(path)  # a full disk is reported without one
         raise
@@ -106,6 +124,20 @@ def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all. OSError names it."""
     with named_in_errors(path), atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON that this project has written. ValueError if it is none or a number is not finite, OSError without the file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no finite number")
+    return number
 
 
 @contextlib.contextmanager
@@ -141,7 +173,7 @@ def folder_lock(folder: Path, option: str) -> Iterator[None]:
 
 def _describe(owner: Path) -> str:
     try:
-        its = json.loads(owner.read_text())
+        its = read_json(owner)
         return f"process {its['pid']} on {its['host']}, since {its['since']}"
     except (OSError, ValueError, KeyError, TypeError):  # it has the lock, but has not written its number yet
         return "another process"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Any, Literal
 
+from dice_envs.core.machine import MOST_THREADS
 from dice_envs.core.options import Range, check_range, check_types, shown
 
 __all__ = ["PRESETS", "Preset", "preset_of", "presets_of"]
@@ -89,7 +90,7 @@ class Preset:
     measure_every: Annotated[int, Range(0, 10**9)] = 32
     keep: Literal["last", "best"] = "last"
     checkpoint_every: _Often = 8
-    threads: Annotated[int, Range(1, 256)] = 2
+    threads: Annotated[int, Range(1, MOST_THREADS)] = 2
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -17,7 +17,7 @@ from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.expected import with_expected_rewards
 from dice_envs.core.extras import needs
-from dice_envs.core.files import atomic, write_text
+from dice_envs.core.files import atomic, read_json, write_text
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range, check_seed, options_text, shown
 from dice_envs.exact import measure
@@ -207,8 +207,8 @@ class Run:
         if state["best"]:
             self.best = self._policy_of(state["best"])
         if self.folder is not None:
-            with contextlib.suppress(OSError, ValueError):  # the run can go on without its timings
-                found = json.loads((self.folder / "times.json").read_text())
+            with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # the run can go on without its timings
+                found = read_json(self.folder / "times.json")
                 self.minutes = {str(int(steps)): float(minutes) for steps, minutes in found.items()}
         restore_model(self.model, state)
 

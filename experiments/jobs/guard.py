@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import socket
@@ -12,53 +13,90 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ends_at_once", "first_signal_waits", "writer_errors_name"]
+__all__ = ["answer_interrupt", "ends_at_once", "first_signal_waits", "follow_parent", "held_back", "writer_errors_name"]
 
-PATIENCE = 3.0  # seconds from Ctrl-C to the end of the process, if no handler runs
-_answered = threading.Event()  # whether a handler has seen the last Ctrl-C
+PATIENCE = 0.8  # seconds from Ctrl-C to the end of the process, unless something answers it
+_answered = threading.Event()  # whether something has answered the last Ctrl-C
+_interrupted = threading.Event()  # whether it has raised KeyboardInterrupt, and nothing has answered that yet
 
 
 @contextlib.contextmanager
 def ends_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process while the block runs, even inside a kernel: after PATIENCE seconds, with status 130.
+    """Let Ctrl-C end the process, which does nothing after the block: after PATIENCE seconds at the latest, with status 130.
 
-    Python runs signal handlers only between its own instructions, and a kernel call is one of them; a server also waits for
-    its threads. A thread therefore watches, and ends the process if no handler has run by then. Like a kill, this loses
+    KeyboardInterrupt comes too late in a kernel, since Python runs signal handlers only between its own instructions, and
+    whatever passes it on may wait for threads. A thread therefore watches, and ends the process. Like a kill, this loses
     nothing that is finished: files are whole at any time.
     """
-    usual = signal.default_int_handler
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         yield
         return
 
     def interrupt(number: int, frame: Any) -> None:
-        _answered.set()
-        usual(number, frame)
+        _interrupted.set()
+        signal.default_int_handler(number, frame)
 
     watching, written = socket.socketpair()
     written.setblocking(False)
     _answered.clear()
     threading.Thread(target=_watch, args=(watching,), daemon=True).start()
-    before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, interrupt)
+    fd = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
-        signal.set_wakeup_fd(before)
-        written.close()
+        signal.signal(signal.SIGINT, before)
+        if not _interrupted.is_set():  # else the process may still wait for its threads
+            signal.set_wakeup_fd(fd)
+            written.close()
 
 
 def _watch(signals: socket.socket) -> None:
-    """End the process if no handler answers a Ctrl-C. `signals` receives the number of each signal as a byte."""
+    """End the process if nothing answers a Ctrl-C. `signals` receives the number of each signal as a byte."""
     with signals:
         while number := signals.recv(1):
             if number[0] == signal.SIGINT and not _answered.wait(PATIENCE):
-                with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads them
-                    sys.stdout.flush()
-                    print("stopped", file=sys.stderr, flush=True)
-                os._exit(130)
+                _end()
             _answered.clear()
+
+
+def _end() -> None:
+    """End the process and those that it has started for its work."""
+    for child in multiprocessing.active_children():
+        child.kill()
+    with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads them
+        sys.stdout.flush()
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:  # else the command has said so
+            print("stopped", file=sys.stderr, flush=True)
+    os._exit(130)
+
+
+def answer_interrupt() -> None:
+    """Say that the last Ctrl-C has had its effect: the process goes on."""
+    _interrupted.clear()
+    _answered.set()
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Hold SIGINT back until the end of the block. Processes that begin there never receive it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def follow_parent() -> None:
+    """End this process, which another one has started for its work, when that one ends, however it does."""
+
+    def follow() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 @contextlib.contextmanager
@@ -79,7 +117,7 @@ def first_signal_waits() -> Iterator[Callable[[], int | None]]:
             signal.signal(number, handler)
 
     def note(number: int, frame: object) -> None:
-        _answered.set()
+        answer_interrupt()
         noted.append(number)
         restore()
 

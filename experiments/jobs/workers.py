@@ -10,7 +10,6 @@ import concurrent.futures
 import contextlib
 import functools
 import hashlib
-import io
 import json as json_module
 import logging
 import multiprocessing
@@ -21,16 +20,18 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 import dice_envs
 from dice_envs import agents
+from dice_envs.core.archive import read_archive, write_archive
 from dice_envs.core.extras import needs
-from dice_envs.core.files import BEGUN, atomic, folder_lock, write_text
+from dice_envs.core.files import BEGUN, folder_lock, read_json, write_text
 from dice_envs.core.options import shown
 from dice_envs.core.own import FILES
+from dice_envs.experiments.jobs.guard import follow_parent, held_back
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
@@ -39,7 +40,7 @@ __all__ = ["HERE", "Done", "Kept", "OnRay", "Processes", "Workers", "kept_beside
 Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # describes the computation whose parts a folder holds
-PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.(npy|json)")
+PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.(npz|npy|json)")  # earlier versions wrote .npy and .json
 ON_NODES = __name__  # the module that every node must be able to import
 LOOK_EVERY = 5.0  # seconds between two checks for lost nodes, while no part ends
 MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is taken to be the cause
@@ -88,7 +89,8 @@ class Kept:
         self._lock.enter_context(folder_lock(self.folder, "--json"))
         if not (self.folder / PLAN).exists():
             self._remove_parts()  # orphaned: no plan describes them
-            write_text(self.folder / PLAN, json_module.dumps({**self._plan, "seed": self.seed}))
+            plan = {**self._plan, "seed": self.seed}
+            write_text(self.folder / PLAN, json_module.dumps({**plan, "checksum": _checksum(plan)}))
         self._is_open = True
 
     def close(self, remove: bool) -> None:
@@ -112,16 +114,14 @@ class Kept:
         self._runs += 1
         there = {}
         for number in range(parts if self._is_open else 0):
-            file = self.folder / f"{name}_{number:06}"
-            with contextlib.suppress(Exception):  # missing or damaged, with errors of many types: the part is done again
-                array = file.with_suffix(".npy")
-                text = file.with_suffix(".json")
-                if array.exists():
-                    with array.open("rb") as stream:
-                        there[number] = np.lib.format.read_array(stream, allow_pickle=False)
-                else:
-                    there[number] = json_module.loads(text.read_text())
+            kept = read_archive(*self._of(f"{name}_{number:06}"), _result, console.whole_line)
+            if kept is not None:
+                (there[number],) = kept
         return there, lambda number, result: self._keep(f"{name}_{number:06}", result)
+
+    def _of(self, part: str) -> tuple[Path, str]:
+        """A part's file, and the work that it is: this part of this plan."""
+        return self.folder / f"{part}.npz", f"{part} of {_checksum({**self._plan, 'seed': self.seed})}"
 
     def _keep(self, name: str, result: Any) -> None:
         self._waiting[name] = result
@@ -131,17 +131,22 @@ class Kept:
             if not self._is_open:
                 self.open()
             for each, found in self._waiting.items():
-                if isinstance(found, np.ndarray):
-                    content = io.BytesIO()  # not directly to a file: NumPy does not report a full disk
-                    np.save(content, found, allow_pickle=False)
-                    with atomic(self.folder / f"{each}.npy") as temporary:
-                        temporary.write_bytes(content.getbuffer())
-                else:
-                    write_text(self.folder / f"{each}.json", json_module.dumps(found))
+                is_array = isinstance(found, np.ndarray)
+                members = {"array": found} if is_array else {"json": np.array(json_module.dumps(found))}
+                write_archive(*self._of(each), members)
             self._waiting = {}
         except OSError as problem:
             self._fails = True
             console.print(f"finished parts are not kept: {problem}")
+
+
+def _result(members: Mapping[str, np.ndarray]) -> tuple[Any]:
+    """The result in a part's file."""
+    return (members["array"] if "array" in members else json_module.loads(str(members["json"])),)
+
+
+def _checksum(plan: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json_module.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
 class Workers:
@@ -216,13 +221,19 @@ class Processes(Workers):
         self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
     ) -> Iterator[tuple[int, Any]]:
         # Spawned, because a fork would copy locks that threads of PyTorch and numba hold.
-        pool = concurrent.futures.ProcessPoolExecutor(self.number, multiprocessing.get_context("spawn"))
+        context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
+        pool = concurrent.futures.ProcessPoolExecutor(self.number, context, follow_parent)
         try:
-            numbers = {pool.submit(_compute, function, shared, part): number for number, part in parts}
+            with held_back():  # Ctrl-C is this process's alone
+                numbers = {pool.submit(_compute, function, shared, part): number for number, part in parts}
             for ready in concurrent.futures.as_completed(numbers):
                 result, number = ready.result(), numbers[ready]
                 done(sizes[number])
                 yield number, result
+        except BaseException:  # not to wait for parts that nobody wants any more
+            for child in set(multiprocessing.active_children()) - others:
+                child.kill()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -413,18 +424,26 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
 
 
 def _seed_of(folder: Path, plan: Mapping[str, Any], seed: int | None) -> int:
-    """The seed of the parts in a folder; ValueError if they are of another plan or seed."""
+    """The seed of the parts in a folder; ValueError if they are of another plan or seed, or the plan is damaged."""
+
+    def refuse(reason: str) -> NoReturn:
+        raise ValueError(f"{folder} holds parts of a run with {reason}; remove it to start anew")
+
+    damaged = f"a damaged {PLAN}"
     try:
-        its = json_module.loads((folder / PLAN).read_text())
+        its = read_json(folder / PLAN)
+        stated = its.pop("checksum", None)
+        is_damaged = stated not in (None, _checksum(its))
         its_seed = seed_or_fresh(int(its.pop("seed")))
-    except (ValueError, AttributeError, KeyError, TypeError) as problem:
-        raise ValueError(f"{folder / PLAN} is damaged ({problem}); remove {folder} to start anew") from None
-    for name in {**plan, **its}:
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as problem:
+        refuse(f"{damaged} ({problem})")
+    if is_damaged:
+        refuse(f"{damaged} (its checksum is wrong)")
+    for name in {**plan, **its}:  # earlier versions differ in their sources
         if plan.get(name) != its.get(name):
-            raise ValueError(
-                f"{folder} holds parts of a run with other {name} ({shown(its.get(name))}, not {shown(plan.get(name))}); "
-                "remove it to start anew"
-            )
+            refuse(f"other {name} ({shown(its.get(name))}, not {shown(plan.get(name))})")
+    if stated is None:
+        refuse(f"{damaged} (its checksum is missing)")
     if seed not in (None, its_seed):
-        raise ValueError(f"{folder} holds parts of a run with seed {its_seed}, not {seed}; remove it to start anew")
+        refuse(f"seed {its_seed}, not {seed}")
     return its_seed

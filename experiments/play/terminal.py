@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from dice_envs.experiments.jobs.guard import answer_interrupt
 from dice_envs.experiments.play.reviews import make_review, review_lines
 from dice_envs.experiments.play.words import (
     AFTER,
@@ -149,6 +150,7 @@ class Terminal:
             try:
                 say(advice_text(give(sitting.variant, sitting.state, len(sitting))))
             except KeyboardInterrupt:  # solving may take longer than a person wants to wait
+                answer_interrupt()
                 say("stopped")
         else:
             return False

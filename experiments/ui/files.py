@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.extras import check_extra
-from dice_envs.core.files import write_text
+from dice_envs.core.files import behind_links, write_text
 from dice_envs.experiments.ui.console import console
 
 __all__ = ["check_folder", "check_report", "check_writable", "write_json"]
@@ -26,7 +26,7 @@ def check_writable(path: Path | None) -> None:
         raise IsADirectoryError(errno.EISDIR, "this is a folder; a file is needed", str(path))
     if path.exists() and not path.is_file():  # the result replaces it, and it may be /dev/null
         raise OSError(errno.EINVAL, "this is no plain file", str(path))
-    check_folder(path.parent)
+    check_folder(behind_links(path).parent)
 
 
 def check_folder(folder: Path | None) -> None:

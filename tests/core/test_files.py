@@ -1,14 +1,18 @@
 """Files are written whole or not at all, left-overs are removed, and a locked folder is one process's alone."""
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
-from dice_envs.core.files import NOT_KEPT, atomic, folder_lock, keep_file, remove_left_overs, write_text
+from dice_envs.core.archive import read_archive, write_archive
+from dice_envs.core.files import NOT_KEPT, atomic, folder_lock, keep_file, read_json, remove_left_overs, write_text
+from dice_envs.experiments.ui.files import check_writable
 from tests.conftest import ROOT
 
 
@@ -25,6 +29,38 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         raise ZeroDivisionError
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_new_files_follow_the_umask_and_replaced_ones_keep_their_permissions(tmp_path):
+    before = os.umask(0o027)
+    try:
+        for name, mode in {"new": None, "private": 0o600, "shared": 0o666, "read only": 0o444}.items():
+            path = tmp_path / name
+            if mode is not None:
+                path.touch()
+                path.chmod(mode)
+            write_text(path, "text")
+            assert path.stat().st_mode & 0o777 == (0o640 if mode is None else mode), name
+    finally:
+        os.umask(before)
+
+
+def test_a_link_is_written_through(tmp_path):
+    folder, link, target = tmp_path / "folder", tmp_path / "link.json", tmp_path / "folder" / "result.json"
+    folder.mkdir()
+    link.symlink_to("between.json")
+    (tmp_path / "between.json").symlink_to(target)
+    for text in ("new", "replaced"):
+        write_text(link, text)
+        assert link.is_symlink()
+        assert target.read_text() == text
+    assert list(folder.iterdir()) == [target]
+    (tmp_path / "between.json").unlink()
+    (tmp_path / "between.json").symlink_to(link)
+    for write in (lambda: write_text(link, ""), lambda: check_writable(link)):
+        with pytest.raises(OSError, match="symbolic links"):
+            write()
+    assert link.is_symlink()
 
 
 def test_an_error_names_the_file_that_was_wanted(tmp_path):
@@ -73,6 +109,74 @@ def test_all_left_overs_of_a_folder_and_nothing_else(tmp_path):
         (tmp_path / name).write_text("")
     remove_left_overs(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
+
+
+@pytest.mark.parametrize("content", ["", "[1", '{"a": NaN}', "[1e999]", "-Infinity", "[" * 100_000, "\udc80"])
+def test_json_that_is_none_is_a_value_error(tmp_path, content):
+    path = tmp_path / "plan.json"
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ValueError, match="."):
+        read_json(path)
+
+
+# --- archives ---------------------------------------------------------------------------------------------------------
+
+MEMBERS = {"numbers": np.arange(6, dtype=np.uint16), "words": np.array("ab"), "seconds": np.array(0.5)}
+
+
+def lying(path, work="part 1", **changes):
+    """Write an archive of other content with the checksum of what it held."""
+    write_archive(path, work, MEMBERS)
+    with np.load(path) as file:
+        np.savez(path.with_suffix(".other.npz"), **{**{name: file[name] for name in file.files}, **changes})
+    return path.with_suffix(".other.npz").read_bytes()
+
+
+def test_an_archive_is_what_was_written_or_nothing(tmp_path):
+    """Each damage is told in a line, and each bit matters or belongs to nothing that is read."""
+    path, told = tmp_path / "folder" / "part.npz", []
+    write_archive(path, "part 1", MEMBERS)
+    whole = path.read_bytes()
+    flipped = [bytes([*whole[:at], whole[at] ^ 1 << at % 8, *whole[at + 1 :]]) for at in range(0, len(whole), 3)]
+    wrong = {
+        "empty": b"",
+        "text": b"[1, 2, 3]",
+        "cut": whole[: len(whole) // 2],
+        "value": lying(path, numbers=MEMBERS["numbers"] + np.uint16(1)),
+        "type": lying(path, numbers=MEMBERS["numbers"].astype(np.int16)),
+        "shape": lying(path, numbers=MEMBERS["numbers"].reshape(2, 3)),
+        "more": lying(path, others=np.zeros(1)),
+        "objects": lying(path, numbers=np.array([None])),
+        "checksum": lying(path, checksum=np.array(1.0)),
+        "swapped": lying(path, "part 2"),
+    }
+    for name, content in itertools.chain(wrong.items(), enumerate(flipped)):
+        path.write_bytes(content)
+        found = read_archive(path, "part 1", dict, told.append)
+        if found is None:
+            assert [str(path) in line for line in told] == [True], name
+            told.clear()
+        else:
+            assert name not in wrong
+            assert {name: each.tobytes() for name, each in found.items()} == {k: v.tobytes() for k, v in MEMBERS.items()}
+    path.write_bytes(whole)
+    assert read_archive(path, "part 1", lambda members: members["missing"], told.append) is None
+    assert "'missing'" in told.pop()
+    assert read_archive(tmp_path / "none.npz", "part 1", dict, told.append) is None
+    assert not told
+
+
+def test_archives_without_a_checksum_are_earlier_ones(tmp_path):
+    path, told = tmp_path / "part.npz", []
+    np.savez(path, **MEMBERS)
+    assert read_archive(path, "part 1", dict, told.append) is None
+    assert "an earlier version wrote it, without a checksum" in told.pop()
+    assert read_archive(path, "part 1", dict, told.append, unchecked=True).keys() == MEMBERS.keys()
+    with pytest.raises(TypeError, match="numbers holds objects"):
+        write_archive(path, "part 1", {"numbers": [None]})
+
+
+# --- locks ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_error_names_the_locked_folder_and_the_process_that_uses_it(tmp_path):

@@ -12,6 +12,8 @@ Regret Minimization" (AAAI 2019), for discounts of regrets and averages.
 from __future__ import annotations
 
 import concurrent.futures
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ __all__ = ["RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
 
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
 SHARES = 4  # of the first bids, for each thread: one that is done early takes another
+SHARED_FROM = 800_000  # numbers of a round that is walked share by share, so that a walk can be ended early
 MOST_LEVELS = 65_535  # to which a strategy is rounded where it is stored in uint16
 
 
@@ -181,6 +184,9 @@ class Walker:
         tree: of the round.
         averages: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`.
         threads: number of threads that walk at once, each below other first bids.
+
+    Attributes:
+        look: called before each share of a walk of a large round; whatever it raises ends the walk.
     """
 
     def __init__(self, tree: Tree, averages: np.ndarray, threads: int = 1) -> None:
@@ -192,7 +198,8 @@ class Walker:
         self._shares = _shares(tree, SHARES * threads)
         self._values = np.zeros((int(kinds.first_edge[1]), int(kinds.classes.max())))
         self._top = Scratch.of(tree)
-        self._scratch = [Scratch.of(tree) for _ in range(threads)] if threads > 1 else []
+        self._scratch = [Scratch.of(tree) for _ in range(_walks_of(tree, threads) - 1)]
+        self.look: Callable[[], Any] = lambda: None
         self._pool = concurrent.futures.ThreadPoolExecutor(threads)  # starts threads at its first use
 
     def _pass(self, player: int, mode: int) -> float:
@@ -209,6 +216,7 @@ class Walker:
 
             def work(scratch: Scratch) -> None:
                 for edges in waiting:
+                    self.look()
                     _branches(kinds, top, scratch, edges, view, self._values)
 
             list(self._pool.map(work, self._scratch))
@@ -245,6 +253,11 @@ class Walker:
         active = int(kinds.active[kind])
         chances[:active] = top.mix[1 + edge - int(kinds.first_edge[kind]), :active]
         return chances
+
+
+def _walks_of(tree: Tree, threads: int) -> int:
+    """Return how many places a walk visits at once: the empty history and one in each share, or one in the whole tree."""
+    return 1 + threads if threads > 1 or tree.kinds.size[0] >= SHARED_FROM else 1
 
 
 def _shares(tree: Tree, count: int) -> list[np.ndarray]:
@@ -290,10 +303,16 @@ def dtype_of(size: int) -> type[np.floating]:
     return np.float64 if size < SMALL else np.float32
 
 
-def memory_of(tree: Tree) -> int:
-    """Return the bytes that a `RoundSolver` and its result take."""
-    size = int(tree.kinds.size[0])
-    return size * (2 * np.dtype(dtype_of(size)).itemsize + 2)
+def memory_of(trees: Iterable[Tree], threads: int = 1) -> int:
+    """Return the bytes that the trees, their `RoundSolver`s and the results take, and the certificate of one of them."""
+    total = largest = 0
+    for tree in trees:
+        size = int(tree.kinds.size[0])
+        described = sum(array.nbytes for arrays in (tree.kinds, *tree.class_of) for array in arrays)
+        walks = sum(array.nbytes for array in Scratch.of(tree)) * _walks_of(tree, threads)
+        total += size * (2 * np.dtype(dtype_of(size)).itemsize + 2) + described + walks
+        largest = max(largest, walks)
+    return total + largest
 
 
 def quantised(tree: Tree, averages: np.ndarray) -> np.ndarray:

@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dice_envs.core.archive import read_archive, write_archive
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.measures import record_response
 from dice_envs.exact.liars_dice.round import CALL, Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.exact.liars_dice.stages import Stage, has_equal_seats
-from dice_envs.exact.liars_dice.store import cache_folder, keep_arrays
+from dice_envs.exact.liars_dice.store import cache_folder
 
 __all__ = ["NOWHERE", "Book", "Responses", "respond_to", "responses_to"]
 
@@ -235,11 +237,15 @@ def responses_to(
         folder: None: `cache_folder()`.
     """
     path = _file_of(variant, agents, folder or cache_folder())
-    kept = _kept(variant, len(agents), path)
-    if kept is not None:
-        return kept
-    found = respond_to(variant, agents, done)
-    _keep(found, path)
+
+    def made(members: dict[str, np.ndarray]) -> Responses:
+        wins = members.pop("wins")
+        return Responses(variant, wins, Book(**members), numbered_hands(variant, max(variant.options.dice_per_seat)))
+
+    found = read_archive(path, path.name, made, say)
+    if found is None:
+        found = respond_to(variant, agents, done)
+        write_archive(path, path.name, {"wins": found.wins, **found.book._asdict()})
     return found
 
 
@@ -258,31 +264,3 @@ def _file_of(variant: Variant, agents: Sequence[Any], folder: Path) -> Path:
                 for table in source.tables:
                     digest.update(np.round(table, 9).tobytes())
     return folder / "responses" / f"{dice[0]}-{dice[1]}-{digest.hexdigest()[:16]}.npz"
-
-
-def _checksum(arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _keep(found: Responses, path: Path) -> None:
-    """Write the file, whole or not at all, if that is possible."""
-    arrays = {"wins": found.wins, **found.book._asdict()}
-    keep_arrays(path, checksum=np.array(_checksum(arrays)), **arrays)
-
-
-def _kept(variant: Variant, responses: int, path: Path) -> Responses | None:
-    """Return the responses in a file; None if there is no file, or it is damaged."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ("wins", *Book._fields)}
-            checksum = str(file["checksum"])
-    except Exception:  # damage shows in zipfile, zlib, NumPy or Python's parser, each in its own way
-        return None
-    if checksum != _checksum(arrays) or arrays["wins"].shape != (responses,):
-        return None
-    wins = arrays.pop("wins")
-    return Responses(variant, wins, Book(**arrays), numbered_hands(variant, max(variant.options.dice_per_seat)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,10 +11,11 @@ import numpy as np
 
 from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
+from dice_envs.core.machine import check_threads, memory_limit
 from dice_envs.core.options import check_range
 from dice_envs.exact.following import is_followed, say
 from dice_envs.exact.kept import kept
-from dice_envs.exact.liars_dice.cfr import RoundSolver, memory_of, quantised
+from dice_envs.exact.liars_dice.cfr import SHARED_FROM, RoundSolver, memory_of, quantised
 from dice_envs.exact.liars_dice.elimination import Bounds, Dice, check_two_players, game_width, rounds_of
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
 from dice_envs.exact.liars_dice.solution import Solution
@@ -27,7 +27,7 @@ __all__ = [
     "LEAST_PRECISION",
     "OutOfTimeError",
     "Progress",
-    "memory_limit",
+    "StepTimer",
     "solution_of",
     "solve",
     "solve_round",
@@ -43,9 +43,9 @@ LEAST_SHARE = 0.02  # of the time, for each round
 # Seconds for each public node: one iteration, its certificate and its file. Half of a fast core's time, which is 5e-7 with
 # four faces and 1e-6 with eight.
 LEAST_SECONDS_A_NODE = 4e-7
-THREADS_FROM = 800_000  # numbers of a round from which threads share its walks
 MOST_KEPT = 2**30  # bytes of solutions that stay in memory; the last one stays whatever its size
-MEMORY_SHARE = 0.8  # share of the machine's memory that a solver may use
+STEPS_TO_END = 2  # iterations that take as long as the last certificate of a round
+BYTES_WRITTEN = 20e6  # of strategies, packed and kept in a second
 
 
 class Progress(NamedTuple):
@@ -81,6 +81,39 @@ def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = Fals
     return call
 
 
+class StepTimer:
+    """Times the steps of a solver, so that it ends before its deadline: a step cannot be stopped, and may take a minute.
+
+    Args:
+        size: numbers of the round, which are written at its end.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._longest = 0.0  # seconds
+        self._writing = 2 * size / BYTES_WRITTEN
+
+    def iterate(self, solver: Any) -> None:
+        """Make one iteration."""
+        start = time.monotonic()
+        solver.iterate(1)
+        self._longest = max(self._longest, time.monotonic() - start)
+
+    def limit(self, deadline: float) -> Callable[[], None]:
+        """Return a function that raises OutOfTimeError where a first iteration leaves too little of the time from now on."""
+        start = time.monotonic()
+        most = (deadline - self._writing - start) / (1 + STEPS_TO_END)
+
+        def look() -> None:
+            if time.monotonic() - start > most:
+                raise OutOfTimeError(f"a first solution of a round takes longer than the {deadline - start:.4g} s left for it")
+
+        return look
+
+    def leaves(self, deadline: float) -> bool:
+        """Return whether another iteration, the certificates and the file would be done by then, one of time.monotonic."""
+        return time.monotonic() + (1 + STEPS_TO_END) * self._longest + self._writing < deadline
+
+
 # --- one round ----------------------------------------------------------------------------------------------------
 
 # Calls a function with each tuple of arguments, somewhere; yields the number of each call and its result, as they are done.
@@ -93,11 +126,12 @@ class _Job:
     def __init__(self, variant: Variant, dice: Dice, threads: int) -> None:
         self.tree = Tree(variant, dice)
         self.size = int(self.tree.kinds.size[0])
-        self.threads = threads if self.size >= THREADS_FROM else 1
+        self.threads = threads if self.size >= SHARED_FROM else 1
         self.least_seconds = self.tree.nodes * LEAST_SECONDS_A_NODE / self.threads
         self.wanted = 1.0
         self.widths: list[float] = []  # all that were wanted so far
         self.solved: SolvedRound | None = None
+        self.timer = StepTimer(self.size)
         self._solver: RoundSolver | None = None
         self._seconds = 0.0
 
@@ -108,20 +142,30 @@ class _Job:
 
     @property
     def is_done(self) -> bool:
-        return self.solved is not None and self.solved.bounds.width <= self.wanted
+        return self.width <= self.wanted
 
-    def work(self, deadline: float, report: Callable[[int, float], Any]) -> None:
+    @property
+    def width(self) -> float:
+        """Of the bounds so far."""
+        return float("inf") if self.solved is None else self.solved.bounds.width
+
+    def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
 
-        A round from a file is solved anew. Replays the widths wanted before, so that a resumed run is identical.
+        Raises OutOfTimeError where there is no solution yet, and it will clearly take longer than up to `end`.
+
+        A round from a file is solved anew. Replays the widths wanted before, so that a resumed run is identical. The
+        strategies so far are dropped, to have their memory; the caller has them in a file.
         """
-        start = time.monotonic()
+        start, self.solved = time.monotonic(), None
         if self.is_exact:
             numbers = solve_exactly(self.tree)
             self.solved = SolvedRound.of(self.tree, numbers, 0, time.monotonic() - start)
             return
         if self._solver is None:
             self._solver, last = RoundSolver(self.tree, self.threads), self.wanted
+            if not self.widths:  # else there is a solution already
+                self._solver.look = self.timer.limit(end)
             for width in self.widths:
                 self.wanted = width
                 self._iterate(self._solver, deadline, report)
@@ -133,29 +177,33 @@ class _Job:
         start, before = time.monotonic(), self._seconds
         check = solver.iterations + FIRST_CHECK
         while True:
-            while solver.iterations < check:
-                solver.iterate(1)
-                if time.monotonic() >= deadline - self.least_seconds:  # the result takes time to certify and to keep
-                    break
-            width = solver.bounds().width
+            out_of_time = False
+            while solver.iterations < check and not out_of_time:
+                self.timer.iterate(solver)
+                solver.look = lambda: None  # the first is done
+                out_of_time = not self.timer.leaves(deadline)
+            width = float("inf") if out_of_time else solver.bounds().width
             self._seconds = before + time.monotonic() - start
-            report(solver.iterations, width)
-            out_of_time = time.monotonic() >= deadline - self.least_seconds
             if width <= self.wanted or out_of_time:
-                self._store(solver)
-                if self.is_done or out_of_time:
-                    return
+                self._store(solver, width)
+                width = self.width
+            report(solver.iterations, width)
+            if self.is_done or out_of_time:
+                return
             # The width falls about with the square of the iterations.
             longer = min(CHECK_AGAIN, max(1.05, (width / self.wanted) ** 0.5))
             check = int(solver.iterations * longer) + 1
 
-    def _store(self, solver: RoundSolver) -> None:
-        """Keep the strategies in two bytes a number where their certificate stays as good as wanted."""
-        narrow = quantised(self.tree, solver.averages)
-        self.solved = SolvedRound.of(self.tree, narrow, solver.iterations, self._seconds, self.threads, self.widths)
-        if not self.is_done:
-            numbers = solver.averages.copy()
-            self.solved = SolvedRound.of(self.tree, numbers, solver.iterations, self._seconds, self.threads, self.widths)
+    def _store(self, solver: RoundSolver, width: float) -> None:
+        """Keep the strategies in two bytes a number, unless their bounds, `width` apart, are then wider than wanted.
+
+        Else they are the solver's own, which change when it goes on: see `work`.
+        """
+        for make in (lambda: quantised(self.tree, solver.averages), lambda: solver.averages):
+            self.solved = None  # frees the strategies before
+            self.solved = SolvedRound.of(self.tree, make(), solver.iterations, self._seconds, self.threads, self.widths)
+            if self.is_done or width > self.wanted:
+                return
 
 
 def solve_round(
@@ -202,20 +250,13 @@ def _check_time(variant: Variant, seconds: float, threads: int) -> None:
 
 
 def _check_memory(variant: Variant, jobs: Mapping[Dice, _Job]) -> None:
-    needed, limit = sum(memory_of(job.tree) for job in jobs.values()), memory_limit()
+    threads = max(job.threads for job in jobs.values())
+    needed, limit = memory_of((job.tree for job in jobs.values()), threads), memory_limit()
     if needed > limit:
         raise ValueError(
             f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} takes "
             f"{needed / 2**30:,.1f} GiB of memory to solve; {limit / 2**30:,.1f} GiB may be taken here"
         )
-
-
-def memory_limit() -> int:
-    """Return the bytes that a solver may take."""
-    try:
-        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
-    except (AttributeError, ValueError, OSError):
-        return 8 * 2**30
 
 
 def _shares(variant: Variant, jobs: Mapping[Dice, _Job], precision: float) -> dict[Dice, float]:
@@ -284,7 +325,8 @@ def solve(
     start = time.monotonic()
     check_two_players(variant.options)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
-    check_range("threads", threads, 1, 256)
+    usable = check_threads(threads)
+    threads = usable if elsewhere is None else threads
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, not {seconds!r}")
     if elsewhere is not None and seconds != float("inf"):
@@ -349,8 +391,8 @@ class _Work:
             self._done(Progress(dice, iterations, width, job.wanted, False, left))
 
         if not job.is_done:
-            before = job.solved
-            job.work(deadline, report)
+            before = job.width
+            job.work(deadline, report, self._end)
             self._take(job, before)
         self._tell(dice, left)
 
@@ -369,7 +411,7 @@ class _Work:
         for number, (numbers, iterations, seconds) in elsewhere(solve_round, parts):
             dice, left = waiting[number], left - 1
             job = jobs[dice]
-            before = job.solved
+            before = job.width
             numbers = np.array(numbers)  # theirs may be read-only
             job.solved = SolvedRound.of(job.tree, numbers, iterations, seconds, job.threads, job.widths)
             self._take(job, before)
@@ -382,12 +424,12 @@ class _Work:
         """
         chances = {dice: job.solved.bounds for dice, job in self._jobs.items() if job.solved}
         width = game_width(self._variant, chances)
-        if width <= precision or time.monotonic() >= self._end:
+        if width <= precision:
             return None
         values = {
             dice: Bounds(job.solved.value, job.solved.value)
             for dice, job in self._jobs.items()
-            if job.solved and not job.is_exact
+            if job.solved and not job.is_exact and job.timer.leaves(self._end)
         }
         if not values:
             return None
@@ -395,12 +437,13 @@ class _Work:
         self._jobs[worst].wanted = chances[worst].width / 2
         return worst
 
-    def _take(self, job: _Job, before: SolvedRound | None) -> None:
-        """Keep the new result, or the one before if that is better: the time may have been over too soon."""
+    def _take(self, job: _Job, before: float) -> None:
+        """Keep the new result, or take the kept one if its bounds, `before` apart, are better: the time was over too soon."""
         assert job.solved is not None
-        if before is not None and before.bounds.width < job.solved.bounds.width:
-            job.solved = before
-        keep(job.solved, self._folder)
+        if before < job.width:
+            job.solved = kept_round(job.tree, self._folder, job.threads) or job.solved
+        else:
+            keep(job.solved, self._folder)
 
     def _tell(self, dice: Dice, left: int) -> None:
         job = self._jobs[dice]

@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import platformdirs
 
-from dice_envs.core.files import keep_file, warn_not_kept
+from dice_envs.core.archive import read_archive, write_archive
+from dice_envs.core.files import warn_not_kept
+from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.cfr import Walker
 from dice_envs.exact.liars_dice.elimination import Bounds
 from dice_envs.exact.liars_dice.tree import Tree
 
-__all__ = ["CACHE", "SolvedRound", "cache_folder", "file_of", "keep", "keep_arrays", "kept_round"]
+__all__ = ["CACHE", "SolvedRound", "cache_folder", "file_of", "keep", "keep_archive", "kept_round"]
 
 CACHE = "DICE_ENVS_CACHE"  # the environment variable that names the folder
 
@@ -71,14 +73,12 @@ def cache_folder() -> Path:
         return Path(os.devnull) / "liars_dice"
 
 
-def keep_arrays(path: Path, **arrays: Any) -> bool:
-    """Keep arrays in a file, compressed, if that is possible."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as stream:
-            np.savez_compressed(stream, **arrays)
-
-    return keep_file(path, write, CACHE)
+def keep_archive(path: Path, members: Mapping[str, Any]) -> None:
+    """Write an archive of the work that its name identifies, whole or not at all, if that is possible."""
+    try:
+        write_archive(path, path.name, members)
+    except OSError as problem:  # a read-only or full disk, or a file where the folder would be
+        warn_not_kept(CACHE, problem)
 
 
 def file_of(tree: Tree, folder: Path) -> Path:
@@ -93,40 +93,42 @@ def file_of(tree: Tree, folder: Path) -> Path:
 
 def keep(solved: SolvedRound, folder: Path) -> None:
     """Write a round's file, whole or not at all, unless there is a better one or it cannot be written."""
-    path = file_of(solved.tree, folder)
-    if _width_kept(path) >= solved.bounds.width:
-        keep_arrays(
-            path,
-            numbers=solved.numbers,
-            iterations=solved.iterations,
-            seconds=solved.seconds,
-            width=solved.bounds.width,
-            widths=solved.widths,
-        )
+    if getattr(_read(solved.tree, folder), "width", np.inf) < solved.bounds.width:
+        return
+    members = {name: getattr(solved, name) for name in _Kept._fields if name != "width"}
+    keep_archive(file_of(solved.tree, folder), {**members, "width": solved.bounds.width})
 
 
-def _width_kept(path: Path) -> float:
-    """Return the width of the bounds that a file states; infinity if there is no file, or it is damaged."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return float(file["width"])
-    except Exception:  # no file; or damage, which raises in zipfile, zlib, NumPy or Python's parser, each in its own way
-        return float("inf")
+class _Kept(NamedTuple):
+    """What a round's file holds, see `SolvedRound`."""
+
+    numbers: np.ndarray
+    iterations: int
+    seconds: float
+    width: float  # of the bounds
+    widths: tuple[float, ...]
+
+
+def _read(tree: Tree, folder: Path) -> _Kept | None:
+    """Read a round's file. Strategies of earlier versions are as good, because they are certified again."""
+
+    def checked(members: dict[str, np.ndarray]) -> _Kept:
+        numbers = members["numbers"]
+        if numbers.shape != (tree.kinds.size[0],) or numbers.dtype not in (np.uint16, np.float32, np.float64):
+            raise ValueError(f"numbers is {numbers.dtype} {numbers.shape}")
+        if not np.isfinite(numbers).all() or numbers.min(initial=0) < 0:
+            raise ValueError("numbers are not all finite and 0 or more")
+        width, widths = float(members.get("width", np.inf)), members.get("widths", np.zeros(0))
+        return _Kept(numbers, int(members["iterations"]), float(members["seconds"]), width, tuple(map(float, widths)))
+
+    path = file_of(tree, folder)
+    return read_archive(path, path.name, checked, say, unchecked=True)
 
 
 def kept_round(tree: Tree, folder: Path, threads: int) -> SolvedRound | None:
     """Return a round from its file, certified again; None if there is no file, or it is damaged."""
-    path = file_of(tree, folder)
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            numbers, iterations, seconds = file["numbers"], int(file["iterations"]), float(file["seconds"])
-            widths = [float(width) for width in file["widths"]] if "widths" in file.files else []  # earlier versions have none
-    except Exception:  # as above
+    kept = _read(tree, folder)
+    if kept is None:
         return None
-    if numbers.shape != (tree.kinds.size[0],) or numbers.dtype not in (np.uint16, np.float32, np.float64):
-        return None
-    if not np.isfinite(numbers).all() or numbers.min(initial=0) < 0:
-        return None
-    solved = SolvedRound.of(tree, numbers, iterations, seconds, threads)
-    reached = tuple(width for width in widths if width >= solved.bounds.width)
-    return dataclasses.replace(solved, widths=reached)
+    solved = SolvedRound.of(tree, kept.numbers, kept.iterations, kept.seconds, threads)
+    return dataclasses.replace(solved, widths=tuple(width for width in kept.widths if width >= solved.bounds.width))

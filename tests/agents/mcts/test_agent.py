@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
+import threading
 from functools import cache
 
 import numpy as np
@@ -13,6 +15,8 @@ import pytest
 from dice_envs import Batch, agents, configure
 from dice_envs.agent import Turn
 from dice_envs.agents.mcts import MCTS
+from dice_envs.agents.mcts.agent import FIRST_CHUNK, next_chunk
+from dice_envs.agents.mcts.search import Searches
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
 from dice_envs.exact.fatestones import draw_hands, evaluate, first_choices
@@ -217,3 +221,49 @@ def test_the_other_seat_plays_for_itself():
     """444444 wins against 333333 and loses against 555555, which the other seat therefore chooses."""
     _, values = MCTS(500).search(fatestones_turn((444444, 111111), (333333, 555555)))
     assert values.mean() < -0.5
+
+
+# --- stopping ---------------------------------------------------------------------------------------------------------
+
+
+def searches_of(turn):
+    return Searches(turn.states, turn.streams, np.zeros((len(turn), turn.variant.facts.num_actions)), np.zeros(len(turn)))
+
+
+def test_a_search_that_is_stopped_makes_one_chunk_of_simulations():
+    turn, stop = turn_of("liars_dice", 2), threading.Event()
+    stop.set()
+    searches = searches_of(turn)
+    MCTS(10_000_000)._search_all(turn.variant, searches, stop)
+    assert 0 < searches.policies.sum() <= FIRST_CHUNK
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+@pytest.mark.parametrize("game", ["liars_dice", "score_dice"])
+def test_the_moments_at_which_a_search_can_be_stopped_change_nothing(game, chunk, monkeypatch):
+    whole = MCTS(40).search(turn_of(game, 3))
+    monkeypatch.setattr("dice_envs.agents.mcts.agent.FIRST_CHUNK", chunk)
+    monkeypatch.setattr("dice_envs.agents.mcts.agent.next_chunk", lambda simulations, seconds: chunk)
+    for found, expected in zip(MCTS(40).search(turn_of(game, 3)), whole, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_chunks_grow_and_shrink_with_their_time():
+    seconds = [0.01, 0.01, 0.15, 0.3, 0.3]
+    assert list(itertools.accumulate(seconds, next_chunk, initial=2)) == [2, 4, 8, 8, 4, 2]
+    assert next_chunk(1, 100.0) == 1
+
+
+def test_threads_stop_with_the_first_that_fails(monkeypatch):
+    seen, both = [], threading.Barrier(2)
+
+    def search_all(self, variant, searches, stop):
+        if both.wait() == 0:
+            raise KeyboardInterrupt
+        seen.append(stop.wait(300))
+
+    monkeypatch.setattr("dice_envs.core.machine.os.sched_getaffinity", lambda process: range(2))
+    monkeypatch.setattr(MCTS, "_search_all", search_all)
+    with pytest.raises(KeyboardInterrupt):
+        MCTS(10, threads=256).search(turn_of("liars_dice", 20))
+    assert seen == [True]

@@ -1,7 +1,9 @@
 """Solutions of Liar's Dice: known values, error bounds, files, and comparison with a plain program."""
 
+import contextlib
 import json
 import os
+import tracemalloc
 import types
 from fractions import Fraction
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
+from dice_envs.exact.liars_dice import cfr as liars_dice_cfr
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.elimination import Bounds, is_palifico, rounds_of, starter_wins
@@ -360,13 +363,62 @@ def test_nodes_are_counted_as_the_tree_counts_them():
     assert public_nodes(configure("liars_dice", raise_rule="either"), (1, 1)) == 2**12  # every rising sequence of 12 bids
 
 
-@pytest.mark.parametrize("dice", [(1, 1), (3, 3), (4, 3)])
-def test_the_memory_of_a_round_is_what_its_arrays_take(dice):
-    """The solver's two arrays and the narrow copy that is kept. It is compared with the memory available before solving."""
-    tree = tree_of(dice)
-    solver = RoundSolver(tree)
-    arrays = [solver.averages, solver._numbers.regrets, quantised(tree, solver.averages)]
-    assert memory_of(tree) == sum(array.nbytes for array in arrays)
+@pytest.mark.parametrize("seconds_a_pass", [0.1, 2, 5])
+@pytest.mark.parametrize("precision", [1e-9, 0.5])
+def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(folder, monkeypatch, seconds_a_pass, precision):
+    """Steps take seconds that nothing can stop: another begins only if it and the certificates end in time."""
+    clock, walk = Clock(0.0), Walker._pass
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+
+    def slow(self, player, mode):
+        clock.now += seconds_a_pass
+        return walk(self, player, mode)
+
+    monkeypatch.setattr(Walker, "_pass", slow)
+    found = solve(configure("liars_dice", num_dice=3, rounds="single"), precision, seconds=60)
+    assert clock.now <= 60
+    assert found.exploitability <= precision or clock.now > 30 or seconds_a_pass > 2
+
+
+@pytest.mark.parametrize(("seconds_a_share", "fits"), [(8, False), (1, True)])
+def test_a_first_solution_that_takes_too_long_is_given_up(folder, monkeypatch, seconds_a_share, fits):
+    clock, branches = Clock(0.0), liars_dice_cfr._branches
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+    monkeypatch.setattr(liars_dice_cfr, "SHARED_FROM", 0)
+
+    def slow(*arguments):
+        clock.now += seconds_a_share
+        branches(*arguments)
+
+    monkeypatch.setattr(liars_dice_cfr, "_branches", slow)
+    message = "a first solution of a round takes longer than the 60 s left for it"
+    with contextlib.nullcontext() if fits else pytest.raises(OutOfTimeError, match=message):
+        solve(configure("liars_dice", num_dice=3, rounds="single"), 1e-9, seconds=60)
+    assert 20 < clock.now < (60 if fits else 30)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("options", "precision"),
+    [
+        ({"num_dice": 4, "rounds": "single"}, 1e-2),
+        ({"num_dice": 4, "rounds": "single"}, 1e-6),
+        ({"num_dice": (4, 3)}, 1e-2),
+        ({"num_dice": 3, "num_faces": 8, "rounds": "single"}, 1e-3),
+    ],
+)
+def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, options, precision):
+    """Within a factor of 1.3, whether a resumed round is refined or the strategies need more than two bytes a number."""
+    variant, needed = configure("liars_dice", **options), []
+    solve(variant, 1.0)  # compiles
+    monkeypatch.setattr(liars_dice_solver, "memory_of", lambda *given: needed.append(memory_of(*given)) or needed[-1])
+    for resume in (False, True):
+        tracemalloc.start()
+        solve(variant, precision, seconds=20, resume=resume)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert 1 / 1.3 < peak / needed[-1] < 1.3, (resume, peak, needed)
+        precision /= 2
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------

@@ -152,13 +152,43 @@ def test_what_was_finished_is_not_done_again(tmp_path, at_once):
     assert not list(tmp_path.iterdir())  # the run is finished
 
 
-def test_a_damaged_part_is_done_again(tmp_path, at_once):
+def test_parts_that_are_damaged_or_of_other_work_are_done_again_and_named(tmp_path, at_once, capsys):
     file = tmp_path / "out.json"
     stopped(file)
-    (tmp_path / "out.json.parts" / "000_000001.npy").write_bytes(b"\x93NUMPY")
-    (tmp_path / "out.json.parts" / "000_000002.json").write_text('{"number"')
-    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
-        assert sorted(kept.of_next_run(5)[0]) == [0]
+    parts = [tmp_path / "out.json.parts" / f"000_{number:06}.npz" for number in range(3)]
+    contents = [part.read_bytes() for part in parts]
+    for wrong, redone in (
+        ({1: contents[1][:30]}, [1]),
+        ({0: contents[2], 2: contents[0]}, [0, 2]),
+        ({1: b"", 2: contents[2].replace(b"json.npy", b"jsom.npy")}, [1, 2]),
+    ):
+        for number, part in enumerate(parts):
+            part.write_bytes(wrong.get(number, contents[number]))
+        with contextlib.suppress(KeyboardInterrupt), kept_beside(file, True, {"of": "numbers"}, None) as kept:
+            found = kept.of_next_run(5)[0]
+            raise KeyboardInterrupt
+        assert sorted(found) == [number for number in range(3) if number not in redone]
+        assert capsys.readouterr().out.count("that work is done again") == len(redone)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        *((text, "damaged") for text in ("", "[1,2,3]", "{}", "3", '{"seed": NaN}', "[" * 100_000, '{"seed": null}')),
+        ('"seed": 8', "its checksum is wrong"),
+        ('"checksum": null', "its checksum is missing"),
+    ],
+)
+def test_a_damaged_plan_is_one_line(tmp_path, at_once, content, reason):
+    file, plan = tmp_path / "out.json", tmp_path / "out.json.parts" / workers.PLAN
+    stopped(file)
+    name = content.partition(":")[0]
+    if name in ('"seed"', '"checksum"'):
+        content = re.sub(rf'{name}: ("\w+"|7)', content, plan.read_text())
+    plan.write_text(content)
+    with pytest.raises(ValueError, match=f"damaged .*{reason}|{reason}.*; remove it to start anew"):
+        kept_beside(file, True, {"of": "numbers"}, None).__enter__()
+    assert plan.read_text() == content
 
 
 def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):

@@ -16,6 +16,7 @@ import numpy as np
 
 from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
+from dice_envs.core.machine import memory_limit
 from dice_envs.core.options import check_range
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver, Walker, size_of
@@ -23,7 +24,7 @@ from dice_envs.exact.liars_dice.multiplayer.seating import Dice, check_table, fi
 from dice_envs.exact.liars_dice.multiplayer.shares import round_at
 from dice_envs.exact.liars_dice.multiplayer.solution import Certificate, Rest, Solution, SolvedRound, rounds_left
 from dice_envs.exact.liars_dice.multiplayer.store import file_of, keep, kept_round, quantised
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, MOST_KEPT, OutOfTimeError, Progress, memory_limit, told
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, MOST_KEPT, OutOfTimeError, Progress, StepTimer, told
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.games.liars_dice import GAME
 
@@ -96,14 +97,14 @@ def _solve_round(
 
     `deadline` is one of time.monotonic. At least one iteration is made.
     """
-    start, check = time.monotonic(), FIRST_CHECK
+    start, check, timer = time.monotonic(), FIRST_CHECK, StepTimer(len(solver.averages))
     lower, since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
     best: SolvedRound | None = None
     while True:
-        while solver.iterations < check:
-            solver.iterate(1)
-            if time.monotonic() >= deadline:
-                break
+        out_of_time = False
+        while solver.iterations < check and not out_of_time:
+            timer.iterate(solver)
+            out_of_time = not timer.leaves(deadline)
         numbers = quantised(solver.layout, solver.averages)
         certificate = rest.certify(Walker(solver.round_, numbers.astype(np.float64)))
         if best is None or certificate.gain < best.certificate.gain:
@@ -111,7 +112,7 @@ def _solve_round(
         if best.certificate.gain < CLEARLY * lower:
             lower, since = best.certificate.gain, solver.iterations
         report(solver.iterations, best.certificate.gain)
-        is_done = best.certificate.gain <= wanted or time.monotonic() >= deadline
+        is_done = best.certificate.gain <= wanted or out_of_time
         if is_done or solver.iterations >= min(MOST_ITERATIONS, STALLED * since):
             return best
         check = min(MOST_ITERATIONS, int(solver.iterations * CHECK_AGAIN) + 1)

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from dice_envs.core.archive import read_archive
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.cfr import MOST_LEVELS
 from dice_envs.exact.liars_dice.multiplayer.cfr import Layout, Walker, size_of
 from dice_envs.exact.liars_dice.multiplayer.solution import Rest, SolvedRound
 from dice_envs.exact.liars_dice.round import Round, must_call
-from dice_envs.exact.liars_dice.store import keep_arrays
+from dice_envs.exact.liars_dice.store import keep_archive
 
 __all__ = ["file_of", "keep", "kept_round", "quantised"]
 
@@ -77,17 +79,21 @@ def file_of(round_: Round, folder: Path) -> Path:
 def keep(solved: SolvedRound, folder: Path) -> None:
     """Write a round's file, whole or not at all, if that is possible."""
     path = file_of(solved.round_, folder)
-    keep_arrays(path, numbers=solved.numbers, iterations=solved.iterations, seconds=solved.seconds)
+    keep_archive(path, {name: getattr(solved, name) for name in ("numbers", "iterations", "seconds")})
 
 
 def kept_round(round_: Round, rest: Rest, folder: Path) -> SolvedRound | None:
     """Return a round from its file, certified for what the rest of the game is worth; None without one, or if it is damaged."""
-    try:
-        with np.load(file_of(round_, folder), allow_pickle=False) as file:
-            numbers, iterations, seconds = file["numbers"], int(file["iterations"]), float(file["seconds"])
-    except Exception:  # no file; or damage, which raises in zipfile, zlib, NumPy or Python's parser, each in its own way
+
+    def checked(members: dict[str, np.ndarray]) -> tuple[np.ndarray, int, float]:
+        numbers = members["numbers"]
+        if numbers.shape != (size_of(round_),) or numbers.dtype != np.uint16:
+            raise ValueError(f"numbers is {numbers.dtype} {numbers.shape}")
+        return numbers, int(members["iterations"]), float(members["seconds"])
+
+    path = file_of(round_, folder)
+    kept = read_archive(path, path.name, checked, say, unchecked=True)  # certified, so a checksum is not needed
+    if kept is None:
         return None
-    if numbers.shape != (size_of(round_),) or numbers.dtype != np.uint16:
-        return None
-    certificate = rest.certify(Walker(round_, numbers.astype(np.float64)))
-    return SolvedRound(round_, numbers, certificate, iterations, seconds)
+    numbers, iterations, seconds = kept
+    return SolvedRound(round_, numbers, rest.certify(Walker(round_, numbers.astype(np.float64))), iterations, seconds)

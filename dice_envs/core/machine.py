@@ -1,0 +1,62 @@
+"""Limits of the machine that the process runs on, or of the container: memory, and cores for threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from dice_envs.core.options import check_range
+
+__all__ = ["MOST_THREADS", "check_threads", "memory_limit"]
+
+MOST_THREADS = 256
+_SHARE = 0.8  # of the memory, that a solver may take
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+def check_threads(threads: int, name: str = "threads") -> int:
+    """Return how many threads or processes to use: as many as asked for, and no more than this process has cores.
+
+    Raises:
+        ValueError: not a whole number from 1 to MOST_THREADS; the message calls it `name`.
+    """
+    check_range(name, threads, 1, MOST_THREADS)
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        cores = os.cpu_count() or 1
+    return min(int(threads), cores)
+
+
+def memory_limit() -> int:
+    """Return the bytes that a solver may take: a share of the machine's memory, or of a smaller limit on its control groups."""
+    try:
+        installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        installed = 10 * 2**30
+    return int(min([installed, *_group_limits(Path("/proc/self/cgroup"), _GROUPS)]) * _SHARE)
+
+
+def _group_limits(own: Path, mounted: Path) -> Iterator[int]:
+    """Yield the memory limits of the process's control groups and of those above them, of either version.
+
+    Args:
+        own: file that lists the process's groups.
+        mounted: folder under which the groups are mounted.
+    """
+    try:
+        groups = own.read_text().splitlines()
+    except OSError:  # not on Linux
+        return
+    for line in groups:
+        _, controllers, name = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root, limit = (mounted / "memory", "memory.limit_in_bytes") if controllers else (mounted, "memory.max")
+        inside = Path(name.lstrip("/"))
+        for group in (inside, *inside.parents):  # a container may see its own group as the root
+            try:
+                yield int((root / group / limit).read_text())
+            except (OSError, ValueError):  # no such file, or no limit: "max"
+                continue
