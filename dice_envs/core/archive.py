@@ -54,7 +54,7 @@ def read_archive(
         if stated is not None and str(stated) != _checksum(work, members):
             raise ValueError("its checksum is wrong")
         return read(members)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except Exception as problem:  # damage raises in zipfile, zlib, NumPy or Python's parser, each in its own way
         reason = " ".join(str(problem).split())[:100] or type(problem).__name__

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.core.archive import read_archive, write_archive
+from dice_envs.core.archive import read_archive
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
@@ -24,7 +24,7 @@ from dice_envs.exact.liars_dice.measures import record_response
 from dice_envs.exact.liars_dice.round import CALL, Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.exact.liars_dice.stages import Stage, has_equal_seats
-from dice_envs.exact.liars_dice.store import cache_folder
+from dice_envs.exact.liars_dice.store import cache_folder, keep_archive
 
 __all__ = ["NOWHERE", "Book", "Responses", "respond_to", "responses_to"]
 
@@ -245,7 +245,7 @@ def responses_to(
     found = read_archive(path, path.name, made, say)
     if found is None:
         found = respond_to(variant, agents, done)
-        write_archive(path, path.name, {"wins": found.wins, **found.book._asdict()})
+        keep_archive(path, {"wins": found.wins, **found.book._asdict()})
     return found
 
 
