@@ -22,7 +22,13 @@ from dice_envs.exact.odds import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 
-SCRATCH = {"_kept", "_action", "_actions"}  # buffers that an interface overwrites before it reads them
+SCRATCH = {
+    "_kept",
+    "_action",
+    "_actions",
+    "_scratch",
+    "_scratch_bytes",
+}  # buffers that an interface overwrites before it reads them
 every_game = pytest.mark.parametrize("name", names())
 
 

@@ -91,13 +91,17 @@ class _Table:
         self._params = self.variant.params
         self._index = np.zeros(1, np.int64)
         self._action = np.zeros(1, np.int64)
+        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
+        self._scratch = np.zeros_like(self._states)
+        self._scratch_bytes, self._state_bytes = self._scratch.view(np.uint8), self._states.view(np.uint8)
         # Views into the state: reading them is much cheaper than reading fields of a record.
         self._mover = self._states["seat"]
         self._rewards = self._states["rewards"][0, : self.variant.facts.num_seats]
         self._out = self._states["out"][0, : self.variant.facts.num_seats]
 
     def __getstate__(self) -> dict[str, Any]:
-        bound = ("_kernels", "_params", "_index", "_action", "_mover", "_rewards", "_out")
+        scratch = ("_scratch", "_scratch_bytes", "_state_bytes")
+        bound = ("_kernels", "_params", "_index", "_action", "_mover", "_rewards", "_out", *scratch)
         return {name: value for name, value in vars(self).items() if name not in bound}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -176,16 +180,18 @@ class _Table:
 
         Legal actions do not depend on the choices of other seats, so any are played here.
         """
-        scratch = self._states.copy()
-        masks = [np.zeros(self.variant.facts.num_actions, np.int8) for _ in self.possible_agents]
-        for _ in self.possible_agents:
+        self._scratch_bytes[...] = self._state_bytes
+        scratch = self._scratch
+        masks = np.zeros((len(self.possible_agents), self.variant.facts.num_actions), np.int8)
+        for left in reversed(range(len(masks))):
             seat = int(scratch["seat"][0])
             if seat == OVER:
                 break
-            self._kernels.legal(self._params, scratch, self._index, masks[seat][None])
-            self._action[0] = masks[seat].argmax()
-            self._kernels.play(self._params, scratch, self._index, self._action)
-        return masks
+            self._kernels.legal(self._params, scratch, self._index, masks[seat : seat + 1])
+            if left:
+                self._action[0] = masks[seat].argmax()
+                self._kernels.play(self._params, scratch, self._index, self._action)
+        return list(masks)
 
     def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
         """Play the action. Return "", or the reason why it is not legal.

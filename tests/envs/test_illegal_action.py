@@ -6,10 +6,11 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
+from pettingzoo.utils.conversions import aec_to_parallel
 
 import dice_envs.envs.sb3
 from dice_envs import IllegalActionError, SeatEnv, SeatVectorEnv, configure
-from dice_envs.core.game import load
+from dice_envs.core.game import load, names
 from dice_envs.envs import aec
 
 # For each game that has them, a variant with intermediate rewards, for which the last reward must compensate.
@@ -231,6 +232,38 @@ def test_parallel_env():
         env.reset(seed=1)
         with pytest.raises(IllegalActionError):
             env.step(dict.fromkeys(agents, "high"))
+
+
+@pytest.mark.library("pettingzoo", "aec_to_parallel plays simultaneous games")
+@pytest.mark.parametrize("name", [name for name in names() if configure(name).facts.simultaneous])
+def test_the_aec_environment_of_a_simultaneous_game_is_parallelizable(name):
+    """Observations, masks, rewards and ends are those of the parallel environment."""
+    ours, theirs = aec.parallel_env(name), aec_to_parallel(aec.raw_env(name))
+    rng = np.random.default_rng(1)
+    for seed in range(5):
+        told = [env.reset(seed=seed) for env in (ours, theirs)]
+        while ours.agents:
+            for agent in ours.agents:
+                for key in ("observation", "action_mask"):
+                    np.testing.assert_array_equal(told[0][0][agent][key], told[1][0][agent][key])
+                np.testing.assert_array_equal(told[0][-1][agent]["action_mask"], told[1][-1][agent]["action_mask"])
+            actions = {agent: legal_action(rng, info["action_mask"]) for agent, info in told[1][-1].items()}
+            told = [env.step(actions) for env in (ours, theirs)]
+            assert told[0][1:4] == told[1][1:4]
+        assert not theirs.agents
+
+
+@pytest.mark.library("torchrl", "GymEnv of many games reads the mask")
+@pytest.mark.filterwarnings("ignore:an illegal action")
+def test_torchrl_reads_infos():
+    """Of several games at once, some of which end, also by illegal actions."""
+    wrapper = pytest.importorskip("torchrl.envs").GymWrapper
+    games = [lambda: SeatEnv("liars_dice", num_dice=1)] * 3
+    env = wrapper(gymnasium.vector.SyncVectorEnv(games, autoreset_mode=gymnasium.vector.AutoresetMode.DISABLED))
+    done = env.auto_register_info_dict().rollout(20, break_when_any_done=False)
+    assert done["next", "illegal_action"].any()
+    assert done["action_mask"].any(-1).all()
+    assert done["next", "action_mask"].any(-1).all()
 
 
 @pytest.mark.parametrize(

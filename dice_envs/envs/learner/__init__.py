@@ -6,17 +6,6 @@ learner's turn as one compiled loop.
 
 from dice_envs.envs.learner.games import SeatGames, check_arrays, seat_spaces, seat_variant
 from dice_envs.envs.learner.opponents import Opponents, Pool
-from dice_envs.envs.learner.records import LEARNER, Finals, Shown, Step
+from dice_envs.envs.learner.records import LEARNER, Shown, Step
 
-__all__ = [
-    "LEARNER",
-    "Finals",
-    "Opponents",
-    "Pool",
-    "SeatGames",
-    "Shown",
-    "Step",
-    "check_arrays",
-    "seat_spaces",
-    "seat_variant",
-]
+__all__ = ["LEARNER", "Opponents", "Pool", "SeatGames", "Shown", "Step", "check_arrays", "seat_spaces", "seat_variant"]

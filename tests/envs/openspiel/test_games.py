@@ -1,5 +1,6 @@
 """Games in OpenSpiel: its own checks pass, and states agree with the kernels."""
 
+import copy
 import dataclasses
 import pickle
 
@@ -150,3 +151,14 @@ def test_states_and_games_can_be_pickled():
         assert (str(again), again.history(), again.legal_actions()) == (str(each), each.history(), each.legal_actions())
         assert again.is_terminal() or again.child(again.legal_actions()[0])
     assert str(pickle.loads(pickle.dumps(game))) == str(game)
+
+
+def test_states_of_sampled_games_can_be_pickled_and_copied():
+    """Pickles go on with the random stream where it stood, copies share it."""
+    state = play_until_decision(openspiel_game("liars_dice", chance="sampled", rng_seed=1))
+    state.apply_action(state.legal_actions()[0])
+    saved = pickle.dumps(state)
+    for again in (copy.copy(state), copy.deepcopy(state), pickle.loads(saved)):
+        assert (str(again), again.history(), again.legal_actions()) == (str(state), state.history(), state.legal_actions())
+    ends = [play_on(each, np.random.default_rng(2)) for each in (pickle.loads(saved), pickle.loads(saved), state.clone())]
+    assert len({(str(end), tuple(end.history())) for end in ends}) == 1
