@@ -242,13 +242,13 @@ def _losses(parts: Sequence[dict[str, dict[str, Group]]], scale: Scale, games: i
             for label, group in groups.items():
                 found.setdefault((heading, label), []).append(group)
     losses = []
-    for (heading, label), groups in found.items():
+    for (heading, label), same in found.items():
+        decisions, wrong, given = zip(*same, strict=True)
         costs = np.zeros(games // match)  # of matches, in any order
-        given = np.concatenate([costs[:0], *(costs for _, _, costs in groups)])
-        costs[: len(given)] = scale.factor / match * given
+        lost = np.concatenate(given)
+        costs[: len(lost)] = scale.factor / match * lost
         error = match_half_width(costs, match, 0.0, scale.spread)
-        decisions, wrong = (sum(group[count] for group in groups) for count in (0, 1))
-        losses.append(Loss(heading, label, decisions, wrong, float(costs.mean()), error))
+        losses.append(Loss(heading, label, sum(decisions), sum(wrong), float(costs.mean()), error))
     headings = list(dict.fromkeys(each.by for each in losses))
     return tuple(sorted(losses, key=lambda each: (headings.index(each.by), _in_order(each.label))))
 

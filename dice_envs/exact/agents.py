@@ -247,6 +247,8 @@ class Asked:
 
     def _at(self, variant: Variant, rows: np.ndarray) -> np.ndarray:
         """Return the agent's answers at rows of the sample."""
+        assert self._states is not None
+        assert self._streams is not None
         return self._answer(Turn(variant, self._states, rows, self._streams[: len(rows)]))
 
     def _stays(self, variant: Variant, rows: np.ndarray, found: np.ndarray) -> bool:

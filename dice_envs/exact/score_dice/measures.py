@@ -146,7 +146,7 @@ def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, flo
         shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)
         policies = [policy(variant, agent, seat, roll, shown, seed)]
         if getattr(agent, "is_random", False):
-            policies.append(policy(variant, agent, seat, roll, shown, *derived_seeds(seed, "again")))
+            policies.append(policy(variant, agent, seat, roll, shown, derived_seeds(seed, "again")[0]))
         won = best_response(variant, seat, roll, shown, policies)
         most += roll.chance * float(won[0]) / 2
         least += roll.chance * float(won[-1]) / 2
