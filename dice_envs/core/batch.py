@@ -158,7 +158,9 @@ def as_action(action: Any, name: str = "the action") -> int:
     Raises:
         IllegalActionError: it is anything else, such as a bool, a float or text; the message calls it `name`.
     """
-    if type(action) is int or isinstance(action, np.integer):
+    if type(action) is int:  # most are
+        number = action
+    elif isinstance(action, np.integer):
         number = int(action)
     else:
         single = action.item() if isinstance(action, np.ndarray) and action.size == 1 else action

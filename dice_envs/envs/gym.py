@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dice_envs.core.batch import MOST_ACTION, IllegalAction, IllegalActionError, as_action, as_actions, as_array
+from dice_envs.core.batch import MOST_ACTION, IllegalAction, IllegalActionError, as_action, as_array
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import check_range, check_reset_options, check_seed, is_list, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_spaces, seat_variant
@@ -83,8 +83,6 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 
     def _show(self, shown: Shown, illegal: bool) -> tuple[np.ndarray, dict[str, Any]]:
         observations, masks = shown
-        if not self._playing:
-            masks[:] = 1
         self._mask = masks[0]
         if self.render_mode == "human":
             self.render()
@@ -209,9 +207,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         elif given:
             self.np_random = self.np_random  # its seed is then -1
         self._ended[index], self._lengths[index] = False, 0
-        shown = self.games.view(self._all)
-        shown.masks[self.games.ended(self._all)] = 1
-        return self._show({}, shown, np.zeros(self.num_envs, bool))
+        return self._show({}, self.games.view(self._all), np.zeros(self.num_envs, bool))
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """Return one seed for each game."""
@@ -238,7 +234,6 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         if self._masks is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
-        actions = as_actions(actions, self.num_envs)
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
@@ -256,7 +251,6 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             infos, illegal = self._restart(over.copy(), truncated, done, illegal), np.zeros(self.num_envs, bool)
         elif not same_step:
             self._ended = over.copy()
-            done.shown.masks[done.ended] = 1
         observations, infos = self._show(infos, done.shown, illegal)
         return observations, done.earned[self._all, seats], done.ended, truncated, infos
 
@@ -265,9 +259,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         observations = np.full(self.num_envs, None, object)
         for row, i in enumerate(done.finals.games):
             observations[i] = done.finals.shown.observations[row]
-        masks = over[:, None].astype(np.int8).repeat(done.shown.masks.shape[1], axis=1)
-        seats = np.zeros(self.num_envs, np.int64)
-        seats[done.finals.games] = done.finals.learners
+        masks, seats = np.zeros_like(done.shown.masks), np.zeros(self.num_envs, np.int64)
+        masks[done.finals.games], seats[done.finals.games] = done.finals.shown.masks, done.finals.learners
         cut = self._all[truncated & ~done.ended]
         if len(cut):
             for i in cut:

@@ -172,6 +172,8 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., 
                 row = finals if is_final else k
                 if len(shown.masks) > 0:
                     view(context.params, state, learner, shown.observations[row], shown.masks[row])
+                    if over:
+                        shown.masks[row][:] = 1
                 if not is_final:
                     break
                 _keep_final(seats, i, step.finals, row)

@@ -411,6 +411,7 @@ class SeatGames:
         """Return the games as the learners see them now, in fresh arrays."""
         shown = room_for(self.variant, len(index))
         self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], *shown)
+        shown.masks[self.ended(index)] = 1
         return shown
 
     # --- snapshots ----------------------------------------------------------------------------------------------------

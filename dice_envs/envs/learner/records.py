@@ -77,7 +77,7 @@ class Shown(NamedTuple):
 
     Attributes:
         observations: (m, size) float32.
-        masks: (m, actions) int8, the legal actions; all 0 where it is not the learner's turn.
+        masks: (m, actions) int8, the legal actions; all 1 where its game has ended, so that a masked softmax has no NaN.
     """
 
     observations: np.ndarray
