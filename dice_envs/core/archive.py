@@ -68,5 +68,5 @@ def _checksum(work: str, arrays: Mapping[str, np.ndarray]) -> str:
         if array.dtype.hasobject:
             raise TypeError(f"{name} holds objects, which are not kept")
         digest.update(f"{name} {array.dtype.descr} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
     return digest.hexdigest()

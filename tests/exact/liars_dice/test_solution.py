@@ -398,23 +398,15 @@ def test_a_first_solution_that_takes_too_long_is_given_up(folder, monkeypatch, s
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("options", "precision"),
-    [
-        ({"num_dice": 4, "rounds": "single"}, 1e-2),
-        ({"num_dice": 4, "rounds": "single"}, 1e-6),
-        ({"num_dice": (4, 3)}, 1e-2),
-        ({"num_dice": 3, "num_faces": 8, "rounds": "single"}, 1e-3),
-    ],
-)
-def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, options, precision):
-    """Within a factor of 1.3, whether a resumed round is refined or the strategies need more than two bytes a number."""
-    variant, needed = configure("liars_dice", **options), []
+@pytest.mark.parametrize("precision", [1e-2, 2e-3])
+def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, precision):
+    """Within a factor of 1.3, also where a kept round is refined. In smaller games what every solver takes is the most."""
+    variant, needed = configure("liars_dice", num_dice=4, rounds="single"), []
     solve(variant, 1.0)  # compiles
     monkeypatch.setattr(liars_dice_solver, "memory_of", lambda *given: needed.append(memory_of(*given)) or needed[-1])
     for resume in (False, True):
         tracemalloc.start()
-        solve(variant, precision, seconds=20, resume=resume)
+        solve(variant, precision, resume=resume)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert 1 / 1.3 < peak / needed[-1] < 1.3, (resume, peak, needed)
