@@ -398,10 +398,13 @@ def test_a_first_solution_that_takes_too_long_is_given_up(folder, monkeypatch, s
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("precision", [1e-2, 2e-3])
-def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, precision):
+@pytest.mark.parametrize(
+    ("options", "precision"),
+    [({"num_dice": 4}, 1e-2), ({"num_dice": 4}, 2e-3), ({"num_dice": 3, "num_faces": 8}, 1e-2), ({"num_dice": (4, 3)}, 1e-2)],
+)
+def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, options, precision):
     """Within a factor of 1.3, also where a kept round is refined. In smaller games what every solver takes is the most."""
-    variant, needed = configure("liars_dice", num_dice=4, rounds="single"), []
+    variant, needed = configure("liars_dice", rounds="single", **options), []
     solve(variant, 1.0)  # compiles
     monkeypatch.setattr(liars_dice_solver, "memory_of", lambda *given: needed.append(memory_of(*given)) or needed[-1])
     for resume in (False, True):
