@@ -16,7 +16,8 @@ def games():
     return {
         "solo": {**solo, "seed": 4},
         "worst": {**solo, "seed": 5},
-        "phone": {**solo, "seed": 6},
+        "light": {**solo, "seed": 6},
+        "dark": {**solo, "seed": 6},
         "liars": {"game": "liars_dice", "options": {"num_dice": 1}, "seed": 4, "seats": [PERSON, "numbers"]},
         "shakes": {
             "game": "shakes",
@@ -96,7 +97,7 @@ def test_other_games_lead_to_their_worst_move(name, server, open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_review_on_a_phone(scheme, server, open_page):
-    page = open_page(server[1]["phone"], width=360, color_scheme=scheme)
+    page = open_page(server[1][scheme], width=360, color_scheme=scheme)
     reviewed(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     letters = "[...document.querySelectorAll('.graph text')].map(text => text.getBoundingClientRect().height)"
