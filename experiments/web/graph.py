@@ -1,4 +1,4 @@
-"""Graphs of the pages as inline SVG: the expected result after each move, and what each game's play has cost.
+"""The graph of a review as inline SVG: the expected result after each move.
 
 Colours are classes of `style.CSS`, so that they follow the screen's. All coordinates are those of the view box.
 """
@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dice_envs.table.record import Record
 from dice_envs.table.review import Judged, Point, Split
 
-__all__ = ["MOST_STEPS", "SIGNS", "chance_graph", "change", "cost_graph", "level", "thinned"]
+__all__ = ["MOST_STEPS", "SIGNS", "chance_graph", "change", "level", "thinned"]
 
 WIDTH, HEIGHT = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 42.0, 370.0, 26.0, 178.0  # the frame in which values are drawn
@@ -99,7 +98,7 @@ def chance_graph(
     scale = _Scale(low, high, last)
     knots = [(scale.x(place), scale.y(value)) for place, value in zip(places, values, strict=True)]
     what = f"{name} {'chance to win' if shares else f'expected {split.scale.unit}'}"
-    parts = [_axes(scale, ticks, shares, what, _rounds(last), "move"), _area(knots)]
+    parts = [_axes(scale, ticks, shares, what, last), _area(knots)]
     if here is not None:
         parts.append(f'<path class="here" d="M{scale.x(here):.1f} {TOP}V{BOTTOM}"/>')
     columns = []
@@ -113,7 +112,8 @@ def chance_graph(
         title = f"{move}\n{level(point.value, shares)} ({step}, {cause})"
         columns.append(_column(x0, x1, (x1, y1), point.number, title))
     marks = [_mark(knot, point, judged.get(point.number), len(points)) for knot, point in zip(knots, points, strict=True)]
-    return _svg(_words(split, what), "".join((*parts, *marks, *columns)))
+    label, content = html.escape(_words(split, what)), "".join((*parts, *marks, *columns))
+    return f'<svg class="graph" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{content}</svg>'
 
 
 def _places(points: Sequence[Point]) -> list[float]:
@@ -140,48 +140,14 @@ def _words(split: Split, what: str) -> str:
     return text
 
 
-def cost_graph(costs: Sequence[float], titles: Sequence[str], record: Record) -> str:
-    """Return the graph of what each game's play has cost, with the trend, and the 95 % interval of the mean as a band.
-
-    Args:
-        costs: of each game, the oldest first.
-        titles: of each game, for its tooltip.
-        record: of the same games.
-    """
-    shares, mean, error, trend = record.scale.is_share, record.given_away, record.error, record.trend
-    unit = 100.0 if shares else 1.0
-    shown = [unit * cost for cost in costs]
-    _, high, ticks = _ticks(0.0, max(*shown, 1e-9, unit * (mean + (error or 0.0))))
-    scale = _Scale(0.0, high, len(costs) + 1)
-    what = f"{'points' if shares else record.scale.unit} given away"
-    parts = [_axes(scale, ticks, False, what, _rounds(len(costs))[1:], "game")]
-    if error is not None:
-        top, bottom = scale.y(min(unit * (mean + error), high)), scale.y(max(unit * (mean - error), 0.0))
-        parts.append(f'<rect class="band" x="{LEFT}" y="{top:.1f}" width="{RIGHT - LEFT}" height="{bottom - top:.1f}"/>')
-    if trend is not None:
-        ends = [min(max(unit * (mean + trend * side * (len(costs) - 1) / 2), 0.0), high) for side in (-1, 1)]
-        line = f"M{scale.x(1):.1f} {scale.y(ends[0]):.1f}L{scale.x(len(costs)):.1f} {scale.y(ends[1]):.1f}"
-        parts.append(f'<path class="trend" d="{line}"/>')
-    size = 4.0 if len(costs) <= MOST_DOTS else 2.5
-    for k, (value, title) in enumerate(zip(shown, titles, strict=True), 1):
-        dot = f'<circle class="dot" cx="{scale.x(k):.1f}" cy="{scale.y(value):.1f}" r="{size}"/>'
-        parts.append(f"<g><title>{html.escape(title)}</title>{dot}</g>")
-    words = f"Graph of {what} in each of {len(costs)} games, the oldest first: {unit * mean:.2g} a game on average."
-    return _svg(words, "".join(parts))
-
-
-def _svg(label: str, content: str) -> str:
-    return f'<svg class="graph" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(label)}">{content}</svg>'
-
-
-def _axes(scale: _Scale, ticks: Sequence[float], shares: bool, what: str, numbers: Sequence[int], unit: str) -> str:
+def _axes(scale: _Scale, ticks: Sequence[float], shares: bool, what: str, last: int) -> str:
     parts = [f'<text class="name" x="2" y="12">{html.escape(what)}</text>']
     for tick in ticks:
         y = scale.y(tick)
         parts.append(f'<path class="{"middle" if shares and tick == 0.5 else "tick"}" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
         parts.append(f'<text class="value" x="{LEFT - 6}" y="{y + 4:.1f}">{level(tick, shares)}</text>')
-    parts += [f'<text class="number" x="{scale.x(number):.1f}" y="{BOTTOM + 16}">{number}</text>' for number in numbers]
-    parts.append(f'<text class="name end" x="{RIGHT}" y="{BOTTOM + 30}">{unit}</text>')
+    parts += [f'<text class="number" x="{scale.x(number):.1f}" y="{BOTTOM + 16}">{number}</text>' for number in _rounds(last)]
+    parts.append(f'<text class="name end" x="{RIGHT}" y="{BOTTOM + 30}">move</text>')
     return "".join(parts)
 
 

@@ -21,8 +21,8 @@ __all__ = ["attend", "begin", "button", "heading", "reporting", "words"]
 _log = logging.getLogger(__name__)
 
 
-def begin(title: str, subtitle: str = "", home: str = "/", record: str = "") -> None:
-    """Add title, colours and the bar at the top of a page, with links to the start page and to the person's record."""
+def begin(title: str, subtitle: str = "", home: str = "/") -> None:
+    """Add title, colours and the bar at the top of a page, with a link to the start page."""
     ui.page_title(f"{title} – dice-envs" if title != "dice-envs" else title)
     ui.add_css(CSS)
     ui.colors(primary=ACCENT)
@@ -30,10 +30,8 @@ def begin(title: str, subtitle: str = "", home: str = "/", record: str = "") -> 
         ui.html(html.escape(title), tag="h1", sanitize=False)
         if subtitle:
             words(subtitle, "about")
-        with ui.element("nav").classes("end line"):
-            if record:
-                ui.link("Your record", record).classes("link")
-            if home:
+        if home:
+            with ui.element("nav").classes("end"):
                 ui.link("Another game", home).classes("link")
 
 

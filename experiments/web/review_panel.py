@@ -13,7 +13,7 @@ from dice_envs.experiments.web.parts import button, heading, reporting, words
 from dice_envs.experiments.web.place import Place
 from dice_envs.table.review import Judged, Review
 
-__all__ = ["GO", "ReviewPanel", "chip", "chips"]
+__all__ = ["ReviewPanel"]
 
 # Emits the number of moves of the graph's column that was clicked.
 GO = "event => { const step = event.target.closest('[data-at]'); if (step) emit(Number(step.dataset.at)) }"
@@ -39,7 +39,6 @@ class ReviewPanel:
         name: seat → its name there.
         look: called with a number of moves: shows the position after them.
         refresh: called to show everything again.
-        record: path of the page of the person's record.
     """
 
     def __init__(
@@ -48,9 +47,8 @@ class ReviewPanel:
         name: Callable[[int], str],
         look: Callable[[int], None],
         refresh: Callable[[], None],
-        record: str,
     ) -> None:
-        self.place, self.name, self.look, self.refresh, self.record = place, name, look, refresh, record
+        self.place, self.name, self.look, self.refresh = place, name, look, refresh
         self.chosen: int | None = None  # the seat whose graph is shown; None: the usual one
 
     @property
@@ -85,8 +83,7 @@ class ReviewPanel:
                 words(f"{self.name(each)}: {text if text.startswith('nothing') else f'cost {text}'}", "words total")
         if review.note:
             words(review.note[:1].upper() + review.note[1:], "words note")
-        if self.record and self.place.kind == "seat":
-            ui.link("Your record of games", self.record).classes("link")
+        words("Save keeps this game. The terminal's command review makes a record of many saved games.", "words note")
 
     def _seat(self, review: Review, seat: int, at: int) -> None:
         split, worst = review.splits.get(seat), review.worst(seat)
@@ -146,7 +143,7 @@ class ReviewPanel:
             else:
                 words("Nothing was better.")
             if self.place.may_play_on(move.number - 1):
-                title = "this table's game goes on from here; the finished one stays in your record"
+                title = "this table's game goes on from here; save the finished one first to keep it"
                 with ui.element("div").classes("line"):
                     button(
                         "Play on from here", lambda: self.place.play_on(move.number - 1), "tool", name="play-on", title=title

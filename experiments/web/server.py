@@ -26,7 +26,6 @@ with needs("web", "the page"):
 
 from dice_envs.experiments.web.gate import Gate, drop_malformed_events, is_loopback, names_of_machine
 from dice_envs.experiments.web.place import Kind, Place
-from dice_envs.experiments.web.record_page import RecordPage
 from dice_envs.experiments.web.start_page import MOST_BYTES, StartPage, first_link, link_page
 from dice_envs.experiments.web.table import PAUSE, prepare
 from dice_envs.experiments.web.table_page import TablePage
@@ -117,25 +116,14 @@ def _add_pages(tables: Tables, key: str, host: str, usual: str) -> None:
     alone = is_loopback(host)
 
     # A wrong address is refused before NiceGUI builds a page, which costs time and memory.
-    def has_key(request: Request) -> bool:
-        return secrets.compare_digest(request.query_params.get("key", "").encode(), key.encode())
-
     def check_start(request: Request, game: str = usual) -> None:
-        if not has_key(request) or game not in names():
-            raise HTTPException(404)
-
-    # Reviews take time, so the page is for those who hold a link. Only the key makes tables.
-    def check_record(request: Request, seat: str = "") -> None:
-        if not has_key(request) and tables.find(seat, "seat") is None:
+        has_key = secrets.compare_digest(request.query_params.get("key", "").encode(), key.encode())
+        if not has_key or game not in names():
             raise HTTPException(404)
 
     @ui.page("/", dependencies=[Depends(check_start)])
     def start(game: str = usual) -> None:
         StartPage(tables, game, f"&key={key}" if key else "")
-
-    @ui.page("/record", dependencies=[Depends(check_record)])
-    def record(request: Request) -> None:
-        RecordPage(tables, open_games=has_key(request), query=f"?key={key}" if key else "")
 
     def add(kind: Kind) -> None:
         def found(secret: str) -> Place:
@@ -149,8 +137,7 @@ def _add_pages(tables: Tables, key: str, host: str, usual: str) -> None:
             if kind == "maker":
                 link_page(tables, place.table, _base(request, alone), home=alone)
             else:
-                record = "/record" if alone else f"/record?seat={request.path_params['secret']}"
-                TablePage(tables, place, home=alone, record=record)
+                TablePage(tables, place, home=alone)
 
     app.add_exception_handler(404, lambda request, problem: HTMLResponse(NOTHING_HERE, 404))
     app.add_middleware(

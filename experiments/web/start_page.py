@@ -47,7 +47,7 @@ class StartPage:
         self.seats: list[list[str]] = []  # an agent's name or PERSON, and its parameters
         self.seated: Variant = self.game.configure()  # the variant whose seats are shown
         self.seed: float | None = None
-        begin("dice-envs", "dice games to play", home="", record=f"/record?{query.removeprefix('&')}".rstrip("?"))
+        begin("dice-envs", "dice games to play", home="")
         with ui.element("div").classes("narrow"):
             self._pick(query)
             with ui.element("section").classes("card"):

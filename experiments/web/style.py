@@ -78,7 +78,7 @@ _REVIEW = """
 .graph path.luck, .graph path.play { fill: none; stroke-linecap: round; }
 .graph path.luck { stroke: var(--accent); stroke-width: 2; }
 .graph path.play { stroke: var(--own); stroke-width: 3.5; }
-.graph circle.luck, .graph circle.dot { fill: var(--accent); }
+.graph circle.luck { fill: var(--accent); }
 .graph circle.play { fill: var(--paper); stroke: var(--own); stroke-width: 2; }
 .graph circle.slip { fill: var(--slip); stroke: var(--slip); }
 .graph circle.blunder { fill: var(--bad); stroke: var(--bad); }
@@ -90,43 +90,15 @@ _REVIEW = """
 .graph .step .under { fill: var(--ink); opacity: 0; }
 .graph .step:hover rect { fill: var(--ink); fill-opacity: 0.06; }
 .graph .step:hover .under { opacity: 1; }
-.graph .band { fill: var(--accent); opacity: 0.15; }
-.graph .trend { stroke: var(--own); stroke-width: 2; stroke-dasharray: 6 3; fill: none; }
 .keys { display: flex; gap: 16px; margin: 2px 0 10px; }
 .key::before { content: ""; display: inline-block; width: 18px; height: 0; vertical-align: 4px; margin-right: 6px;
   border-top: 2px solid var(--accent); }
 .key.play::before { border-top: 4px solid var(--own); }
 .pick.small { margin-bottom: 8px; }
 .tool.chosen { border-color: var(--accent); color: var(--accent); font-weight: 600; }
-.tool.danger { border-color: var(--bad); color: var(--bad); }
 .advice .line { margin: 10px 0; }
 .lesson { margin-top: 10px; padding: 10px 12px; border-radius: 8px; background: var(--panel); display: flex;
   flex-direction: column; gap: 6px; }
-.games { list-style: none; margin: 0; padding: 0; }
-.game { display: flex; gap: 10px; align-items: center; justify-content: space-between; border-top: 1px solid var(--edge);
-  padding: 9px 0; }
-.game:first-child { border-top: 0; }
-.cells { display: grid; grid-template-columns: minmax(0, 1fr) 3.5em 9em 9.5em; gap: 4px 10px; flex: 1; align-items: center; }
-.cells .marks { grid-column: 1 / -1; margin: 0; }
-.cells .what { overflow-wrap: anywhere; }
-.cells .unknown { grid-column: 3 / -1; }
-.record .card > .line { margin-top: 10px; }
-.outcome.won { color: var(--good); font-weight: 600; }
-.outcome.lost { color: var(--bad); font-weight: 600; }
-.figure { font-variant-numeric: tabular-nums; white-space: nowrap; }
-.record h2 { margin-bottom: 6px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 8px 16px; margin-bottom: 12px; }
-.tiles b { display: block; font-size: 19px; white-space: nowrap; line-height: 1.3; font-variant-numeric: tabular-nums; }
-.tiles span { color: var(--soft); font-size: 13px; }
-@media (min-width: 700px) {
-  .sum { display: grid; grid-template-columns: minmax(0, 1fr) 380px; gap: 0 20px; }
-  .sum h2 { grid-column: 1 / -1; }
-}
-@media (max-width: 599px) {
-  .cells { grid-template-columns: auto auto minmax(0, 1fr); }
-  .figure { white-space: normal; }
-  .cells .what { grid-column: 1 / -1; }
-}
 """
 
 

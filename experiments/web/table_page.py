@@ -14,7 +14,6 @@ from nicegui import events, ui
 
 from dice_envs.core.options import options_text
 from dice_envs.experiments.web.guide import Guide
-from dice_envs.experiments.web.kept import KEEPING, entry_of, is_kept
 from dice_envs.experiments.web.moves_panel import MovesPanel
 from dice_envs.experiments.web.parts import attend, begin, button, heading, reporting, words
 from dice_envs.experiments.web.place import Place
@@ -59,10 +58,9 @@ class TablePage:
         tables: all tables.
         place: the target of the link.
         home: whether the page may link to the start page.
-        record: path of the page of the person's record.
     """
 
-    def __init__(self, tables: Tables, place: Place, home: bool, record: str) -> None:
+    def __init__(self, tables: Tables, place: Place, home: bool) -> None:
         self.tables, self.place, self.table, self.home = tables, place, place.table, home
         self.client = ui.context.client
         self.at: int | None = None  # the position shown; None: the present one
@@ -73,13 +71,12 @@ class TablePage:
         self.advised_at = (-1, -1)
         self.asking = False
         sitting = place.sitting
-        self.unfinished = not sitting.over  # whether this tab has seen the game before its end
         self.guide = Guide(place)
         self.buttons = MovesPanel(place, self._play, self.refresh)
-        self.panel = ReviewPanel(place, self._name, self._jump, self.refresh, record)
+        self.panel = ReviewPanel(place, self._name, self._jump, self.refresh)
         if self.table.loaded and sitting.over and self.table.games == 1:
             self.at = 0
-        begin(sitting.variant.game.title, self._about(), "/" if home else "", record if place.kind == "seat" else "")
+        begin(sitting.variant.game.title, self._about(), "/" if home else "")
         with ui.element("div").classes("table"):
             with ui.element("div").classes("column"):
                 self.guide_card = ui.element("section").classes("card guide").props("aria-live=polite")
@@ -98,7 +95,7 @@ class TablePage:
                     words("Keys", "", "summary")
                     ui.html(listed(), sanitize=False).classes("shortcuts")
         self.forward = ui.timer(REPLAY_PAUSE, reporting(self._forward), active=False)
-        ui.add_body_html(f"<script>{REMEMBER_FOCUS}{KEEPING}{PRESSING}</script>")
+        ui.add_body_html(f"<script>{REMEMBER_FOCUS}{PRESSING}</script>")
         self.refresh()
         attend(self.table, self.refresh)
         self.client.on_connect(self.table.prepare)
@@ -141,7 +138,6 @@ class TablePage:
         if self.games != self.table.games:
             self.games, self.at, self.until, self.everything = self.table.games, None, None, False
             self.forward.active = False
-        self._keep()
         place, sitting = self.place, self.place.sitting
         if self.at is not None and self.at >= len(sitting):
             self.at = None
@@ -178,13 +174,6 @@ class TablePage:
         self._rebuild(self.steps, self._steps)
         self._rebuild(self.history, self._history)
         self.client.run_javascript(RESTORE_FOCUS)
-
-    def _keep(self) -> None:
-        """Let the browser keep a game that has just ended, for the person's record."""
-        place, over = self.place, self.place.sitting.over
-        if over and self.unfinished and place.kind == "seat" and place.seat is not None and is_kept(place.sitting):
-            self.client.run_javascript(f"diceRecord.keep([{entry_of(place.sitting, place.seat)}])")
-        self.unfinished = not over
 
     def _mark(self, covered: bool) -> None:
         """Write the state of the game into attributes, for scripts and tests."""

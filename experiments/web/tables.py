@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dice_envs.experiments.web.kept import Findings
 from dice_envs.experiments.web.place import Kind, Place
 from dice_envs.experiments.web.table import PAUSE, Table, prepare
 from dice_envs.experiments.web.work import Busy, Unwanted, Work
@@ -41,7 +40,6 @@ class Tables:
     ) -> None:
         self.pause, self.most, self.forget_after, self.clock = pause, most, forget_after, clock
         self.work = Work(most)
-        self.findings = Findings()
         self._places: dict[str, Place] = {}
         self._visited: dict[Table, float] = {}
         self._starts: collections.deque[float] = collections.deque(maxlen=MOST_STARTS)

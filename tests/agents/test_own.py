@@ -161,11 +161,6 @@ def upload(game):
     return Sitting.load(game, pytest.importorskip("dice_envs.experiments.web.gate").make_agent)
 
 
-def keep(game):
-    kept = pytest.importorskip("dice_envs.experiments.web.kept")
-    return kept.Findings().work_out(json.dumps({"seat": 0, "saved": game}), lambda done, of: None)
-
-
 def assist(game):
     pytest.importorskip("mcp")
     from dice_envs.experiments.assistant import Games
@@ -194,7 +189,7 @@ def play(*more):
 
 
 @pytest.mark.parametrize(
-    "reader", [Sitting.load, upload, keep, assist, resume, play(), play("--web", "--no-browser"), play("--replay")]
+    "reader", [Sitting.load, upload, assist, resume, play(), play("--web", "--no-browser"), play("--replay")]
 )
 @pytest.mark.parametrize("harmful", HARMFUL)
 def test_what_others_have_written_runs_no_code_and_reaches_no_address(reader, harmful, tmp_path, monkeypatch):

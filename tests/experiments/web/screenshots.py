@@ -12,9 +12,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from dice_envs import configure
-from dice_envs.table.advice import give_hint
-from dice_envs.table.sitting import PERSON, Sitting
+from dice_envs.table.sitting import PERSON
 from tests.experiments.web.browser import WAIT, find, serving
 
 GAMES = {
@@ -27,7 +25,6 @@ GAMES = {
 ENABLED = ".moves button:is([data-name^=action], [data-name^=face]):enabled:visible"
 SETTLED = 700  # milliseconds until nothing moves any more
 COLOURS = 128
-KEPT = 24  # games in the picture of the record
 
 
 def save(page, path, full_page=True):
@@ -62,28 +59,7 @@ def review(page):
     page.wait_for_selector(".total")
 
 
-def keep_games(page, games):
-    """Let the browser keep games of a person who plays better from game to game."""
-    entries = []
-    for seed in range(games):
-        rng = random.Random(seed)
-        sitting = Sitting(configure("liars_dice", num_dice=3), 100 + seed, [PERSON, "numbers"])
-        while not sitting.over:
-            if sitting.mover in sitting.people:
-                rows = give_hint(sitting.variant, sitting.state).rows
-                sitting.play(rows[min(int(rng.expovariate(1.0 + seed / 5)), len(rows) - 1)].action)
-            else:
-                sitting.step()
-        entries.append({"seat": 0, "ended": 1_790_000_000_000 + 86_400_000 * seed, "saved": sitting.save()})
-    page.evaluate("entries => diceRecord.keep(entries)", entries)
-
-
-def record(page, address):
-    page.goto(f"{address}/record")
-    page.wait_for_selector(".progress[data-done=yes]", state="attached")
-
-
-def documentation(browser, folder, address, links):
+def documentation(browser, folder, links):
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.set_default_timeout(WAIT)
     page.goto(links["fatestones"])
@@ -100,11 +76,6 @@ def documentation(browser, folder, address, links):
         page.click("[data-name=worst]")
         page.wait_for_selector(".lesson")
     save(page, folder / "page_review.png")
-    page.evaluate("diceRecord.write([])")
-    keep_games(page, KEPT)
-    record(page, address)
-    page.add_style_tag(content=".game:nth-child(n + 6) { display: none }")  # the first rows show what all look like
-    save(page, folder / "page_record.png")
     phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark", device_scale_factor=2)
     phone.set_default_timeout(WAIT)
     phone.goto(links["liars_dice"])
@@ -122,7 +93,7 @@ def tops(browser, folder, files):
         save(page, folder / f"{name}.png", full_page=False)
 
 
-def everything(browser, folder, address, links, names):
+def everything(browser, folder, links, names):
     for name in names:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(WAIT)
@@ -146,8 +117,6 @@ def everything(browser, folder, address, links, names):
                 each.click("[data-name=worst]")
                 each.wait_for_selector(".lesson")
                 save(each, folder / f"{name}_{kind}_4.png")
-        record(page, address)
-        save(page, folder / f"{name}_wide_5.png")
         page.close()
         phone.close()
 
@@ -166,13 +135,13 @@ def main():
             browser.close()
         return
     wanted = GAMES if arguments.all is None else {name: GAMES[name] for name in arguments.all or GAMES}
-    with serving(list(wanted.values()), pause=0.3) as (address, links), sync_playwright() as driver:
+    with serving(list(wanted.values()), pause=0.3) as (_, links), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find())
         by_name = dict(zip(wanted, links, strict=True))
         if arguments.all is None:
-            documentation(browser, arguments.folder, address, by_name)
+            documentation(browser, arguments.folder, by_name)
         else:
-            everything(browser, arguments.folder, address, by_name, wanted)
+            everything(browser, arguments.folder, by_name, wanted)
         browser.close()
 
 

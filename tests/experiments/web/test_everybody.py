@@ -6,7 +6,6 @@ import pytest
 
 from dice_envs import names
 from dice_envs.table.sitting import PERSON
-from tests.experiments.web.browser import WAIT
 from tests.experiments.web.test_page import ENABLED, moves_made, new_game, play_on, stands, wait_for
 
 pytestmark = pytest.mark.web
@@ -176,9 +175,6 @@ def test_axe_finds_nothing(scheme, server, open_page):
     page.click("[data-name=worst]")
     page.wait_for_selector(".lesson")
     assert violations(page) == []
-    page.goto(f"{address}/record")
-    page.wait_for_function("document.querySelector('.progress')?.dataset.done === 'yes'", timeout=WAIT)
-    assert violations(page) == []
 
 
 # --- every control ----------------------------------------------------------------------------------------------------
@@ -227,14 +223,6 @@ def test_every_control_of_the_links_is_pressed(server, open_page):
     for link, copy in zip(links, page.locator("button:has-text('Copy')").all(), strict=True):
         copy.click()
         page.wait_for_function("async link => await navigator.clipboard.readText() === link", arg=link)
-
-
-def test_the_record_asks_for_files(server, open_page):
-    page = open_page(f"{server[0]}/record")
-    page.wait_for_selector(".progress:has-text('No game yet')")
-    with page.expect_file_chooser() as chooser:
-        page.click("[data-name=add]")
-    assert chooser.value.is_multiple()
 
 
 def test_every_control_of_a_watched_game_is_pressed(server, open_page):

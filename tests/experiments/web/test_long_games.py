@@ -15,7 +15,7 @@ from dice_envs.table.sitting import PERSON, Sitting
 
 nicegui = pytest.importorskip("nicegui")
 
-WINS = Scale("games won", True, 0.5, 0.5, 1.0)
+WINS = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
 
 
 def instructions(work):
@@ -63,7 +63,7 @@ async def page_of(sitting):
     table = tables.add(sitting)
     place = next(place for place in tables.links(table).values() if place.kind == "seat")
     with nicegui.Client(page("/")) as client:
-        shown = TablePage(tables, place, True, "/record")
+        shown = TablePage(tables, place, True)
     assert not table.listeners, "a request alone listens to nothing"
     for handler in client.connect_handlers:
         handler()
