@@ -177,7 +177,7 @@ def check_harmless(spec: str) -> bool:
 
 def _is_policy(path: str) -> bool:
     """Return whether a path, with links resolved, leads below `runs` or to a policy of the package."""
-    from dice_envs.agents.ppo import POLICIES
+    from dice_envs.agents.about import POLICIES
 
     given = Path(path)
     if given.is_absolute() or given.drive or ".." in given.parts:

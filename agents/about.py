@@ -6,12 +6,15 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dice_envs.core.options import shown
 from dice_envs.exact import Measures
 
-__all__ = ["MOST_ABOUT", "check_about", "measures_as_dicts"]
+__all__ = ["MOST_ABOUT", "POLICIES", "check_about", "measures_as_dicts"]
+
+POLICIES = Path(__file__).resolve().parent / "policies"  # folder of the trained policies that come with the package
 
 MOST_ABOUT = 2**16  # characters of the object as JSON
 _FIELDS: dict[str, tuple[type, ...]] = {

@@ -27,7 +27,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range, shown
 from dice_envs.core.view import Block, offsets
 
-from .about import check_about
+from .about import POLICIES, check_about
 from .base import Deterministic
 
 __all__ = [
@@ -49,7 +49,6 @@ MOST_NUMBERS = 2**24  # weights and biases of a policy
 MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of an unpacked file: the numbers, and room for the header
 MOST_HEADER = 256  # characters of an array's own header; NumPy writes about 120
 MOST_HALF = 65504.0  # the largest number of float16
-POLICIES = Path(__file__).resolve().parent / "policies"
 
 
 @kernel(allocates=False)

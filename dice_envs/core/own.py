@@ -17,7 +17,8 @@ from dice_envs.core.options import shown
 
 __all__ = ["FILES", "FORMS", "load_own", "split_own"]
 
-FILES: set[Path] = set()  # the user's own sources that this process has loaded, those that others of them import included
+# Digests of the user's own sources by path, as this process has loaded them; those that others of them import included.
+FILES: dict[str, str] = {}
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 FORMS = "FILE.py:NAME or PACKAGE.MODULE:NAME"
 _FILE = r"(?:[A-Za-z]:)?[^:]+\.py"
@@ -52,7 +53,9 @@ def load_own(where: str, name: str, what: str) -> Any:
         reason = str(problem) or type(problem).__name__
     finally:
         loaded = [str(getattr(sys.modules[each], "__file__", None)) for each in sys.modules.keys() - before]
-        FILES.update(Path(file) for file in loaded if file.endswith(".py") and not file.startswith(_INSTALLED))
+        for file in loaded:
+            if file.endswith(".py") and not file.startswith(_INSTALLED):
+                FILES.setdefault(file, hashlib.sha256(Path(file).read_bytes()).hexdigest())
     raise ValueError(f"{what} {shown(f'{where}:{name}')} cannot be loaded: {reason}")
 
 

@@ -50,14 +50,11 @@ MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is ta
 def stamp() -> str:
     """A hash of all sources of this project. Parts computed by other versions of the code are rejected."""
     roots = [Path(file).resolve().parent for file in (str(dice_envs.__file__), str(agents.__file__), Path(__file__).parent)]
-    return _hash_of({str(path.relative_to(root.parent)): path for root in roots for path in root.rglob("*.py")})
-
-
-def _hash_of(files: Mapping[str, Path]) -> str:
-    """Hash source files by name. One that has changed since this process began may not be what it runs: no hash fits that."""
+    files = {str(path.relative_to(root.parent)): path for root in roots for path in root.rglob("*.py")}
     digest = hashlib.sha256()
     for name, path in sorted(files.items()):
         digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
+        # One that has changed since this process began may not be what it runs: no hash fits that.
         if path.stat().st_ctime > BEGUN:
             digest.update(secrets.token_bytes())
     return digest.hexdigest()[:16]
@@ -406,8 +403,7 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
         yield None
         return
     folder = json.with_name(json.name + ".parts")
-    own = _hash_of({str(path): path for path in FILES})
-    plan = json_module.loads(json_module.dumps({**what, "sources": stamp(), "own_code": own}))
+    plan = json_module.loads(json_module.dumps({**what, "sources": stamp(), "own_code": _checksum(FILES)[:16]}))
     if (folder / PLAN).exists():
         if not resume:
             raise ValueError(f"{folder} holds parts of a run that was stopped: add --resume to go on with it, or remove it")

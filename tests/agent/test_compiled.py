@@ -285,7 +285,7 @@ def test_a_learners_illegal_action_changes_nothing():
     games.seed_games(np.arange(5), list(range(5)))
     games.start(np.arange(5))
     before = everything(games)
-    wrong = [([0, 0, 0, 0, 3], "game 4: action 3 does not exist"), ([0, -1, 0, 0, 0], "game 1"), ([0.0] * 5, "integers")]
+    wrong = [([0, 0, 0, 0, 3], "game 4: action 3 does not exist"), ([0, -1, 0, 0, 0], "game 1"), ([0.0] * 5, "whole numbers")]
     for actions, words in wrong:
         with pytest.raises(IllegalActionError, match=words):
             games.advance(np.array(actions), np.zeros(5, bool), restart=True)

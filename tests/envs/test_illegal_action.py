@@ -220,7 +220,7 @@ def test_env_may_raise_and_raw_env_does():
 def test_parallel_env():
     env = aec.parallel_env("fatestones", illegal_action="lose")
     for actions, losers in (([0, 2], [1]), ([2, 0], [0]), ([2, 2], [0, 1])):
-        env.reset(seed=1)
+        env.reset(seed=7)
         env.step({"player_0": 0, "player_1": 0})  # then each hand has two dice left
         agents = env.agents
         _, rewards, terminations, _, infos = env.step(dict(zip(agents, actions, strict=True)))
@@ -229,7 +229,7 @@ def test_parallel_env():
         for seat, agent in enumerate(agents):
             assert rewards[agent] == (-1 if seat in losers else 0)
             assert ("illegal_action" in infos[agent]) == (seat in losers)
-        env.reset(seed=1)
+        env.reset(seed=7)
         with pytest.raises(IllegalActionError):
             env.step(dict.fromkeys(agents, "high"))
 
@@ -253,7 +253,7 @@ def test_the_aec_environment_of_a_simultaneous_game_is_parallelizable(name):
         assert not theirs.agents
 
 
-@pytest.mark.library("torchrl", "GymEnv of many games reads the mask")
+@pytest.mark.library("torchrl", "GymEnv of many games reads the mask", game="liars_dice")
 @pytest.mark.filterwarnings("ignore:an illegal action")
 def test_torchrl_reads_infos():
     """Of several games at once, some of which end, also by illegal actions."""

@@ -228,7 +228,7 @@ def test_an_awkward_agent_is_refused_or_has_an_interval(game, name):
         found, refusal = (), str(problem)
     assert refusal is None or re.search(agent.words, refusal), refusal
     assert found == () or agent.truth is not None or not agent.has_policy
-    known = truth_of(game, agent.truth) if agent.truth is not None else [None] * len(found)
+    known = truth_of(game, agent.truth) if agent.truth is not None and found else [None] * len(found)
     for each, exact in zip(found, known, strict=True):
         if each.error == 0 or agent.has_policy:
             assert each.value == pytest.approx(exact.value, abs=2 * (each.error + exact.error) + 1e-9), each
