@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
-from dice_envs.core.own import FILES, load_own
+from dice_envs.core.own import FILES, _module_of_file, load_own
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena.matches import play_table
@@ -251,6 +251,10 @@ def test_parts_by_own_code_that_has_changed_are_refused(tmp_path, at_once, monke
     stopped(tmp_path / "out.json")
     if changed:
         (tmp_path / "the_rule.py").write_text("BONUS = 2")
+    FILES.clear()  # as in a process that resumes the run
+    del sys.modules["the_rule"]
+    _module_of_file.cache_clear()
+    load_own(str(tmp_path / "the_game.py"), "BONUS", "game")
     refused = pytest.raises(ValueError, match="a run with other own_code") if changed else contextlib.nullcontext()
     with refused, kept_beside(tmp_path / "out.json", True, {"of": "numbers"}, None):
         pass
