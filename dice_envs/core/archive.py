@@ -31,7 +31,7 @@ def write_archive(path: Path, work: str, members: Mapping[str, Any]) -> None:
     arrays: dict[str, Any] = {name: np.asarray(member) for name, member in members.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, **arrays, **{_CHECKSUM: np.array(_checksum(work, arrays))})
+        np.savez_compressed(stream, **{**arrays, _CHECKSUM: np.array(_checksum(work, arrays))})
 
 
 def read_archive(
@@ -68,5 +68,5 @@ def _checksum(work: str, arrays: Mapping[str, np.ndarray]) -> str:
         if array.dtype.hasobject:
             raise TypeError(f"{name} holds objects, which are not kept")
         digest.update(f"{name} {array.dtype.descr} {array.shape}".encode())
-        digest.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

@@ -252,7 +252,8 @@ def test_parts_by_own_code_that_has_changed_are_refused(tmp_path, at_once, monke
     if changed:
         (tmp_path / "the_rule.py").write_text("BONUS = 2")
     FILES.clear()  # as in a process that resumes the run
-    del sys.modules["the_rule"]
+    for name in [name for name in sys.modules if name.startswith(("the_rule", "own_the_game"))]:
+        del sys.modules[name]
     _module_of_file.cache_clear()
     load_own(str(tmp_path / "the_game.py"), "BONUS", "game")
     refused = pytest.raises(ValueError, match="a run with other own_code") if changed else contextlib.nullcontext()
