@@ -192,13 +192,16 @@ class Asked:
         keys = self._rng.random(len(turn))
         rows = np.flatnonzero(keys < self._limit)
         rows = rows[np.argsort(keys[rows])[:KEPT]]
-        states = turn._true_states[turn._index[rows]]
-        choice = Turn(turn.variant, states, np.arange(len(rows)), turn.streams[rows]).legal.sum(axis=1) > 1
+        record = turn._true_states.dtype
+        whole = np.dtype((np.void, record.itemsize))  # records as bytes: NumPy copies them field by field, which takes long
+        states = turn._true_states.view(whole)[turn._index[rows]]
+        legal = Turn(turn.variant, states.view(record), np.arange(len(rows)), turn.streams[rows]).legal
+        choice = legal.sum(axis=1) > 1
         if not choice.any():
             return
-        kept = [self._states] if self._states is not None else []
+        kept = [self._states.view(whole)] if self._states is not None else []
         known = [self._first] if self._states is not None else []
-        self._states = np.concatenate([*kept, states[choice]])
+        self._states = np.concatenate([*kept, states[choice]]).view(record)
         self._first = np.concatenate([*known, answers[rows][choice]])
         self._keys = np.concatenate([self._keys, keys[rows][choice]])
         if len(self._keys) > 2 * KEPT:
