@@ -110,7 +110,13 @@ def resets(interface, name):
 
 NO_NUMBERS = [None, "call", "0", 1.0, True, np.True_, np.array(True), torch.tensor(True), torch.tensor(0.0), [0, [0]], {}]
 NO_ACTIONS = [-1, -5, 10**6, -(2**63), 2**63, np.uint64(2**64 - 1), 2**70, 10**4000]
-BAD_ACTIONS = [*NO_NUMBERS, *NO_ACTIONS, [0, 0, 0, 0, 0], torch.tensor([0, 0, 0, 0])]
+BAD_ACTIONS = [
+    np.timedelta64(1, "s"),  # NumPy derives it from integers
+    *NO_NUMBERS,
+    *NO_ACTIONS,
+    [0, 0, 0, 0, 0],
+    torch.tensor([0, 0, 0, 0]),
+]
 BAD_VECTORS = [[0, 0, 10**6], [0.0, 0, 0], [True, 0, 0], np.array([0, 0, 2**64 - 1], np.uint64), torch.ones(3) > 0]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, configure
 from dice_envs.core.loops import Kernels
-from dice_envs.core.options import MAX_SHOWN, check_range, check_seed, shown
+from dice_envs.core.options import MAX_SHOWN, check_range, check_seed, is_whole, shown
 from dice_envs.core.state import clear_rewards, end_game
 
 __all__ = [
@@ -160,7 +160,7 @@ def as_action(action: Any, name: str = "the action") -> int:
     """
     if type(action) is int:  # most are
         number = action
-    elif isinstance(action, np.integer):
+    elif is_whole(action):
         number = int(action)
     else:
         single = action.item() if isinstance(action, np.ndarray) and action.size == 1 else action

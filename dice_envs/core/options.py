@@ -29,6 +29,7 @@ __all__ = [
     "check_types",
     "did_you_mean",
     "is_list",
+    "is_whole",
     "option_texts",
     "options_text",
     "parse_options",
@@ -96,10 +97,15 @@ def python_value(value: Any) -> Any:
     return value
 
 
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer of Python or NumPy; a bool or a span of time, which they derive from it, is none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
 def check_range(name: str, value: Any, low: float, high: float, whole: bool = True) -> None:
     """Raise ValueError unless `value` is a number (an int where `whole`) in low … high."""
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+    is_number = is_whole(value) or (not whole and isinstance(value, (float, np.floating)))
+    if not is_number or not low <= value <= high:
         kind = "a whole number" if whole else "a number"
         raise ValueError(f"{name} must be {kind} from {low} to {high}, not {shown(value)}")
 
@@ -134,7 +140,7 @@ def check_seed(seed: Any, name: str = "seed") -> Any:
     """
     if seed is None:
         return None
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**128:
+    if not is_whole(seed) or not 0 <= int(seed) < 2**128:
         raise ValueError(f"{name} must be a whole number from 0 to 2**128 - 1, not {shown(seed)}")
     return int(seed)
 

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from dice_envs.core.batch import MOST_ACTION, IllegalAction, IllegalActionError, as_action, as_array
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import check_range, check_reset_options, check_seed, is_list, shown
+from dice_envs.core.options import check_range, check_reset_options, check_seed, is_list, is_whole, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_spaces, seat_variant
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 
@@ -211,7 +211,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """Return one seed for each game."""
-        if seed is None or isinstance(seed, (int, np.integer)):
+        if seed is None or is_whole(seed):
             first = check_seed(seed)
             return [None if first is None else first + i for i in range(self.num_envs)]
         if not is_list(seed) or len(seed) != self.num_envs:

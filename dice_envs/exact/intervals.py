@@ -69,8 +69,8 @@ def share_bound(seen: int, count: int) -> float:
 def match_half_width(means: np.ndarray, match: int, low: float, high: float) -> float:
     """Return the half-width for the mean of matches, whose games depend on each other, from the mean of each one.
 
-    Of single games it is `half_width`. For longer matches it is Student's, but no less than if one more match were beyond all
-    others by what a single game can add.
+    Of single games it is `half_width`. For longer matches it is Student's, but no less than a game would need that none of the
+    others was like.
 
     Args:
         means: (matches,) float64.
@@ -79,9 +79,8 @@ def match_half_width(means: np.ndarray, match: int, low: float, high: float) -> 
     """
     if match == 1 or len(means) < 2:
         return half_width(means, low, high)
-    reach = (high - low) / match
-    beyond = half_width(means, max(low, float(means.min()) - reach), min(high, float(means.max()) + reach))
-    return max(beyond, t95(len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means)))
+    least = (high - low) * (1 - _TAIL ** (1 / (len(means) * match)))
+    return max(least, t95(len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means)))
 
 
 def t95(degrees: int) -> float:

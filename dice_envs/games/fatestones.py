@@ -35,7 +35,7 @@ import numpy as np
 from dice_envs.core.dice import below, below_except
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import Range, check_list, check_types, is_list, shown
+from dice_envs.core.options import Range, check_list, check_types, is_list, is_whole, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
 from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_name, with_verb
 
@@ -101,7 +101,7 @@ def _is_code(code: Any) -> bool:
     """Whether a value is the code of a die, as a whole number or as text of six digits."""
     if isinstance(code, str):
         return len(code) == NUM_FACES and code.isascii() and code.isdigit() and int(code) in DIE_OF_CODE
-    return isinstance(code, (int, np.integer)) and code in DIE_OF_CODE
+    return is_whole(code) and code in DIE_OF_CODE
 
 
 class Params(NamedTuple):

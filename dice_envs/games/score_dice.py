@@ -35,7 +35,7 @@ import numpy as np
 from dice_envs.core.dice import below
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_faces, check_list, check_range, check_types, is_list, shown
+from dice_envs.core.options import check_faces, check_list, check_range, check_types, is_list, is_whole, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
 from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, with_verb
 
@@ -93,7 +93,7 @@ class Options:
 
 def _checked_pool(name: str, value: Any) -> tuple[int, ...]:
     """The pool as a tuple, largest dice first; ValueError if it is malformed."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+    if is_whole(value):
         value = (value,)
     if not is_list(value) or not 1 <= len(value) <= MAX_DICE:
         raise ValueError(f"{name} must be 1 to {MAX_DICE} sizes of dice such as 6,6,8, not {shown(value)}")

@@ -74,5 +74,5 @@ def test_without_values_everything_is_possible():
 def test_matches_have_students_interval_or_a_wider_one():
     means = np.array([0.4, 0.5, 0.45])
     assert match_half_width(means, 100, 0, 1) == pytest.approx(t95(2) * means.std(ddof=1) / 3**0.5)
-    assert match_half_width(np.full(50, 0.4), 100, 0, 1) == pytest.approx((1 - 0.025 ** (1 / 50)) / 100, rel=0.01)
+    assert match_half_width(np.full(50, 0.4), 100, 0, 1) == pytest.approx(1 - 0.025 ** (1 / 5000), rel=0.01)
     assert match_half_width(means[:1], 100, 0, 1) > 0.5

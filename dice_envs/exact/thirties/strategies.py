@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from dice_envs.core.game import Variant
-from dice_envs.core.options import check_choice, shown
+from dice_envs.core.options import check_choice, is_whole, shown
 from dice_envs.games.thirties import Options
 
 __all__ = ["Dice", "Distribution", "Player", "Rules", "Strategy", "asides", "check_alone", "differences", "throws"]
@@ -78,7 +76,7 @@ class Strategy:
     def given(self, throw: Dice, key: Any) -> int:
         """Return the choice for a throw and a key as `key` makes it. ValueError if it is illegal."""
         chosen = self.choose(throw) if self.sees == "throw" else self.choose(throw, key)
-        if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 0 <= chosen < len(throw):
+        if not is_whole(chosen) or not 0 <= chosen < len(throw):
             dice = " ".join(map(str, throw))
             raise ValueError(f"{self.name} must throw 0 to {len(throw) - 1} dice of {dice} again, not {shown(chosen)}")
         return int(chosen)
