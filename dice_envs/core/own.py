@@ -15,7 +15,7 @@ from typing import Any
 
 from dice_envs.core.options import shown
 
-__all__ = ["FILES", "FORMS", "load_own", "split_own"]
+__all__ = ["FILES", "FORMS", "load_own", "module_of_file", "split_own"]
 
 # Digests of the user's own sources by path, as this process has loaded them; those that others of them import included.
 FILES: dict[str, str] = {}
@@ -45,7 +45,7 @@ def load_own(where: str, name: str, what: str) -> Any:
     """
     before = set(sys.modules)
     try:
-        module = _module_of_file(Path(where).resolve()) if where.endswith(".py") else importlib.import_module(where)
+        module = module_of_file(Path(where).resolve()) if where.endswith(".py") else importlib.import_module(where)
         return getattr(module, name)
     except AttributeError as problem:
         reason = f"{where} has no {name}" if problem.name == name else str(problem)
@@ -60,7 +60,7 @@ def load_own(where: str, name: str, what: str) -> Any:
 
 
 @functools.cache
-def _module_of_file(path: Path) -> ModuleType:
+def module_of_file(path: Path) -> ModuleType:
     """The file as a module with a unique name, by which kernels are cached and dataclasses find their module."""
     name = f"own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
-from dice_envs.core.own import FILES, _module_of_file, load_own
+from dice_envs.core.own import FILES, load_own, module_of_file
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena.matches import play_table
@@ -254,7 +254,7 @@ def test_parts_by_own_code_that_has_changed_are_refused(tmp_path, at_once, monke
     FILES.clear()  # as in a process that resumes the run
     for name in [name for name in sys.modules if name.startswith(("the_rule", "own_the_game"))]:
         del sys.modules[name]
-    _module_of_file.cache_clear()
+    module_of_file.cache_clear()
     load_own(str(tmp_path / "the_game.py"), "BONUS", "game")
     refused = pytest.raises(ValueError, match="a run with other own_code") if changed else contextlib.nullcontext()
     with refused, kept_beside(tmp_path / "out.json", True, {"of": "numbers"}, None):
