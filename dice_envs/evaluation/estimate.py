@@ -69,13 +69,12 @@ def adjust(
         lost: like `expected`: what choices gave away.
         low, high: the worst and the best possible result of a game.
         seats: in which the player sits in turn; 1 if it has all of them.
-        losers: of each kind of luck whose choices those are: 1 the player's, −1 the opponent's.
+        losers: whose choices `lost` counts, for each kind of luck: 1 the player's, −1 the opponent's.
     """
     matches, match = results.shape
     expected, lost = (each.reshape(-1, *results.shape).mean(axis=2) for each in (expected, lost))
     plain, lost = results.mean(axis=1), np.array(losers)[:, None] * lost
     seat = np.arange(matches) % min(seats, matches)
-    # Seats count alike, also in an odd number of matches.
     coefficients = _coefficients(seat, plain, plain - expected + lost)
     taken = coefficients.sum(axis=0)
     # Result less luck, and less what the seat is worth: the values at the start are means over the seats.

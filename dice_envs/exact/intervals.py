@@ -69,8 +69,8 @@ def share_bound(seen: int, count: int) -> float:
 def match_half_width(means: np.ndarray, match: int, low: float, high: float) -> float:
     """Return the half-width for the mean of matches, whose games depend on each other, from the mean of each one.
 
-    Of single games it is `half_width`. For longer matches it is Student's, but no less than a game would need that none of the
-    others was like.
+    For single games it is `half_width`. For longer matches it is Student's, and no less than the loss of a whole game that is
+    so rare that none of these games showed it.
 
     Args:
         means: (matches,) float64.
