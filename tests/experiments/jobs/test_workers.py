@@ -242,6 +242,7 @@ def test_parts_of_another_run_are_refused_and_stay(tmp_path, at_once, resume, wh
 @pytest.mark.parametrize("changed", [False, True])
 def test_parts_by_own_code_that_has_changed_are_refused(tmp_path, at_once, monkeypatch, changed):
     """A file of the user's own imports another one, of which it has a rule."""
+    FILES.clear()  # other tests have files of their own
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "the_rule.py").write_text("BONUS = 1")
     (tmp_path / "the_game.py").write_text("import the_rule\nimport numpy.linalg\nBONUS = the_rule.BONUS")
