@@ -36,16 +36,17 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
 
 
 def attend(table: Table, listener: Callable[[], None]) -> None:
-    """Call the listener after every change of a table, once when its browser has connected, and no more when the page is gone.
+    """Call the listener after every change of a table, from when its browser has connected until the page is gone.
 
     A request alone, such as another program's, keeps no table and lets no agent move.
     """
-    client = ui.context.client
+    client, built = ui.context.client, table.changes
 
     def enter() -> None:
         if listener not in table.listeners:
             table.listeners.append(listener)
-            listener()  # the table may have changed since the page was built
+            if table.changes != built:
+                listener()
 
     def leave() -> None:
         if listener in table.listeners:

@@ -56,6 +56,7 @@ class Table:
         solving: the last line of a solver that works for this table; empty if none does.
         hinting: identifies the hint that is being found, None if none is.
         listeners: called after every change.
+        changes: number of changes so far.
     """
 
     def __init__(self, sitting: Sitting, pause: float = PAUSE, work: Work | None = None) -> None:
@@ -74,6 +75,7 @@ class Table:
         self.solving = ""
         self.hinting: object | None = None
         self.listeners: list[Callable[[], None]] = []
+        self.changes = 0
         self._preparation: asyncio.Task[None] | None = None
         self._prepared: Sitting | None = None  # the game whose agents have prepared themselves
         self._courses = 0  # number of new games and undos
@@ -103,6 +105,7 @@ class Table:
 
     def changed(self) -> None:
         """Call the listeners."""
+        self.changes += 1
         for listener in list(self.listeners):
             listener()
 
