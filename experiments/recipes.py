@@ -63,7 +63,7 @@ def _run(variant: Variant, name: str, preset: Preset, seed: int, done: Done) -> 
     run = Run(variant, preset, seed)
     run.learn()
     gaps = [measure(run.variant, run.policy(averaged), seed=seed).measures[0].gap for averaged in (False, True)]
-    row = {"recipe": name, "seed": seed, "steps": run.model.num_timesteps, "minutes": max(run.minutes.values())}
+    row = {"recipe": name, "seed": seed, "steps": run.steps, "minutes": max(run.minutes.values())}
     return {**row, "last": gaps[0], "averaged": gaps[1]}
 
 

@@ -43,8 +43,12 @@ __all__ = ["setting_text", "train"]
 class _Shown(TrainingCallback):
     """Shows a run on the terminal, and stops it on a signal."""
 
-    def __init__(self, done: Callable[[int], Any], signal_noted: Callable[[], int | None]) -> None:
-        self.done, self.signal_noted = done, signal_noted
+    def __init__(self, done: Callable[[int], Any], signal_noted: Callable[[], int | None], writer: Any) -> None:
+        self.done, self.signal_noted, self.writer = done, signal_noted, writer
+
+    def learned(self, steps: int, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            self.writer.add_scalar(name, value, steps)
 
     def advanced(self, steps: int) -> None:
         self.done(steps)
@@ -66,13 +70,19 @@ def _learn(run: Run, folder: Path) -> None:
     if run.left <= 0:
         return
     log = folder / "tensorboard"
-    with first_signal_waits() as signal_noted, progress("learner steps", run.left) as done, writer_errors_name(log):
-        run.learn(_Shown(done, signal_noted))
+    from torch.utils.tensorboard import SummaryWriter
+
+    with (
+        first_signal_waits() as signal_noted,
+        progress("learner steps", run.left) as done,
+        writer_errors_name(log),
+        SummaryWriter(str(log / "ppo")) as writer,
+    ):
+        run.learn(_Shown(done, signal_noted, writer))
         number = signal_noted()
         if number is not None:
             raise Stopped(
-                f"stopped after {run.model.num_timesteps:,} steps, which are saved in {folder}; the same command with "
-                f"--resume goes on",
+                f"stopped after {run.steps:,} steps, which are saved in {folder}; the same command with --resume goes on",
                 number,
             )
 
@@ -118,7 +128,7 @@ def train(
     with folder_lock(folder, "--out"):
         if (folder / "checkpoint.pt").exists() and not resume:
             raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
-        run = open_run(folder, variant, plan, seed, given, device, folder / "tensorboard")
+        run = open_run(folder, variant, plan, seed, given, device)
         run.save()
         usual = presets_of(plain.name)[preset].threads
         other_threads = run.preset.threads if run.preset.threads != usual else None
@@ -155,15 +165,15 @@ def _finish(
     run: Run, folder: Path, evaluation_games: int, json: Path | None, command: str, report: Path | None
 ) -> dict[str, Any]:
     """Train the rest, measure, and write the results."""
-    first = run.model.num_timesteps
+    first = run.steps
     console.print(f"training {run.variant} from step {first:,} to {run.preset.steps:,} in {folder}, seed {run.seed}")
     start = time.perf_counter()
     _learn(run, folder)
-    seconds, trained = time.perf_counter() - start, run.model.num_timesteps - first
+    seconds, trained = time.perf_counter() - start, run.steps - first
     result: dict[str, Any] = {
         "command": command,
         "seed": run.seed,
-        "steps": run.model.num_timesteps,
+        "steps": run.steps,
         "steps_per_second": trained / seconds if trained else None,
         "minutes": max(run.minutes.values(), default=None),
         "curve": run.curve,

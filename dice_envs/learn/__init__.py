@@ -108,7 +108,7 @@ def train(
         run.learn(callback)
     return Trained(
         run.offered(),
-        run.model.num_timesteps,
+        run.steps,
         max(run.minutes.values(), default=0.0),
         run.seed,
         run.curve,

@@ -13,6 +13,9 @@ class TrainingCallback:
     def advanced(self, steps: int) -> None:
         """`steps` learner steps have been played since the last call."""
 
+    def learned(self, steps: int, values: Mapping[str, float]) -> None:
+        """Losses and other values after `steps` learner steps, by name: "train/…", "pool/…" for games won, "gap/…"."""
+
     def measured(self, steps: int, minutes: float, name: str, gaps: Mapping[str, float]) -> None:
         """Exact gaps from optimal play after `steps` learner steps and `minutes` of training.
 

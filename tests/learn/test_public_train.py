@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dice_envs
-from dice_envs.learn.builder import RUN_ONLY, learner, policy_of
-from dice_envs.learn.presets import Preset, preset_of
+from dice_envs.learn.ppo import PPO
+from dice_envs.learn.presets import RUN_ONLY, Preset, preset_of
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 SMALL = {
@@ -123,7 +123,7 @@ def test_refusals_name_what_is_wrong(arguments, message):
 
 
 def test_every_field_of_a_preset_reaches_the_learner():
-    """The function that builds learners reads all fields except those of the run, so none can be forgotten."""
+    """The learner reads all fields except those of the run, so none can be forgotten."""
     read = set()
 
     class Watched(Preset):
@@ -134,7 +134,9 @@ def test_every_field_of_a_preset_reaches_the_learner():
     variant = dice_envs.configure("liars_dice", **ONE_DIE)
     preset = Watched(**dataclasses.asdict(preset_of("liars_dice", "equilibrium", steps=512, **SMALL)))
     read.clear()
-    policy_of(variant, preset, learner(variant, preset, "random", 1))
+    learner = PPO(variant, preset, "random", 1)
+    learner.iterate()
+    learner.policy()
     fields = {field.name for field in dataclasses.fields(Preset)}
     assert fields >= RUN_ONLY
     assert read & fields == fields - RUN_ONLY
