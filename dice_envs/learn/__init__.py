@@ -1,8 +1,7 @@
 """Learning: `train` trains a policy, with the settings of `presets`.
 
-`builder` makes a learner of a preset, `ppo` is the algorithm, `policy_gradient` its kernels and layers. `run` trains against
-`opponents`, measures and saves, `checkpoint` reads and writes its state, `callback` reports. `response` trains a best response,
-`distill` a network that plays a solution.
+`ppo` is the algorithm, `rollout` what it learns from. `run` trains against `opponents`, measures and saves, `checkpoint` reads
+and writes its state, `callback` reports. `distill` trains a network that plays a solution.
 """
 
 from __future__ import annotations
