@@ -16,13 +16,13 @@ from dice_envs.agent.casting import make_players
 from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.extras import needs
 from dice_envs.core.files import atomic, read_json, write_text
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range, check_seed, options_text, shown
 from dice_envs.exact import measure
 from dice_envs.exact.limits import TooLong, up_to
-from dice_envs.learn.builder import learner, policy_of, torch_threads
+from dice_envs.learn.builder import learner as make_learner
+from dice_envs.learn.builder import policy_of, torch_threads
 from dice_envs.learn.callback import TrainingCallback
 from dice_envs.learn.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
 from dice_envs.learn.opponents import Opponents
@@ -45,7 +45,7 @@ class Run:
         seed: fixes weights, games and all that is drawn.
         folder: of its files; None: nothing is written.
         device: PyTorch's.
-        log: TensorBoard's folder; None: no log.
+        learner: "ppo" or "sb3", see `dice_envs.train`.
 
     Attributes:
         model: the learner.
@@ -63,9 +63,9 @@ class Run:
         seed: int,
         folder: Path | None = None,
         device: str = "cpu",
-        log: Path | None = None,
+        learner: str = "ppo",
     ) -> None:
-        self.variant, self.preset, self.seed, self.folder = variant, preset, seed, folder
+        self.variant, self.preset, self.seed, self.folder, self.learner = variant, preset, seed, folder, learner
         self.curve: list[dict[str, Any]] = []
         self.gaps: list[dict[str, Any]] = []
         self.minutes: dict[str, float] = {}
@@ -73,9 +73,17 @@ class Run:
         self.best: NetworkPolicy | None = None
         self.opponents = Opponents(variant, preset)
         self._score: dict[str, list[float]] = {}  # games against each opponent since the curve's last point, and games won
-        self.model = learner(
-            variant, preset, self.opponents.pool or "random", seed, log=None if log is None else str(log), device=device
-        )
+        self.model = make_learner(variant, preset, self.opponents.pool or "random", seed, device=device)
+
+    @property
+    def steps(self) -> int:
+        """The learner's steps so far."""
+        return self.model.num_timesteps
+
+    @property
+    def averages(self) -> bool:
+        """Whether there is a running mean of the policies."""
+        return self.model.average_policy is not None
 
     @property
     def iterations(self) -> int:
@@ -230,7 +238,7 @@ class Run:
         watch = _watch(self, callback or TrainingCallback())
         with contextlib.suppress(_Stop), torch_threads(self.preset.threads):
             # Not to be reset: counters and games continue from where they are.
-            self.model.learn(self.left, callback=watch, reset_num_timesteps=False, tb_log_name="ppo")
+            self.model.learn(self.left, callback=watch, reset_num_timesteps=False, log_interval=None)
             self.measure_gap()
             self.save()
 
@@ -259,12 +267,19 @@ def _watch(run: Run, callback: TrainingCallback) -> Any:
             minutes = run.minutes[str(self.model.num_timesteps)] = self.before + self.training() / 60
             return minutes
 
+        def told(self) -> None:
+            if self.steps > self.first:
+                callback.learned(self.steps, self.logger.name_to_value)
+                self.logger.name_to_value.clear()
+
         def _on_training_end(self) -> None:
+            self.told()
             self.note_minutes()
 
         def _on_rollout_start(self) -> None:
             # Only here is a run complete: the last rollout has been learned from, the next has not begun.
             run.check_finite()
+            self.told()
             every = run.preset.measure_every
             if every and run.iterations % every == 0 and run.iterations:
                 minutes, start = self.note_minutes(), time.perf_counter()
@@ -312,14 +327,13 @@ def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:
 # --- plans and checkpoints --------------------------------------------------------------------------------------------
 
 
-def check_plan(variant: Variant, plan: Preset, given: Sequence[str] | None, device: str) -> None:
+def check_plan(variant: Variant, plan: Preset, given: Sequence[str] | None) -> None:
     """Raise ValueError, before anything is made, for a plan that the game or this machine cannot carry out.
 
     Args:
         variant: the game.
         plan: how to train.
         given: specs of opponents that replace the preset's, if any.
-        device: PyTorch's.
     """
     if variant.facts.num_seats > 1:
         make_players(variant, plan.opponents)
@@ -332,13 +346,6 @@ def check_plan(variant: Variant, plan: Preset, given: Sequence[str] | None, devi
         raise ValueError(f"self_play must be 0: {variant} has one seat")
     if plan.expected_rewards:
         with_expected_rewards(variant.game)  # raises where the game does not provide them
-    with needs("sb3", "training"):
-        import torch
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as problem:
-        reason = str(problem).partition("\n")[0][:200]
-        raise ValueError(f"device must be one that PyTorch has here, say cpu or cuda, not {shown(device)}: {reason}") from None
 
 
 def open_run(
@@ -348,7 +355,7 @@ def open_run(
     seed: int | None,
     given: Mapping[str, Any],
     device: str = "cpu",
-    log: Path | None = None,
+    learner: str = "ppo",
 ) -> Run:
     """Open the run in a folder, or begin one there.
 
@@ -360,14 +367,14 @@ def open_run(
         given: fields of the preset that were asked for: `steps` and `threads` change a run that is resumed, and other
             `opponents` are refused.
         device: PyTorch's.
-        log: TensorBoard's folder.
+        learner: "ppo" or "sb3".
 
     Raises:
         ValueError: the folder holds another run, or a damaged one.
     """
     path = None if folder is None else folder / "checkpoint.pt"
     if path is None or not path.exists():
-        return Run(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, log)
+        return Run(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, learner)
     with _blamed_on(path):
         state = read_checkpoint(path)
         its_variant, its_plan, its_seed = _read_config(state["config"])
@@ -385,7 +392,7 @@ def open_run(
         except ValueError as problem:
             raise ValueError(f"{path}: its opponent is {shown(spec)}; {problem}. To go on, name the opponents again") from None
     changes = {name: given[name] for name in ("steps", "threads") if name in given}
-    run = Run(its_variant, dataclasses.replace(its_plan, **changes), its_seed, folder, device, log)
+    run = Run(its_variant, dataclasses.replace(its_plan, **changes), its_seed, folder, device, learner)
     with _blamed_on(path):
         run.restore(state)
     return run

@@ -12,6 +12,7 @@ from dice_envs.core.options import check_range
 from dice_envs.experiments.sweep import MOST_RUNS, parse_settings, sweep
 from dice_envs.experiments.train import train
 from dice_envs.experiments.ui.options import (
+    DeviceOption,
     GameArgument,
     JsonOption,
     OptionOption,
@@ -41,7 +42,7 @@ def main(
     seed: SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     evaluation_games: Annotated[int, count_option(help="Games for each pair of agents in the final cross table.")] = 20_000,
-    device: Annotated[str, typer.Option(help="PyTorch's device, such as cpu or cuda.")] = "cpu",
+    device: DeviceOption = "cpu",
     threads: Annotated[int | None, typer.Option(help="PyTorch's threads, instead of the preset's number.")] = None,
     settings: Annotated[
         list[str] | None,
