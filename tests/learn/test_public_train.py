@@ -108,6 +108,15 @@ def test_the_command_makes_the_same_run(tmp_path, monkeypatch):
         assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
 
 
+@pytest.mark.parametrize("command", ["train", "recipes", "distill"])
+def test_every_command_that_trains_names_a_wrong_device(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, [command, "liars_dice", "-o", "num_dice=1", "--device", "abacus"])
+    assert result.exit_code == 2
+    assert "device must be one that PyTorch has here, say auto, cpu or cuda, not 'abacus'" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_two_trainings_do_not_share_a_folder(tmp_path):
     refused = []
 
