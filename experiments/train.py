@@ -86,7 +86,7 @@ def train(
     resume: bool = False,
     evaluation_games: int = 20_000,
     json: Path | None = None,
-    learner: str = "ppo",
+    learner: str | None = None,
     device: str = "cpu",
     threads: int | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -125,7 +125,7 @@ def train(
         raise Stopped(f"stopped after {trained.steps:,} steps, {goes_on}", number)
     new = trained.steps - shown.first
     plain = presets_of(variant.game.name)[preset].threads
-    changed = (("learner", learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, plain))
+    changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, plain))
     parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
     parts += [f"-o {shlex.quote(part)}" for part in option_texts(variant.plain.changed_options())]
     parts += [f"--opponent {spec}" for spec in opponents or ()]

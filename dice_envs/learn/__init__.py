@@ -1,8 +1,8 @@
 """Learning: `train` trains a policy, with the settings of `presets`.
 
-`builder` makes a learner of a preset, `ppo` is the algorithm, `policy_gradient` its kernels and layers. `run` trains against
-`opponents`, measures and saves, `checkpoint` reads and writes its state, `callback` reports. `response` trains a best response,
-`distill` a network that plays a solution.
+`ppo` is the learner, `rollout` what it learns from, `sb3` the learner of Stable-Baselines3. `run` trains against `opponents`,
+measures and saves, `checkpoint` reads and writes its state, `callback` reports. `distill` trains a network that plays a
+solution.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from dice_envs.agent import Agent
     from dice_envs.agents.ppo import NetworkPolicy
 
-LEARNERS = ("ppo",)
-
-__all__ = ["LEARNERS", "Trained", "TrainingCallback", "train"]
+__all__ = ["Trained", "TrainingCallback", "train"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +37,7 @@ class Trained:
         steps: learner steps of the training.
         minutes: of training, without measuring.
         seed: of the run.
+        learner: "ppo" or "sb3".
         curve: points of the learning curve: the learner's `steps`, and the share of games won against each opponent (in a game
             of one seat, the mean return) since the last point.
         gaps: points with the learner's `steps` and the gap of the "last" and, where the preset keeps it, of the "averaged"
@@ -53,6 +52,7 @@ class Trained:
     steps: int
     minutes: float
     seed: int
+    learner: str
     curve: list[dict[str, Any]]
     gaps: list[dict[str, Any]]
     preset: Preset
@@ -77,7 +77,7 @@ def train(
     seed: int | None = None,
     settings: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
-    learner: str = "ppo",
+    learner: str | None = None,
     device: str = "cpu",
     callback: TrainingCallback | None = None,
     **options: Any,
@@ -95,7 +95,8 @@ def train(
         settings: other fields of `dice_envs.learn.presets.Preset` by name.
         folder: of the run's files, made if it is missing. A run that it holds is resumed; one process at a time may use it.
             None: nothing is written.
-        learner: "ppo", this package's.
+        learner: "ppo", this package's, or "sb3", MaskablePPO of SB3-contrib as it is (see `dice_envs.learn.sb3`); None: that of
+            the run in the folder, or "ppo".
         device: PyTorch's, such as "cuda"; "auto": "cuda" where there is a GPU, else "cpu".
         callback: reports progress, and may stop training.
         options: the game's options.
@@ -104,8 +105,8 @@ def train(
         ValueError: wrong arguments, or a folder that holds another run or a damaged one, or that another process uses.
         ImportError: PyTorch or Stable-Baselines3 is not installed; the message names the extra.
     """
-    check_extra("sb3", "dice_envs.train", "torch", "stable_baselines3", "sb3_contrib")
-    from dice_envs.learn.run import check_plan, open_run
+    check_extra("sb3", "dice_envs.train", "torch")
+    from dice_envs.learn.run import LEARNERS, check_plan, open_run
 
     variant = single_seat(game, **options)
     given = {**(settings or {})}
@@ -113,7 +114,12 @@ def train(
     given |= {} if opponents is None else {"opponents": tuple(opponents)}
     plan = preset_of(variant.game.name, preset, **given)
     seed, device = check_seed(seed), torch_device(device)
-    check_choice("learner", learner, LEARNERS)
+    if learner is not None:
+        check_choice("learner", learner, LEARNERS)
+    if learner == "sb3":
+        from dice_envs.learn.sb3 import stock_plan
+
+        plan = stock_plan(plan, given)
     check_plan(variant, plan, opponents)
     if folder is not None:
         folder = Path(folder)
@@ -124,12 +130,13 @@ def train(
             callback.started(run.steps, run.preset.steps, run.seed)
         run.save()
         run.learn(callback)
-    policies = {"last": run.policy(), **({"averaged": run.policy(averaged=True)} if run.averages else {})}
+    policies = {"last": run.policy(), **({"averaged": run.policy(averaged=True)} if run.model.averages else {})}
     return Trained(
         run.offered(),
         run.steps,
         max(run.minutes.values(), default=0.0),
         run.seed,
+        run.learner,
         run.curve,
         run.gaps,
         run.preset,

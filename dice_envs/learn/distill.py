@@ -15,10 +15,10 @@ from dice_envs.agents.ppo import NetworkPolicy, block_inputs, history_inputs, in
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.game import Variant
+from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import Range, check_types
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
-from dice_envs.learn.builder import torch_threads
 
 __all__ = ["Learner", "Positions", "Settings", "train", "with_floors"]
 
@@ -142,7 +142,7 @@ class Learner:
     def __init__(self, variant: Variant, settings: Settings, seed: int, device: str = "cpu") -> None:
         import torch
 
-        from dice_envs.learn.policy_gradient import mlp
+        from dice_envs.learn.ppo import mlp
 
         self.variant, self.settings, self.device = variant, settings, device
         blind = history_inputs(variant) if settings.memoryless else block_inputs(variant, "past_bids")
@@ -175,9 +175,9 @@ class Learner:
 
     def policy(self) -> NetworkPolicy:
         """The network as a policy in float16, with zero weights for the inputs that it does not see."""
-        from dice_envs.learn.policy_gradient import arrays_of
+        from dice_envs.learn.ppo import layers_of
 
-        (first, biases), *others = arrays_of(self.network[::2])
+        (first, biases), *others = layers_of(self.network)
         weights = np.zeros((len(first), self.variant.facts.observation_size), np.float32)
         weights[:, self.seen] = first
         return in_half(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), [(weights, biases), *others]))

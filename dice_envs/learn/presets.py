@@ -8,10 +8,13 @@ from typing import Annotated, Any, Literal
 from dice_envs.core.machine import MOST_THREADS
 from dice_envs.core.options import Range, check_range, check_types, shown
 
-__all__ = ["PRESETS", "Preset", "preset_of", "presets_of"]
+__all__ = ["PRESETS", "RUN_ONLY", "Preset", "preset_of", "presets_of"]
 
 MOST_STEPS = 10**12
 MOST_AT_ONCE = 2**20  # steps between two updates: all of them are in memory
+
+# Fields of a preset that say how long a run is and what it keeps; the learner uses all others.
+RUN_ONLY = frozenset(["opponents", "self_share", "past_selves", "snapshot_every", "measure_every", "keep", "checkpoint_every"])
 
 _Often = Annotated[int, Range(1, 10**9)]
 _Share = Annotated[float, Range(0, 1)]

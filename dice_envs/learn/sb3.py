@@ -1,8 +1,8 @@
 """MaskablePPO of SB3-contrib, unchanged, as the learner of a run: `dice_envs.train(..., learner="sb3")`.
 
 It trains on `dice_envs.envs.sb3` against fixed opponents and past selves. Of a preset it takes what MaskablePPO has: steps,
-num_envs, num_steps, minibatch, epochs, the learning rate, clip, entropy, gae_lambda, value_weight, normalize and hidden. Learning
-rate and entropy follow the preset's schedules. Returns are not discounted: a game ends after a few moves.
+num_envs, num_steps, minibatch, epochs, the learning rate, clip, entropy, gae_lambda, value_weight, normalize and hidden.
+Learning rate and entropy follow the preset's schedules. Returns are not discounted: a game ends after a few moves.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import shown
 from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
-from dice_envs.learn.ppo import layers_of
-from dice_envs.learn.presets import Preset, between, falling
+from dice_envs.learn.ppo import between, falling, layers_of
+from dice_envs.learn.presets import Preset
 
 with needs("sb3", "dice_envs.learn.sb3"):
     import torch
@@ -100,7 +100,7 @@ class StockPPO:
 
     @contextlib.contextmanager
     def _streams(self, purpose: str) -> Iterator[None]:
-        """Give SB3, which draws from the global streams of PyTorch and NumPy, streams of its own; the caller's stay as they are."""
+        """Give SB3, which draws from the global streams of PyTorch and NumPy, others of its own; then put the caller's back."""
         seeds, on_gpu = derived_seeds(self.seed, purpose, 2), self.device.type == "cuda"
         kept = np.random.get_state()  # noqa: NPY002
         with torch.random.fork_rng(devices=[self.device] if on_gpu else []):
