@@ -44,18 +44,23 @@ MOST_NORM = 0.5  # of the gradient, which is scaled down to it
 # --- networks ---------------------------------------------------------------------------------------------------------
 
 
-def mlp(sizes: Sequence[int], gain: float | None = None) -> nn.Sequential:
+def mlp(sizes: Sequence[int], gain: float | None = None, scale: float = 1.0) -> nn.Sequential:
     """Make dense layers with tanh between them, from the inputs' size to the outputs'.
 
     Args:
         sizes: of the inputs and of each layer.
         gain: of the last layer's weights, which are orthogonal like the others'; None: PyTorch's initial weights.
+        scale: multiplies the weights of the first of several layers, whose units are then centred on inputs from 0 to 1.
     """
     layers = [nn.Linear(size, following) for size, following in itertools.pairwise(sizes)]
     if gain is not None:
         for layer in layers:
             nn.init.orthogonal_(layer.weight, gain if layer is layers[-1] else 2**0.5)
             nn.init.zeros_(layer.bias)
+    if scale != 1 and len(layers) > 1:
+        with torch.no_grad():
+            layers[0].weight.mul_(scale)
+            layers[0].bias.copy_(-0.5 * layers[0].weight.sum(dim=1))
     return nn.Sequential(*[part for layer in layers for part in (layer, nn.Tanh())][:-1])
 
 
@@ -63,13 +68,6 @@ def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Copy the dense layers of `mlp`: (weights (out, in), biases (out,)) float32 of each, first layer first."""
     dense = [part for part in network if isinstance(part, nn.Linear)]
     return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in dense]
-
-
-def _steepen(network: nn.Sequential, scale: float) -> None:
-    """Multiply the weights of the first layer, and centre its units on inputs from 0 to 1."""
-    with torch.no_grad():
-        network[0].weight.mul_(scale)  # type: ignore[operator, union-attr]
-        network[0].bias.copy_(-0.5 * network[0].weight.sum(dim=1))  # type: ignore[operator, union-attr, call-overload]
 
 
 # --- the learner ------------------------------------------------------------------------------------------------------
@@ -113,7 +111,7 @@ class PPO:
 
     def __init__(self, variant: Variant, preset: Preset, opponents: Any, seed: int, device: str = "cpu") -> None:
         p, facts = preset, variant.facts
-        self.variant, self.preset, self.seed, self.steps = variant, preset, seed, 0
+        self.variant, self.preset, self.steps = variant, preset, 0
         self.env = TensorEnv(
             variant, p.num_envs, opponents, self_play=p.self_play, expected_rewards=p.expected_rewards, device=device
         )
@@ -122,14 +120,11 @@ class PPO:
         weights, self._draw_seed = (derived_seeds(seed, purpose)[0] for purpose in ("weights", "draws"))
         with torch_threads(p.threads), torch.random.fork_rng(devices=[]):  # layers draw their weights from the global stream
             torch.default_generator.manual_seed(weights)
-            self._actor = mlp([facts.observation_size, *p.hidden, facts.num_actions], 0.01)
+            self._actor = mlp([facts.observation_size, *p.hidden, facts.num_actions], 0.01, p.input_scale)
             if p.central_critic:
                 self._critic = mlp([facts.num_seats * facts.observation_size, *p.hidden, facts.num_actions], 0.1)
             else:
-                self._critic = mlp([facts.observation_size, *p.hidden, 1], 1.0)
-        if p.input_scale != 1 and p.hidden:
-            for network in (self._actor, self._critic)[: 1 if p.central_critic else 2]:
-                _steepen(network, p.input_scale)
+                self._critic = mlp([facts.observation_size, *p.hidden, 1], 1.0, p.input_scale)
         self.networks = nn.ModuleDict({"actor": self._actor, "critic": self._critic}).to(self.device)
         self._parameters = list(self.networks.parameters())
         for name, wanted in (("reference", p.kl), ("average", p.average_rate)):
@@ -211,10 +206,10 @@ class PPO:
                 updates += 1
         self.steps += count
         self._follow()
-        names = ("policy_gradient_loss", "entropy", "divergence", "approx_kl", "clip_fraction", "value_loss")
+        names = ("policy_loss", "entropy", "divergence", "approx_kl", "clip_fraction", "value_loss", "explained_variance")
         unexplained = (r.returns - r.values).var() / r.returns.var()
         means = torch.cat([self._sums / updates, 1 - unexplained[None]]).tolist()
-        found = dict(zip((*names, "explained_variance"), means, strict=True))
+        found = dict(zip(names, means, strict=True))
         return found | {f"{name}_weight": value for name, value in weights.items()} | {"learning_rate": rate}
 
     def _log_policy(self, actor: Any, observations: Tensor, bias: Tensor) -> Tensor:
@@ -291,11 +286,9 @@ class PPO:
         policy, actions = log_policy.exp(), part.actions.unsqueeze(1)
         minus_entropy = (policy * log_policy).sum(1)
         # kl · KL(policy ‖ reference) + proximal · KL(policy ‖ the policy that played)
-        divergence = (
-            (weights["kl"] + weights["proximal"]) * minus_entropy - (policy * part.anchor).sum(1)
-            if p.kl or p.proximal
-            else torch.zeros_like(minus_entropy)
-        )
+        divergence = (weights["kl"] + weights["proximal"]) * minus_entropy
+        if p.kl or p.proximal:
+            divergence = divergence - (policy * part.anchor).sum(1)
         regulariser = weights["entropy"] * minus_entropy + divergence
         worth = self._critic(part.inputs)
         if p.central_critic:
@@ -338,7 +331,6 @@ class PPO:
     def _capture(self) -> None:
         """Record rollout and update as CUDA graphs: launching hundreds of small kernels takes longer than they run."""
         kept, minibatch = self.state(), torch.arange(self.preset.minibatch, device=self.device)
-
         if self.env.capturable:
             self._collect = _captured(self._play, self._draws)
         else:
