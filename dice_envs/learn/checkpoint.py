@@ -21,7 +21,17 @@ import numpy as np
 from dice_envs.core.files import atomic
 from dice_envs.core.options import check_range
 
-__all__ = ["arrays_of", "blamed_on", "bytes_of", "check_curve", "check_like", "read_checkpoint", "write_checkpoint"]
+__all__ = [
+    "arrays_of",
+    "blamed_on",
+    "bytes_of",
+    "check_curve",
+    "check_like",
+    "check_state",
+    "copied",
+    "read_checkpoint",
+    "write_checkpoint",
+]
 
 FORMAT = 5
 
@@ -99,6 +109,32 @@ def check_like(name: str, found: Any, like: Any) -> None:
             check_like(f"{name} {key}", found[key], like[key])
     elif type(found) is not type(like) or found != like:
         raise ValueError(f"{name} is of another version")
+
+
+def check_state(state: Mapping[str, Any], like: Mapping[str, Any], rollout: int) -> None:
+    """Raise ValueError unless a learner's `state` may be restored where `state()` is now `like`.
+
+    Args:
+        state: content of a checkpoint.
+        like: its `policy`, `optimizer` and `env` are taken as for `check_like`.
+        rollout: the steps of a rollout, whose multiple `num_timesteps` is.
+
+    Raises:
+        KeyError: a part is missing.
+    """
+    steps = state["num_timesteps"]
+    check_range("num_timesteps", steps, 0, 10**15)
+    if steps % rollout:
+        raise ValueError(f"num_timesteps must be a multiple of {rollout}, not {steps}")
+    for name in ("policy", "optimizer", "env"):
+        check_like(name, state[name], like[name])
+    if any((part["exp_avg_sq"] < 0).any() or part["step"] < 0 for part in state["optimizer"].values()):
+        raise ValueError("optimizer has means of squares or steps below 0")
+
+
+def copied(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Return copies of tensors on the CPU, so that a run can be resumed on another device."""
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 def bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:

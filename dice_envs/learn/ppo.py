@@ -26,9 +26,8 @@ from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
-from dice_envs.core.options import check_range
-from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_like
-from dice_envs.learn.presets import Preset
+from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
+from dice_envs.learn.presets import Preset, between, falling
 from dice_envs.learn.rollout import ILLEGAL, Minibatch, estimate_advantages, room_for_rollout
 
 with needs("sb3", "dice_envs.learn.ppo"):
@@ -72,18 +71,6 @@ def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 # --- the learner ------------------------------------------------------------------------------------------------------
-
-
-def _between(start: float, end: float, left: float) -> float:
-    """A linear schedule from `start` to `end`, where `left` is the share of training that remains."""
-    return end + (start - end) * left
-
-
-def _falling(start: float, end: float | None, left: float) -> float:
-    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; constant without an end."""
-    if end is None or end == start:
-        return start
-    return float(end * (start / end) ** left) if start > 0 and end > 0 else _between(start, end, left)
 
 
 class PPO:
@@ -181,13 +168,13 @@ class PPO:
         """
         p, r = self.preset, self.rollout
         count, total = p.num_envs * p.num_steps, p.epochs * p.num_envs * p.num_steps // p.minibatch
-        self.env.exploration = _falling(p.exploration, 0.0, max(0.0, 1 - self.steps / p.steps) if left is None else left)
+        self.env.exploration = falling(p.exploration, 0.0, max(0.0, 1 - self.steps / p.steps) if left is None else left)
         left = max(0.0, 1 - (self.steps + count) / p.steps) if left is None else left
-        rate = _between(p.learning_rate, p.learning_rate_end, left)
+        rate = between(p.learning_rate, p.learning_rate_end, left)
         weights = {
-            "entropy": _falling(p.entropy, p.entropy_end, left),
-            "kl": _falling(p.kl, p.kl_end, left),
-            "proximal": _falling(p.proximal, p.proximal_end, left),
+            "entropy": falling(p.entropy, p.entropy_end, left),
+            "kl": falling(p.kl, p.kl_end, left),
+            "proximal": falling(p.proximal, p.proximal_end, left),
         }
         for name, value in weights.items():
             self._weights[name].fill_(value)
@@ -364,10 +351,10 @@ class PPO:
 
     def state(self) -> dict[str, Any]:
         """Return copies of all that determines how training goes on, except the opponents, as tensors on the CPU."""
-        moments = {number: _copied(self._adam.state[each]) for number, each in enumerate(self._parameters)}
+        moments = {number: copied(self._adam.state[each]) for number, each in enumerate(self._parameters)}
         return {
             "num_timesteps": self.steps,
-            "policy": _copied(self.networks.state_dict()),
+            "policy": copied(self.networks.state_dict()),
             "optimizer": moments,
             "env": bytes_of(self.env.snapshot()),
         }
@@ -379,27 +366,14 @@ class PPO:
             ValueError: it is no such state; nothing has changed.
             KeyError: a part is missing; nothing has changed.
         """
-        steps, count = state["num_timesteps"], self.preset.num_envs * self.preset.num_steps
-        check_range("num_timesteps", steps, 0, 10**15)
-        if steps % count:
-            raise ValueError(f"num_timesteps must be a multiple of {count}, not {steps}")
-        mine = self.state()
-        for name in ("policy", "optimizer", "env"):
-            check_like(name, state[name], mine[name])
-        updates = min(steps * self.preset.epochs // self.preset.minibatch, 2**24)  # where float32 stops counting
-        if any((part["exp_avg_sq"] < 0).any() or part["step"] != updates for part in state["optimizer"].values()):
-            raise ValueError(f"optimizer has means of squares below 0, or other steps than {updates}")
+        check_state(state, self.state(), self.preset.num_envs * self.preset.num_steps)
         self.env.restore(arrays_of(state["env"], self.env.snapshot()))
-        self.steps = steps
+        self.steps = state["num_timesteps"]
         with torch.no_grad():  # in place: CUDA graphs know where everything is
             self.networks.load_state_dict(state["policy"])
             for number, parameter in enumerate(self._parameters):
                 for name, tensor in self._adam.state[parameter].items():
                     tensor.copy_(state["optimizer"][number][name])
-
-
-def _copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 def captured(work: Callable[[], Any], draws: torch.Generator) -> Callable[[], Any]:

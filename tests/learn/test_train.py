@@ -99,7 +99,7 @@ def test_train_saves_and_measures(tmp_path):
     for (ours, theirs), edge in edges.items():
         best = measure("liars_dice", theirs, num_dice=1).measures[1].value
         row, column = (data["table"]["agents"].index(name) for name in (ours, theirs))
-        assert edge["best_response_wins"] == best
+        assert edge["best_response_wins"] == pytest.approx(best)
         assert edge["share"] == pytest.approx((data["table"]["win_rate"][row][column] - 0.5) / (best - 0.5))
     assert data["steps"] >= 4096
     assert data["curve"]
@@ -731,7 +731,7 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
 def test_a_report_says_why_a_policy_was_not_measured(capsys):
     """Dice lost are no zero-sum reward."""
     result = {"steps": 10, "minutes": None, "steps_per_second": None}
-    add_measures(configure("liars_dice", num_players=3, num_dice=1, reward="dice"), "random", True, 1, result)
+    add_measures(configure("liars_dice", num_players=3, num_dice=1, reward="dice"), agents.make("random"), "random", 1, result)
     measured = next(section for section in run_sections(result, None, ()) if section.title == "How far from optimal play")
     (why,) = measured.text
     assert why.startswith("Not measured: reward must be 'win' for an exact result at a table, not 'dice'")
