@@ -158,7 +158,7 @@ class StockPPO:
         zeros = {"step": torch.tensor(0.0)}
         moments = {i: {**zeros, "exp_avg": each.cpu(), "exp_avg_sq": each.cpu()} for i, each in enumerate(policy.parameters())}
         mine["optimizer"] = moments if state["num_timesteps"] else {}  # the optimiser has none before its first step
-        check_state(state, mine, self.preset.num_envs * self.preset.num_steps)
+        check_state(state, mine, self.preset)
         observations = self.env.restore(arrays_of(state["env"], self.env.snapshot()))
         policy.load_state_dict(state["policy"])
         groups = policy.optimizer.state_dict()["param_groups"]
