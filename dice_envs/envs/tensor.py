@@ -56,7 +56,6 @@ class TensorEnv:
         masks: (n, actions) int8, the legal actions.
         seats: (n,) int64, the learner's seat; in self-play the seat to move.
         out: (n, seats) int8, 1 where the game is over for a seat though others play on.
-        capturable: whether a CUDA graph can hold `step`.
 
     Raises:
         ValueError: wrong arguments.
@@ -77,7 +76,6 @@ class TensorEnv:
         self.variant, self.num_envs = seat_variant(game, options), num_envs
         check_choice("device", device, ("cpu",))
         self.device = torch.device(device)
-        self.capturable = False
         self._games = SeatGames(self.variant, num_envs, opponents, seat, self_play, "raise", expected_rewards)
         facts = self.variant.facts
         self._all = np.arange(num_envs)
@@ -95,6 +93,14 @@ class TensorEnv:
             torch.zeros(num_envs, facts.num_seats, dtype=torch.float64),
             torch.zeros(num_envs, dtype=torch.int64),
         )
+
+    @property
+    def capturable(self) -> bool:
+        """Whether a CUDA graph can hold `step`."""
+        return False
+
+    def check(self) -> None:
+        """On a GPU, raise the errors of the steps since the last check; call it once in a rollout."""
 
     @property
     def exploration(self) -> float:

@@ -27,7 +27,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
-from dice_envs.learn.presets import Preset
+from dice_envs.learn.presets import Preset, between, falling
 from dice_envs.learn.rollout import ILLEGAL, Minibatch, estimate_advantages, room_for_rollout
 
 with needs("sb3", "dice_envs.learn.ppo"):
@@ -36,7 +36,7 @@ with needs("sb3", "dice_envs.learn.ppo"):
 
     from dice_envs.envs.tensor import TensorEnv
 
-__all__ = ["PPO", "between", "falling", "layers_of", "mlp"]
+__all__ = ["PPO", "captured", "layers_of", "mlp"]
 
 MOST_NORM = 0.5  # of the gradient, which is scaled down to it
 
@@ -71,18 +71,6 @@ def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 # --- the learner ------------------------------------------------------------------------------------------------------
-
-
-def between(start: float, end: float, left: float) -> float:
-    """A linear schedule from `start` to `end`, where `left` is the share of training that remains."""
-    return end + (start - end) * left
-
-
-def falling(start: float, end: float | None, left: float) -> float:
-    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; constant without an end."""
-    if end is None or end == start:
-        return start
-    return float(end * (start / end) ** left) if start > 0 and end > 0 else between(start, end, left)
 
 
 class PPO:
@@ -132,8 +120,8 @@ class PPO:
                 self.networks[name] = copy.deepcopy(self._actor).requires_grad_(False)
         # A tensor, so that a CUDA graph sees its changes; so are the weights in the loss.
         self._rate = torch.tensor(p.learning_rate, device=self.device)
-        on_gpu = self.device.type == "cuda"
-        self._adam = torch.optim.Adam(self._parameters, self._rate, eps=1e-5, fused=True, capturable=on_gpu)
+        self._on_gpu = self.device.type == "cuda"
+        self._adam = torch.optim.Adam(self._parameters, self._rate, eps=1e-5, fused=True, capturable=self._on_gpu)
         self._begin_adam()
         self._weights = {name: torch.zeros((), device=self.device) for name in ("entropy", "kl", "proximal")}
         self._sums = torch.zeros(6, device=self.device)
@@ -141,8 +129,9 @@ class PPO:
         self.rollout = room_for_rollout(variant, p, self.device)
         columns = (getattr(self.rollout, name) for name in Minibatch._fields)
         self._decisions = Minibatch(*(column.flatten(0, 1) for column in columns))
-        self._collect, self._update = self._play, self._step
-        self._captured = not on_gpu
+        self._rows = torch.arange(p.minibatch, device=self.device)  # of the minibatch that a CUDA graph learns from
+        self._graphs: dict[str, Callable[[], Any]] = {}
+        self._recording: Any = None
 
     def _begin_adam(self) -> None:
         """Make Adam's means, which are 0, so that they keep their places from now on."""
@@ -189,11 +178,12 @@ class PPO:
         }
         for name, value in weights.items():
             self._weights[name].fill_(value)
-        if not self._captured:
-            self._capture()
+        if self._on_gpu:
+            self._record()
         # Every iteration has a stream of its own, so a checkpoint need not hold one, and serves every device.
         self._draws.manual_seed(np.random.SeedSequence((self._draw_seed, self.steps)).generate_state(1, np.uint64).item())
-        self._collect()
+        self._graphs.get("play", self._play)()
+        self.env.check()
         if finished is not None:
             finished(r.gained[r.ended].cpu().numpy(), r.players[r.ended].cpu().numpy())
         self._sums.zero_()
@@ -202,7 +192,7 @@ class PPO:
             for rows in torch.randperm(count, generator=self._draws, device=self.device).split(p.minibatch):
                 # Without `settle` the last few minibatches add more noise than the rollout itself.
                 self._rate.fill_(rate * (1 - updates / total) if p.settle else rate)
-                self._update(rows)
+                self._learn_from(rows)
                 updates += 1
         self.steps += count
         self._follow()
@@ -328,17 +318,30 @@ class PPO:
                 for following, parameter in zip(self.networks[name].parameters(), self._actor.parameters(), strict=True):
                     following.lerp_(parameter, rate)
 
-    def _capture(self) -> None:
-        """Record rollout and update as CUDA graphs: launching hundreds of small kernels takes longer than they run."""
-        kept, minibatch = self.state(), torch.arange(self.preset.minibatch, device=self.device)
-        if self.env.capturable:
-            self._collect = _captured(self._play, self._draws)
+    def _learn_from(self, rows: Tensor) -> None:
+        if "step" not in self._graphs:
+            self._step(rows)
         else:
-            self._play()
-        step = _captured(lambda: self._step(minibatch), self._draws)
-        self._update = lambda rows: (minibatch.copy_(rows), step())
+            self._rows.copy_(rows)
+            self._graphs["step"]()
+
+    def _record(self) -> None:
+        """Record rollout and update as CUDA graphs: launching hundreds of small kernels takes longer than they run.
+
+        The rollout's graph holds its opponents, so it is recorded anew when they change, and not at all if they cannot be held.
+        """
+        recording = self.env.recording if self.env.capturable else None
+        if self._graphs and recording == self._recording:
+            return
+        kept = self.state()
+        self._graphs.pop("play", None)
+        self._play()
+        if recording is not None:
+            self._graphs["play"] = captured(self._play, self._draws)
+        if "step" not in self._graphs:
+            self._graphs["step"] = captured(lambda: self._step(self._rows), self._draws)
         self.restore(kept)
-        self._captured = True
+        self._recording = recording
 
     # --- checkpoints --------------------------------------------------------------------------------------------------
 
@@ -373,7 +376,7 @@ class PPO:
                     tensor.copy_(state["optimizer"][number][name])
 
 
-def _captured(work: Callable[[], Any], draws: torch.Generator) -> Callable[[], Any]:
+def captured(work: Callable[[], Any], draws: torch.Generator) -> Callable[[], Any]:
     """Record a function's work on the GPU, with its random stream; return a function that does it again."""
     current, aside = torch.cuda.current_stream(), torch.cuda.Stream()
     aside.wait_stream(current)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from dice_envs.core.machine import MOST_THREADS
 from dice_envs.core.options import Range, check_range, check_types, shown
 
-__all__ = ["PRESETS", "RUN_ONLY", "Preset", "preset_of", "presets_of"]
+__all__ = ["PRESETS", "RUN_ONLY", "Preset", "between", "falling", "preset_of", "presets_of"]
 
 MOST_STEPS = 10**12
 MOST_AT_ONCE = 2**20  # steps between two updates: all of them are in memory
@@ -276,3 +276,15 @@ def preset_of(game: str, name: str, **changes: Any) -> Preset:
     if name not in choices:
         raise ValueError(f"unknown preset {shown(name)}; presets are: {', '.join(choices)}")
     return dataclasses.replace(choices[name], **changes)
+
+
+def between(start: float, end: float, left: float) -> float:
+    """A linear schedule from `start` to `end`, where `left` is the share of training that remains."""
+    return end + (start - end) * left
+
+
+def falling(start: float, end: float | None, left: float) -> float:
+    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; constant without an end."""
+    if end is None or end == start:
+        return start
+    return float(end * (start / end) ** left) if start > 0 and end > 0 else between(start, end, left)

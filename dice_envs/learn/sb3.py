@@ -21,8 +21,8 @@ from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import shown
 from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
-from dice_envs.learn.ppo import between, falling, layers_of
-from dice_envs.learn.presets import Preset
+from dice_envs.learn.ppo import layers_of
+from dice_envs.learn.presets import Preset, between, falling
 
 with needs("sb3", "dice_envs.learn.sb3"):
     import torch

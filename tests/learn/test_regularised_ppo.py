@@ -13,6 +13,7 @@ from sb3_contrib import MaskablePPO
 from dice_envs import configure, measure
 from dice_envs.envs.learner import LEARNER, SeatGames
 from dice_envs.envs.sb3 import make_vec_env
+from dice_envs.envs.tensor import TensorEnv
 from dice_envs.learn import ppo
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import Preset
@@ -351,10 +352,14 @@ def test_recording_for_a_gpu_changes_nothing_that_is_learned(changes, monkeypatc
     """Without a GPU: work that is done for the recording is undone in place, and replaying it is doing it."""
     plain, recorded = learner(**changes), learner(**changes)
     places = [parameter.data_ptr() for parameter in recorded.networks.parameters()]
-    monkeypatch.setattr(ppo, "_captured", lambda work, draws: work() or work)
-    recorded._captured, recorded.env.capturable = False, True
-    for _ in range(2):
+    recordings = []
+    monkeypatch.setattr(ppo, "captured", lambda work, draws: recordings.append(work) or work() or work)
+    monkeypatch.setattr(recorded, "_on_gpu", True)
+    for capturable, recording, count in ((True, 1, 2), (True, 1, 2), (True, 2, 3), (False, 2, 3), (False, 3, 3)):
+        monkeypatch.setattr(TensorEnv, "capturable", capturable, raising=False)
+        monkeypatch.setattr(TensorEnv, "recording", recording, raising=False)
         assert plain.iterate() == recorded.iterate()
+        assert len(recordings) == count, "rollout and update; the rollout anew with other opponents, and only where it can be"
     for name, weights in plain.networks.state_dict().items():
         assert torch.equal(recorded.networks.state_dict()[name], weights), name
     assert [parameter.data_ptr() for parameter in recorded.networks.parameters()] == places
