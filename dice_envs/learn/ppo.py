@@ -367,7 +367,7 @@ class PPO:
             ValueError: it is no such state; nothing has changed.
             KeyError: a part is missing; nothing has changed.
         """
-        check_state(state, self.state(), self.preset.num_envs * self.preset.num_steps)
+        check_state(state, self.state(), self.preset)
         self.env.restore(arrays_of(state["env"], self.env.snapshot()))
         self.steps = state["num_timesteps"]
         with torch.no_grad():  # in place: CUDA graphs know where everything is
