@@ -70,17 +70,13 @@ def run(name, options, opponents, arguments, exploration):
         shown, begins = done.shown, done.ended & (not restart)
         yield from (done.earned, done.ended, *done.shown)
         ends = np.flatnonzero(done.ended & restart)
-        yield from FINALS(done, ends)
+        assert not restart or done.finals.games.tolist() == ends.tolist()
+        yield from (done.learners[ends], done.players[ends], done.returns[ends])
+        yield from done.finals.shown
         yield np.array([f"{game} {reason}" for game, reason in games.illegal.items()])
         kept = games.snapshot()
         yield from (kept[field] for field in ("states", "streams", "learners", "players", "earned", "returns"))
         yield kept.get("memories", np.zeros(0))
-
-
-def FINALS(done, ends):
-    final = done.finals
-    np.testing.assert_array_equal(final.games, ends)
-    return (final.learners, final.players, final.returns, *final.shown)
 
 
 def digest(*row):
