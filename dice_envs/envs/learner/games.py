@@ -255,9 +255,10 @@ class SeatGames:
             raise
         if into is not None or not restart:
             return step
-        order = np.argsort(step.finals.games[:ends], kind="stable")  # copies do not keep the other rows alive
-        shown = Shown(*(array[order] for array in step.finals.shown))
-        return step._replace(finals=Finals(step.finals.games[order], shown))
+        games, asks = step.finals.games[:ends], self._prepared[2]
+        rows = np.argsort(games) if asks else slice(ends)  # games that waited for an answer have ended later
+        shown = Shown(*(array[rows].copy() for array in step.finals.shown))  # copies do not keep the other rows alive
+        return step._replace(finals=Finals(games[rows].copy(), shown))
 
     def _run(self, team: Team, moves: Moves, step: Step) -> int:
         """Take the learner's turns, with opponents' answers; return the number of finals.
