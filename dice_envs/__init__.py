@@ -15,7 +15,7 @@ if is_starting() and signal.getsignal(signal.SIGINT) is signal.default_int_handl
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the command without a word while it imports for seconds
 
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import pettingzoo
@@ -34,6 +34,7 @@ from dice_envs.pictures.describe import Description, Reading, describe, layout
 from dice_envs.tasks import TASKS, Task
 
 if TYPE_CHECKING:
+    from dice_envs.envs.tensor import TensorEnv as TensorEnv
     from dice_envs.v0_modules import *  # noqa: F403 - the modules that `_register` makes, written by `make stubs`
 
 __all__ = [
@@ -84,6 +85,15 @@ except metadata.PackageNotFoundError:  # run from a checkout that is not install
     __version__ = "0+unknown"
 
 join_folders()
+
+
+def __getattr__(name: str) -> Any:
+    """Import `TensorEnv` when it is first asked for, because it needs PyTorch."""
+    if name == "TensorEnv":
+        from dice_envs.envs.tensor import TensorEnv
+
+        return TensorEnv
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _register(name: str) -> None:

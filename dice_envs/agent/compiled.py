@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,14 +12,26 @@ from dice_envs.agent import Agent, AgentError, check_plays, fault_of
 from dice_envs.agent.kernel import AgentKernel, Chooser, compile_chooser, random_choice
 from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, Game, Variant
-from dice_envs.core.kernel import identity
+from dice_envs.core.kernel import identity, kernel
 from dice_envs.core.loops import compile_check
 from dice_envs.core.options import shown
 from dice_envs.core.state import relative_seat
 
-__all__ = ["NO_ACTION", "NO_FAULT", "Context", "Team", "compile_legal_chooser", "context_of", "play_games", "team_of"]
+__all__ = [
+    "ASKED",
+    "NO_ACTION",
+    "NO_FAULT",
+    "Context",
+    "Team",
+    "compile_legal_chooser",
+    "context_of",
+    "mixed_team",
+    "play_games",
+    "team_of",
+]
 
 NO_ACTION = -1
+ASKED = -2  # in place of the action of an agent that has no kernel: Python asks it
 NO_FAULT = -1  # in the first entry of `Context.fault`
 
 
@@ -28,9 +40,9 @@ class Team(NamedTuple):
 
     Attributes:
         choosers: their kernels, each once.
-        numbers: (agents, 2) int64, each agent's kernel among `choosers`, and the row of its options.
+        numbers: (agents, 2) int64, each agent's kernel among `choosers`, and the row of its options; ASKED without a kernel.
         options: for each kernel, the options of the agents that share it, an array of records.
-        may_fail: whether an action may be illegal; not if all kernels promise that theirs are legal.
+        may_fail: whether an action may be illegal; not if all are chosen by kernels that promise legal ones.
     """
 
     choosers: tuple[Chooser, ...]
@@ -46,12 +58,24 @@ def team_of(agents: Sequence[Agent], variant: Variant) -> Team | None:
         ValueError: an agent does not play the variant.
         AgentError: a kernel's options are not one record.
     """
-    offers = []
+    team = mixed_team(agents, variant)
+    return None if (team.numbers[:, 0] == ASKED).any() else team
+
+
+def mixed_team(agents: Sequence[Agent], variant: Variant) -> Team:
+    """Return the agents as a team in which those without a kernel, or with a memory, are asked.
+
+    Raises:
+        ValueError: an agent does not play the variant.
+        AgentError: a kernel's options are not one record.
+    """
+    offers: list[_Offer | None] = []
     for agent in agents:
         check_plays(agent, variant)
         offered = _offered(agent, variant)
         if offered is None:
-            return None
+            offers.append(None)
+            continue
         options = offered.options
         if not isinstance(options, (np.ndarray, np.void)) or options.shape != () or options.dtype.fields is None:
             raise AgentError(
@@ -67,23 +91,28 @@ def _offered(agent: Agent, variant: Variant) -> AgentKernel | None:
     return None if offers is None or getattr(agent, "remembers", None) is not None else offers(variant)
 
 
+# An agent's kernel with the type of its options, the bytes of these, and its promise.
+_Offer: TypeAlias = tuple[tuple[Chooser, np.dtype[Any]], bytes, bool]
+
+
 @functools.lru_cache(maxsize=256)  # environments ask at every step, in case an agent has changed
-def _team(offers: tuple[tuple[tuple[Chooser, np.dtype[Any]], bytes, bool], ...]) -> Team:
-    """Return the team, given each agent's kernel with the type of its options, the bytes of these, and its promise."""
+def _team(offers: tuple[_Offer | None, ...]) -> Team:
+    """Return the team, given what each agent offers; None: it is asked."""
     kinds: dict[tuple[Chooser, np.dtype[Any]], list[bytes]] = {}
-    places = []
-    for kind, options, _ in offers:
-        rows = kinds.setdefault(kind, [])
-        places.append((kind, len(rows)))
-        rows.append(options)
+    places: list[tuple[Any, int]] = []
+    for offer in offers:
+        rows = kinds.setdefault(offer[0], []) if offer else []
+        places.append((offer and offer[0], len(rows)))
+        if offer:
+            rows.append(offer[1])
     # Sorted, so that the same agents at other seats share one loop.
     kinds = dict(sorted(kinds.items(), key=lambda entry: _name_of_kind(*entry[0])))
-    order = {kind: number for number, kind in enumerate(kinds)}
+    order: dict[Any, int] = {None: ASKED, **{kind: number for number, kind in enumerate(kinds)}}
     return Team(
         choosers=tuple(chooser for chooser, _ in kinds),
         numbers=np.array([(order[kind], row) for kind, row in places], np.int64).reshape(len(places), 2),
         options=tuple(np.frombuffer(b"".join(rows), dtype).copy() for (_, dtype), rows in kinds.items()),
-        may_fail=not all(always_legal for _, _, always_legal in offers),
+        may_fail=not all(offer is not None and offer[2] for offer in offers),
     )
 
 
@@ -126,13 +155,20 @@ def context_of(variant: Variant, team: Team) -> Context:
     )
 
 
+@kernel(allocates=False)
+def _ask(context, agent, state, stream):
+    return ASKED
+
+
 @functools.cache
 def compile_legal_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[..., int], Any]:
     """Return the kernel `(context, agent, state, stream) → action`, and the decorator for kernels that call it.
 
-    The kernel returns the action of the agent with this number. If the action is illegal, it returns NO_ACTION and writes the
-    last two entries of `context.fault`.
+    The kernel returns the action of the agent with this number, ASKED if that has no kernel. If the action is illegal, it
+    returns NO_ACTION and writes the last two entries of `context.fault`.
     """
+    if not choosers:
+        return _ask, functools.partial(kernel, allocates=False)
     choose, decorate = compile_chooser(game, choosers)
     may_play = compile_check(game)
     careful = any(chooser.choose is not random_choice(game) for chooser in choosers)
@@ -140,6 +176,8 @@ def compile_legal_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Ca
     @decorate(merge=True)
     def choose_legal(context, agent, state, stream):
         number, row = context.numbers[agent, 0], context.numbers[agent, 1]
+        if number < 0:
+            return ASKED
         action = np.int64(choose(number, row, context.params, context.options, state, stream, context.sample))
         if careful and not may_play(context.params, state, action, context.mask):
             context.fault[1] = agent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dice_envs.core.kernel import kernel
@@ -22,17 +24,17 @@ def sample_softmax(logits, mask, floor, uniform):
     total = 0.0
     for action in range(len(logits)):
         if mask[action] != 0:
-            weight = np.exp(logits[action] - top)
+            weight = math.exp(logits[action] - top)
             if weight >= floor:
                 total += weight
     remaining = uniform * total
     chosen = -1
     for action in range(len(logits)):
         if mask[action] != 0:
-            weight = np.exp(logits[action] - top)
+            weight = math.exp(logits[action] - top)
             if weight >= floor:
                 chosen = action
                 remaining -= weight
                 if remaining < 0:
                     break
-    return chosen, logits[chosen] - top - np.log(total)
+    return chosen, logits[chosen] - top - math.log(total)

@@ -170,7 +170,6 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all = np.arange(num_envs)
         self._ended = np.zeros(num_envs, bool)
-        self._lengths = np.zeros(num_envs, np.int64)  # the learner's steps, where there is a limit
         self._masks: np.ndarray | None = None
 
     def reset(
@@ -206,7 +205,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             super().reset(seed=seeds[0])
         elif given:
             self.np_random = self.np_random  # its seed is then -1
-        self._ended[index], self._lengths[index] = False, 0
+        self._ended[index] = False
         return self._show({}, self.games.view(self._all), np.zeros(self.num_envs, bool))
 
     def _seeds(self, seed: Any) -> list[int | None]:
@@ -241,8 +240,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         done = self.games.advance(actions, self._ended, same_step)  # with next-step reset ended games begin now
         over, truncated, illegal = done.ended, np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
         if self.max_episode_steps is not None:
-            self._lengths = np.where(self._ended, 0, self._lengths + 1)
-            truncated = self._lengths >= self.max_episode_steps  # of games that have ended, too, as TimeLimit says it
+            truncated = done.lengths >= self.max_episode_steps  # of games that have ended, too, as TimeLimit says it
             over = over | truncated
         if self.games.illegal:
             illegal[list(self.games.illegal)] = True
@@ -256,21 +254,19 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _restart(self, over: np.ndarray, truncated: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
         """Deal truncated games again, as `advance` did with ended ones. Return the entries of `infos` about all of them."""
-        observations = np.full(self.num_envs, None, object)
+        observations, masks = np.full(self.num_envs, None, object), np.zeros_like(done.shown.masks)
         for row, i in enumerate(done.finals.games):
             observations[i] = done.finals.shown.observations[row]
-        masks, seats = np.zeros_like(done.shown.masks), np.zeros(self.num_envs, np.int64)
-        masks[done.finals.games], seats[done.finals.games] = done.finals.shown.masks, done.finals.learners
+        masks[done.finals.games] = done.finals.shown.masks
         cut = self._all[truncated & ~done.ended]
         if len(cut):
             for i in cut:
                 observations[i] = done.shown.observations[i].copy()
-            masks[cut], seats[cut] = done.shown.masks[cut], self.games.learners[cut]
+            masks[cut] = done.shown.masks[cut]
             with self.games.unchanged_on_error:
                 self.games.start(cut)
             done.shown.observations[cut], done.shown.masks[cut] = self.games.view(cut)
-        self._lengths[over] = 0
-        info = {"action_mask": masks, "seat": seats, "illegal_action": illegal}
+        info = {"action_mask": masks, "seat": np.where(over, done.learners, 0), "illegal_action": illegal}
         info |= {f"_{name}": over.copy() for name in info}
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 

@@ -14,7 +14,7 @@ from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import check_seed
-from dice_envs.envs.learner import Opponents, SeatGames, check_arrays, seat_spaces, seat_variant
+from dice_envs.envs.learner import Opponents, SeatGames, seat_spaces, seat_variant
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
 
 with needs("sb3", "dice_envs.envs.sb3"):
@@ -62,7 +62,6 @@ class SeatVecEnv(VecEnv):
         self._all = np.arange(num_envs)
         self._masks: np.ndarray | None = None
         self.earned = np.zeros((num_envs, self.variant.facts.num_seats))
-        self._lengths = np.zeros(num_envs, np.int64)
         self._start_time = time.time()
 
     def seed(self, seed: int | None = None) -> Sequence[int]:
@@ -92,7 +91,6 @@ class SeatVecEnv(VecEnv):
             self.games.start(self._all, self._options[0])
         self._reset_seeds()
         self._reset_options()
-        self._lengths[:] = 0
         observations, self._masks = self.games.view(self._all)
         self.reset_infos = [{} for _ in self._all]
         return observations
@@ -106,26 +104,23 @@ class SeatVecEnv(VecEnv):
         seats = self.games.learners.copy()
         done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
         self.earned = done.earned
-        self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in self._all]
         elapsed = time.time() - self._start_time
-        final = done.finals
-        for row, i in enumerate(final.games):
+        for row, i in enumerate(done.finals.games):
             infos[i] = {
-                "terminal_observation": final.shown.observations[row],
+                "terminal_observation": done.finals.shown.observations[row],
                 "TimeLimit.truncated": False,
-                "episode": {"r": float(final.returns[row, final.learners[row]]), "l": int(self._lengths[i]), "t": elapsed},
-                "players": final.players[row],
+                "episode": {"r": float(done.returns[i, done.learners[i]]), "l": int(done.lengths[i]), "t": elapsed},
+                "players": done.players[i],
             }
             if i in self.games.illegal:
                 infos[i]["illegal_action"] = self.games.illegal[i]
-        self._lengths[final.games] = 0
         observations, self._masks = done.shown
         return observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of everything that determines how the environment continues, except the agents themselves."""
-        return {**self.games.snapshot(), "lengths": self._lengths.copy()}
+        return self.games.snapshot()
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> np.ndarray:
         """Go back to a snapshot of an environment made with the same arguments.
@@ -136,9 +131,7 @@ class SeatVecEnv(VecEnv):
         Raises:
             ValueError: it is not a snapshot of such an environment; nothing has changed.
         """
-        check_arrays(snapshot, self.snapshot())
         self.games.restore(snapshot)
-        self._lengths[:] = snapshot["lengths"]
         self._reset_seeds()
         self._reset_options()
         observations, self._masks = self.games.view(self._all)
@@ -163,11 +156,9 @@ class SeatVecEnv(VecEnv):
 
         The seat to move comes first, then the others in turn order.
         """
-        num_seats = self.variant.facts.num_seats
-        found = np.empty((self.num_envs, num_seats, self.variant.facts.observation_size), np.float32)
-        for place in range(num_seats):
-            seats = (self.games.learners + place) % num_seats
-            self.variant.kernels.observe(self.variant.params, self.games.states, self._all, seats, found[:, place])
+        facts = self.variant.facts
+        found = np.empty((self.num_envs, facts.num_seats, facts.observation_size), np.float32)
+        self.games.view_all(found)
         return found
 
     def close(self) -> None:

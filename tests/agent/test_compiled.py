@@ -18,7 +18,7 @@ from dice_envs.core.game import OVER
 from dice_envs.core.kernel import kernel
 from dice_envs.core.loops import compile_check
 from dice_envs.envs.learner import SeatGames
-from dice_envs.envs.learner.compiled import compile_advance
+from dice_envs.envs.learner.turn import compile_advance
 from dice_envs.exact.thirties import Rules
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
@@ -81,9 +81,7 @@ def history(variant, opponents, seed=3, **arguments):
             done.ended,
             *done.shown,
             done.finals.games,
-            done.finals.learners,
-            done.finals.players,
-            done.finals.returns,
+            *(each[done.ended] for each in (done.learners, done.players, done.returns, done.lengths)),
             *done.finals.shown,
         ]
         seen += [*games.snapshot().values()]
@@ -363,7 +361,7 @@ def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
     variant = configure("thirties", num_players=2)
     made = [cautious(0.0), cautious(0.5), cautious(1.0)]
     same(history(variant, Pool(made)), history(variant, copies(Pool(made))))
-    loop = compile_advance(variant.game, team_of(made, variant).choosers)
+    loop = compile_advance(variant.game, team_of(made, variant).choosers, explores=False)
     games = scaled(400, 4)
     tables = [play_table(variant, [agent, made[2]], games, 1)[:, 0].mean() for agent in made[:2]]
     assert tables[0] != tables[1] or games < 400

@@ -1,7 +1,7 @@
-"""Games of a learner against opponents, on which the environments of `gym` and `sb3` are built.
+"""Games of a learner against opponents, on which the environments of `gym`, `sb3` and `tensor` are built.
 
-`games` holds SeatGames, `opponents` the agents that play against the learner, `records` shared arrays, and `compiled` a
-learner's turn as one compiled loop.
+`games` holds SeatGames, `opponents` the agents that play against the learner, `records` shared arrays, and `turn` a learner's
+turn as one kernel.
 """
 
 from dice_envs.envs.learner.games import SeatGames, check_arrays, seat_spaces, seat_variant

@@ -1,4 +1,4 @@
-"""Games of a learner against opponents, on which the environments of `gym` and `sb3` are built.
+"""Games of a learner against opponents, on which the environments of `gym`, `sb3` and `tensor` are built.
 
 The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
 what the learner earned up to its next turn or the end of its game.
@@ -15,44 +15,28 @@ import numpy as np
 from gymnasium import spaces
 
 from dice_envs.agent import Agent, fault_of
-from dice_envs.agent.compiled import NO_FAULT, Team, context_of, team_of
+from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
     MOST_GAMES,
     IllegalAction,
-    IllegalActionError,
     as_actions,
     explain_illegal,
-    forfeit,
     illegal_error,
-    play_checked,
     warn_forfeit,
 )
-from dice_envs.core.dice import STREAM, mix, uniform
+from dice_envs.core.dice import STREAM, mix
 from dice_envs.core.expected import with_expected_rewards
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat
 from dice_envs.core.kernel import kernel
-from dice_envs.core.loops import Kernels, compile_kernels
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
-from dice_envs.envs.learner.compiled import Moves, compile_advance, empty_step
 from dice_envs.envs.learner.opponents import Memories, Opponents, Pool, resolve_opponents
-from dice_envs.envs.learner.records import LEARNER, Finals, Seats, Shown, Start, Step, first_rows, room_for, seat_players
+from dice_envs.envs.learner.records import LEARNER, Finals, Moves, Seats, Shown, Start, Step, empty_step, room_for
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
 
 __all__ = ["SeatGames", "check_arrays", "seat_spaces", "seat_variant"]
 
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
-
-
-@kernel
-def _seat_all(states, index, start, seats):
-    for i in index:
-        seat_players(states[i], start, seats, i)
-
-
-@kernel
-def _choose_games(states, index, share, chosen):
-    for k in range(len(index)):
-        chosen[k] = uniform(states[index[k]]) < share
 
 
 @kernel
@@ -89,11 +73,10 @@ class SeatGames:
     begins when the game is seeded, or when a Pool puts another agent in its place.
 
     If `advance` fails, by wrong input or an opponent's illegal action, nothing has changed, unless the opponent's kernel had
-    promised that its actions are legal. Call `start` and `play` inside
-    `with games.unchanged_on_error:`, which makes them atomic as well.
+    promised that its actions are legal. Call `start` inside `with games.unchanged_on_error:`, which makes it atomic as well.
 
-    Where all opponents choose by kernels (see `dice_envs.Agent`), `advance` is one compiled loop; otherwise Python asks each
-    of them, move by move. Results are the same.
+    A step is one compiled loop (`turn`), in which opponents with kernels choose (see `dice_envs.Agent`). Where the others are to
+    move, it stops, Python asks them, and it goes on.
 
     Args:
         variant: the game.
@@ -107,11 +90,8 @@ class SeatGames:
         expected_rewards: pay a roll's expected reward (see `dice_envs.core.expected`).
 
     Attributes:
-        returns: (n, seats) float64, each seat's rewards since its game began.
-        illegal: games that the last `play` ended for an illegal action → reason.
-        exploration: the share of self-play games that start with random moves, 1, 2, 3 … with probability 1/2, 1/4, 1/8 …
-            They show positions that the learner would not reach. 0 at first; may be changed between games.
-        learners: (n,) int64, the learner's seat; where it has all, the one that is to move or moved last.
+        seats: the arrays of all games; `states`, `streams`, `memories`, `learners`, `players` and `returns` are the same ones.
+        illegal: games that the last `advance` ended for an illegal action → reason.
 
     Raises:
         ValueError: wrong arguments; an opponent does not play the variant; or `expected_rewards` for a game that does not
@@ -145,32 +125,43 @@ class SeatGames:
         self.illegal_action = illegal_action
         self.expected_rewards = expected_rewards
         self.illegal: dict[int, str] = {}
-        self.exploration = 0.0
         self.pool = opponents if isinstance(opponents, Pool) else None
         self._agents = resolve_opponents(opponents, variant)
-        self.states = np.zeros(num_games, variant.game.state)
-        self.streams = np.zeros(num_games, STREAM)
-        self._seats = Seats(
+        self._memories = Memories(self._agents, num_games, facts.num_seats)
+        self.seats = Seats(
+            states=np.zeros(num_games, variant.game.state),
+            streams=np.zeros(num_games, STREAM),
+            memories=self._memories.records,
             learners=np.zeros(num_games, np.int64),
             players=np.full((num_games, facts.num_seats), LEARNER, np.int64),
             shared=np.zeros(num_games, bool),
             earned=np.zeros((num_games, facts.num_seats)),
             returns=np.zeros((num_games, facts.num_seats)),
+            lengths=np.zeros(num_games, np.int64),
         )
-        self.learners, self.players, self.returns = self._seats.learners, self._seats.players, self._seats.returns
-        self._memories = Memories(self._agents, num_games, facts.num_seats)
-        self.memories = self._memories.records
-        self.unchanged_on_error = _UnchangedOnError(self.states, self.streams, *self._seats, self.memories)
-        self.seed_games(np.arange(num_games), [None] * num_games)
+        self.states, self.streams, self.memories, self.learners, self.players, *_ = self.seats
+        self.returns = self.seats.returns
+        self._exploration = np.zeros(1)
+        self.unchanged_on_error = _UnchangedOnError(*self.seats)
+        self._all = np.arange(num_games)
+        self.seed_games(self._all, [None] * num_games)
 
     @property
-    def _played(self) -> Game:
+    def played(self) -> Game:
         """The game whose kernels are played."""
         return with_expected_rewards(self.variant.game) if self.expected_rewards else self.variant.game
 
     @property
-    def _kernels(self) -> Kernels:
-        return compile_kernels(self._played)
+    def exploration(self) -> float:
+        """The share of self-play games that start with random moves, 1, 2, 3 … with probability 1/2, 1/4, 1/8 …
+
+        They show positions that the learner would not reach. 0 at first; may be changed between games.
+        """
+        return float(self._exploration[0])
+
+    @exploration.setter
+    def exploration(self, share: float) -> None:
+        self._exploration[0] = share
 
     @property
     def agents(self) -> list[Agent]:
@@ -210,194 +201,111 @@ class SeatGames:
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
         arranged = bool(arrange) and self.variant.game.arrange is not None
-        team = None if arranged else self._team()
-        while len(index):
-            if team is not None:
-                moves = Moves(index, index, np.ones(len(index), bool), restart=False)
-                _, again = self._run(team, moves, show=False)
-                index = index[again]
-                continue
-            self._deal(index, arrange if arranged else None)
-            self._answer(index)
-            index = index[self.ended(index)]
-            if arranged and len(index):
+        todo = np.full(len(index), DEALS if arranged else BEGINS, np.int8)
+        moves = Moves(index, np.zeros(len(index), np.int64), todo, restart=False, redeal=not arranged)
+        step = empty_step(self.variant, len(index), show=False)
+        team = mixed_team(self.agents, self.variant)
+        self._run(team, moves, step)
+        if arranged:
+            for i in index:
+                self.variant.game.arrange(self.variant.options, self.states[i], arrange)  # type: ignore[misc]
+            self._run(team, moves, step)
+            if self.ended(index).any():
                 raise ValueError("the arranged game ends before the learner's turn")
 
-    def _deal(self, index: np.ndarray, arrange: Any) -> None:
-        """Seat the players and deal; with exploration, make random first moves."""
-        variant = self.variant
-        before = self._at_places(index) if self.pool and self.memories.size else None
-        _seat_all(self.states, index, self._start, self._seats)
-        if before is not None:
-            rows, places = np.nonzero(before != self._at_places(index))
-            self.memories[index[rows], places] = 0
-        variant.kernels.deal(variant.params, self.states, index)
-        if arrange:
-            for i in index:
-                variant.game.arrange(variant.options, self.states[i], arrange)  # type: ignore[misc]
-        self.returns[index] = 0
-        self._seats.earned[index] = 0
-        if self.self_play and self.exploration:
-            chosen = np.empty(len(index), bool)
-            _choose_games(self.states, index, self.exploration, chosen)
-            mask = np.empty(variant.facts.num_actions, np.int8)
-            self._kernels.wander(variant.params, self.states, index[chosen & self._seats.shared[index]], mask)
-
-    def _team(self) -> Team | None:
-        """Return the opponents if games can be one compiled loop, which has no random first moves for exploration."""
-        return None if self.self_play and self.exploration else team_of(self.agents, self.variant)
-
     @property
-    def _start(self) -> Start:
+    def begin(self) -> Start:
+        """How games begin now."""
         return Start(
-            num_seats=self.variant.facts.num_seats,
             fixed_seat=self.fixed_seat,
             several=len(self.agents) > 1,
             weights=self.pool.shares() if self.pool else np.zeros(0),
             self_play=self.self_play,
+            exploration=self._exploration,
+            before=np.empty(self.variant.facts.num_seats, np.int64),
+            min_return=float(self.variant.facts.min_return),
         )
-
-    def _at_places(self, index: np.ndarray) -> np.ndarray:
-        """Return the number of the agent at each place after the learner's, (m, seats) int64; LEARNER at place 0."""
-        seats = self.players.shape[1]
-        places = (self.learners[index, None] + np.arange(seats)) % seats
-        found: np.ndarray = np.take_along_axis(self.players[index], places, axis=1)
-        return found
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
-    def advance(self, actions: Any, begins: np.ndarray, restart: bool) -> Step:
+    def advance(self, actions: Any, begins: np.ndarray, restart: bool, into: Step | None = None) -> Step:
         """Play one turn of the learner in all games, up to its next one. If it fails, nothing has changed (but see the class).
 
         Args:
             actions: (n,) integers; ignored in games that begin.
             begins: (n,) bool, the games that begin now; the learner plays in the others.
             restart: whether games that end begin again at once.
+            into: arrays to write the step into; None: fresh ones.
 
         Raises:
-            IllegalActionError: an action of the learner's is malformed or not legal.
+            IllegalActionError: an action of the learner's is malformed; or it is not legal, and `illegal_action` is "raise".
             AgentError: an opponent's action is.
         """
-        everything = np.arange(self.num_games)
-        moves = Moves(everything, as_actions(actions, self.num_games), begins, restart)
-        team = self._team()
+        actions = as_actions(actions, self.num_games)
+        moves = Moves(self._all, actions, np.where(begins, BEGINS, PLAYS).astype(np.int8), restart, redeal=True)
+        step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
         reasons = self.illegal
         self.illegal = {}
         try:
-            if team is not None:
-                try:
-                    return self._advance_compiled(team, moves)
-                except IllegalActionError:  # nothing has changed
-                    if self.illegal_action == "raise":
-                        raise
-            with self.unchanged_on_error:
-                return self._advance_by_asking(moves)
+            team = mixed_team(self.agents, self.variant)
+            with self.unchanged_on_error if team.may_fail else contextlib.nullcontext():
+                ends = self._run(team, moves, step)
         except BaseException:
             self.illegal = reasons
             raise
+        if into is not None or not restart:
+            return step
+        order = np.argsort(step.finals.games[:ends], kind="stable")  # copies do not keep the other rows alive
+        shown = Shown(*(array[order] for array in step.finals.shown))
+        return step._replace(finals=Finals(step.finals.games[order], shown))
 
-    def _advance_compiled(self, team: Team, moves: Moves) -> Step:
-        # The learner's faults are found before anything changes.
-        with self.unchanged_on_error if team.may_fail else contextlib.nullcontext():
-            step, again = self._run(team, moves, show=True)
-            if again.any():
-                games = moves.games[again]
-                self.start(games)
-                step.shown.observations[again], step.shown.masks[again] = self.view(games)
-        return step
-
-    def _run(self, team: Team, moves: Moves, show: bool) -> tuple[Step, np.ndarray]:
-        """Run the compiled loop once; return the step, and (m,) bool where a new game ended before the learner's first turn.
+    def _run(self, team: Team, moves: Moves, step: Step) -> int:
+        """Take the learner's turns, with opponents' answers; return the number of finals.
 
         Raises:
-            IllegalActionError: an action of the learner's is not legal; nothing has changed.
-            AgentError: an opponent's action is; games have changed.
+            IllegalActionError: an action of the learner's is not legal, and `illegal_action` is "raise"; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; games have changed.
             ValueError: the pool has lost an agent that still plays.
         """
         if self.players.max() >= len(team.numbers):
             raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(team.numbers)} now")
-        count = len(moves.games)
-        step, again = empty_step(self.variant, count, show, moves.restart), np.empty(count, bool)
-        context = context_of(self.variant, team)
-        loop = compile_advance(self._played, team.choosers)
-        finals = loop(context, self.states, self.streams, self._start, self._seats, moves, again, step)
-        row, player, action = context.fault.tolist()
-        if row != NO_FAULT:
-            game = int(moves.games[row])
-            if player == LEARNER:
-                raise illegal_error(self.variant, self.states[game], game, action)
-            raise fault_of(self.agents[player], self.variant, self.states[game], game, action)
-        return step._replace(finals=first_rows(step.finals, finals)) if moves.restart else step, again
-
-    def _advance_by_asking(self, moves: Moves) -> Step:
-        everything = moves.games
-        earned, ended = np.zeros(self.returns.shape), np.zeros(self.num_games, bool)
-        playing = everything[~moves.begins]
-        if len(playing):
-            earned[playing], ended[playing] = self.play(playing, moves.actions[playing])
-        self.start(everything[moves.begins])
-        over = everything[ended] if moves.restart else everything[:0]
-        finals = Finals(over, self.learners[over], self.players[over], self.returns[over], self.view(over))
-        self.start(over)
-        return Step(earned, ended, self.view(everything), finals)
-
-    def play(self, index: np.ndarray, actions: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Play the learner's actions in the games of `index`, and the opponents' answers.
-
-        Returns:
-            (m, seats) float64, each seat's rewards up to the learner's next turn; (m,) bool, whether the learner's game has
-            ended.
-
-        Raises:
-            IllegalActionError: an action of the learner's is malformed; or it is not legal, and `illegal_action` is "raise".
-            AgentError: an opponent's action is malformed or not legal.
-        """
-        if self.illegal_action == "lose":
-            self._play_or_lose(index, as_actions(actions, len(index)))
-        else:
-            play_checked(self.variant, self.states, index, actions, self._kernels)
-        self._seats.earned[index] += self.states["rewards"][index, : self.variant.facts.num_seats]
-        self._answer(index)
-        earned = self._seats.earned[index]
-        self._seats.earned[index] = 0
-        self.returns[index] += earned
-        return earned, self.ended(index)
-
-    def _play_or_lose(self, index: np.ndarray, actions: np.ndarray) -> None:
-        """Play the legal actions; end the games with the others."""
-        variant = self.variant
-        masks = np.empty((len(index), variant.facts.num_actions), np.int8)
-        variant.kernels.legal(variant.params, self.states, index, masks)
-        exists = (actions >= 0) & (actions < variant.facts.num_actions)
-        legal = exists & (masks[np.arange(len(index)), np.where(exists, actions, 0)] != 0)
-        self._kernels.play(variant.params, self.states, index[legal], actions[legal])
-        self.illegal = {}
-        for i, action in zip(index[~legal], actions[~legal]):
-            self.illegal[int(i)] = explain_illegal(variant, self.states[i], int(action))
-            forfeit(variant, self.states[i], [self.learners[i]], self.returns[i] + self._seats.earned[i])
-            warn_forfeit()
-
-    def _answer(self, index: np.ndarray) -> None:
-        """Let opponents play in the games of `index` until the learner's turn or the end of its game."""
-        variant = self.variant
+        asks = bool((team.numbers[:, 0] == ASKED).any())
+        context, start = context_of(self.variant, team), self.begin
+        loop = compile_advance(self.played, team.choosers, bool(self.self_play and self.exploration))
+        finals = 0
         while True:
-            seats = self.states["seat"][index].astype(np.int64)
-            if self.self_play:
-                to_move = self._seats.shared[index] & (seats != OVER)
-                self.learners[index[to_move]] = seats[to_move]
-            waits = (seats == OVER) | (seats == self.learners[index])
-            if not waits.all() or (seats == OVER).any():
-                waits |= self._is_out(index)
-            if waits.all():
-                return
-            index, seats = index[~waits], seats[~waits]
-            players = self.players[index, seats]
-            for number, agent in enumerate(self.agents):
-                mine = index if len(self.agents) == 1 else index[players == number]
-                if len(mine):
-                    actions = self._memories.ask(agent, variant, self.states, mine, self.streams, self.learners)
-                    self._kernels.play(variant.params, self.states, mine, actions)
-                    self._seats.earned[mine] += self.states["rewards"][mine, : variant.facts.num_seats]
+            finals = loop(context, self.seats, start, moves, step, finals)
+            row, player, action = context.fault.tolist()
+            if row == NO_FAULT:
+                if not asks or not self._answer(moves):
+                    return finals
+            elif player == LEARNER:
+                self._lose(moves)
+            else:
+                game = int(moves.games[row])
+                raise fault_of(self.agents[player], self.variant, self.states[game], game, action)
+
+    def _lose(self, moves: Moves) -> None:
+        """Let the learner lose the games in which its action is illegal."""
+        for row in np.flatnonzero(moves.todo == FAILS):
+            game, action = int(moves.games[row]), int(moves.actions[row])
+            if self.illegal_action == "raise":
+                raise illegal_error(self.variant, self.states[game], game, action)
+            self.illegal[game] = explain_illegal(self.variant, self.states[game], action)
+            moves.todo[row] = FORFEITS
+        warn_forfeit()
+
+    def _answer(self, moves: Moves) -> bool:
+        """Ask the agents without a kernel where they are to move; return whether there were any."""
+        rows = np.flatnonzero(moves.todo == ASKS)
+        games = moves.games[rows]
+        players = self.players[games, self.states["seat"][games]]
+        for number in np.unique(players):
+            mine, agent = rows[players == number], self.agents[number]
+            index = moves.games[mine]
+            moves.actions[mine] = self._memories.ask(agent, self.variant, self.states, index, self.streams, self.learners)
+        moves.todo[rows] = ANSWERS
+        return len(rows) > 0
 
     def ended(self, index: np.ndarray) -> np.ndarray:
         """Whether the learner's game has ended, (m,) bool: the game is over, or the learner is out of it."""
@@ -405,7 +313,7 @@ class SeatGames:
 
     def _is_out(self, index: np.ndarray) -> np.ndarray:
         """Whether the learner has one seat and that is out, (m,) bool."""
-        return (self.states["out"][index, self.learners[index]] != 0) & ~self._seats.shared[index]
+        return (self.states["out"][index, self.learners[index]] != 0) & ~self.seats.shared[index]
 
     def view(self, index: np.ndarray) -> Shown:
         """Return the games as the learners see them now, in fresh arrays."""
@@ -414,21 +322,22 @@ class SeatGames:
         shown.masks[self.ended(index)] = 1
         return shown
 
+    def view_all(self, out: np.ndarray) -> None:
+        """Write what all seats see into `out`, (n, seats, size) float32: the learner first, then the others in turn order."""
+        for place in range(out.shape[1]):
+            seats = (self.learners + place) % out.shape[1]
+            self.variant.kernels.observe(self.variant.params, self.states, self._all, seats, out[:, place])
+
     # --- snapshots ----------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of everything that determines how started games continue, except the agents themselves."""
-        states = np.zeros(self.num_games, self.states.dtype)
-        states[:] = self.states  # `copy` would also copy the undefined padding bytes between fields
-        kept = {
-            "states": states,
-            "learners": self.learners.copy(),
-            "players": self.players.copy(),
-            "streams": self.streams.copy(),
-            "earned": self._seats.earned.copy(),
-            "returns": self.returns.copy(),
-        }
-        return {**kept, "memories": self.memories.copy()} if self.memories.size else kept
+        kept = {name: array.copy() for name, array in self.seats._asdict().items() if name != "shared"}
+        kept["states"] = np.zeros(self.num_games, self.states.dtype)
+        kept["states"][:] = self.states  # `copy` would also copy the undefined padding bytes between fields
+        if not self.memories.size:
+            del kept["memories"]
+        return kept
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go back to a snapshot of the same variant, number of games and agents.
@@ -449,14 +358,8 @@ class SeatGames:
         learns = (seats == learners[:, None]) | shared[:, None]
         if (players[learns] != LEARNER).any() or not np.isin(players[~learns], np.arange(len(self.agents))).all():
             raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
-        self.states[:] = snapshot["states"]
-        self.streams[:] = snapshot["streams"]
-        held = {"learners": learners, "players": players, "shared": shared}
-        held |= {"earned": snapshot["earned"], "returns": snapshot["returns"]}
-        for own, given in zip(self._seats, Seats(**held), strict=True):
-            own[:] = given
-        if self.memories.size:
-            self.memories[:] = snapshot["memories"]
+        for own, given in zip(self.seats, Seats(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
+            own[...] = given
 
 
 def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:

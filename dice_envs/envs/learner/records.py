@@ -1,4 +1,4 @@
-"""Records of a learner's games: the players at the seats, and the result of a turn."""
+"""Records of a learner's games: what lasts from turn to turn, what to do in a turn, and what it gives."""
 
 from __future__ import annotations
 
@@ -6,70 +6,77 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dice_envs.core.dice import below, choose_weighted, uniform
 from dice_envs.core.game import Variant
-from dice_envs.core.kernel import kernel
 
-__all__ = ["LEARNER", "Finals", "Seats", "Shown", "Start", "Step", "first_rows", "room_for", "seat_players"]
+__all__ = ["LEARNER", "Finals", "Moves", "Seats", "Shown", "Start", "Step", "empty_step", "room_for"]
 
 LEARNER = -1  # the learner's number in arrays that list the player of each seat
 
 
 class Start(NamedTuple):
-    """How the players of a game are drawn.
+    """How new games begin.
 
     Attributes:
-        num_seats: of the game.
         fixed_seat: the learner's; negative: drawn.
         several: whether each place after the learner's has its own agent.
         weights: probability of each agent of a pool, (agents,) float64; empty without a pool.
         self_play: probability that the learner has every seat.
+        exploration: (1,) float64, the share of those games that start with random moves.
+        before: (seats,) int64, work space.
+        min_return: the least possible return, for a learner that acts against the rules.
     """
 
-    num_seats: int
     fixed_seat: int
     several: bool
     weights: np.ndarray
     self_play: float
+    exploration: np.ndarray
+    before: np.ndarray
+    min_return: float
 
 
 class Seats(NamedTuple):
-    """The players of n games and their rewards.
+    """n games, and who plays them.
 
     Attributes:
-        learners: (n,) int64, the learner's seat.
+        states: (n,) of the game's states.
+        streams: (n,) `dice_envs.core.dice.STREAM`, for the opponents' draws.
+        memories: (n, seats, bytes) uint8, what the agent at each place after the learner's remembers.
+        learners: (n,) int64, the learner's seat; where it has all, the one that is to move or moved last.
         players: (n, seats) int64, the number of the agent at each seat, or LEARNER.
         shared: (n,) bool, whether the learner has every seat.
         earned: (n, seats) float64, each seat's rewards since the learner's last turn.
         returns: (n, seats) float64, each seat's rewards from the start of its game to the learner's last turn.
+        lengths: (n,) int64, the learner's turns in its game so far.
     """
 
+    states: np.ndarray
+    streams: np.ndarray
+    memories: np.ndarray
     learners: np.ndarray
     players: np.ndarray
     shared: np.ndarray
     earned: np.ndarray
     returns: np.ndarray
+    lengths: np.ndarray
 
 
-@kernel(allocates=False)
-def seat_players(state, start, seats, i):
-    """Draw the players of game i, whose state this is. Modified in place."""
-    learner = below(state, start.num_seats) if start.fixed_seat < 0 else np.int64(start.fixed_seat)
-    seats.learners[i] = learner
-    for seat in range(start.num_seats):
-        if seat == learner:
-            seats.players[i, seat] = LEARNER
-        elif len(start.weights) > 0:
-            seats.players[i, seat] = choose_weighted(state, start.weights, len(start.weights))
-        elif start.several:
-            seats.players[i, seat] = (seat - learner) % start.num_seats - 1
-        else:
-            seats.players[i, seat] = 0
-    if start.self_play > 0.0:
-        seats.shared[i] = uniform(state) < start.self_play
-        if seats.shared[i]:
-            for seat in range(start.num_seats):
-                seats.players[i, seat] = LEARNER
+class Moves(NamedTuple):
+    """What to do in m games.
+
+    Attributes:
+        games: (m,) int64, their numbers, each once.
+        actions: (m,) int64, where one is to be played.
+        todo: (m,) int8, one of the codes of `turn`, which changes it.
+        restart: whether games that end begin again at once.
+        redeal: whether new games that end before the learner's first turn, in which it decides nothing, are dealt again.
+    """
+
+    games: np.ndarray
+    actions: np.ndarray
+    todo: np.ndarray
+    restart: bool
+    redeal: bool
 
 
 class Shown(NamedTuple):
@@ -85,35 +92,39 @@ class Shown(NamedTuple):
 
 
 class Finals(NamedTuple):
-    """Ended games as they stood at their end.
+    """Ended games that have been dealt again, as the learner saw them at their end.
 
     Attributes:
         games: (m,) int64, their numbers.
-        learners: (m,) int64.
-        players: (m, seats) int64.
-        returns: (m, seats) float64.
         shown: one row per ended game.
     """
 
     games: np.ndarray
-    learners: np.ndarray
-    players: np.ndarray
-    returns: np.ndarray
     shown: Shown
 
 
 class Step(NamedTuple):
-    """Result of a learner's turn in m games.
+    """Result of a learner's turn in m games. Of games that begin, only `shown` tells; `earned` and `lengths` are 0.
 
     Attributes:
         earned: (m, seats) float64, each seat's rewards up to the learner's next turn.
         ended: (m,) bool, whether the learner's game has ended.
+        learners: (m,) int64, the learner's seat in the game that it played; in self-play the seat to move or that moved last.
+        players: (m, seats) int64, who had each seat in that game.
+        returns: (m, seats) float64, each seat's rewards in that game.
+        lengths: (m,) int64, the learner's turns in that game.
+        out: (m, seats) int8, 1 where the game is over now for a seat though others may play on.
         shown: the games as the learners see them now.
-        finals: ended games that have been dealt again, as they stood before.
+        finals: of ended games that have been dealt again.
     """
 
     earned: np.ndarray
     ended: np.ndarray
+    learners: np.ndarray
+    players: np.ndarray
+    returns: np.ndarray
+    lengths: np.ndarray
+    out: np.ndarray
     shown: Shown
     finals: Finals
 
@@ -124,7 +135,24 @@ def room_for(variant: Variant, count: int) -> Shown:
     return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
 
-def first_rows(finals: Finals, count: int) -> Finals:
-    """Return copies of the first rows, which do not keep the others alive."""
-    games, learners, players, returns = (array[:count].copy() for array in finals[:-1])
-    return Finals(games, learners, players, returns, Shown(*(array[:count].copy() for array in finals.shown)))
+def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = False) -> Step:
+    """Return empty arrays for the step of `count` games.
+
+    Args:
+        variant: the game.
+        count: number of games.
+        show: whether the learners' views are needed.
+        finals: whether those of ended games are, too.
+    """
+    seats, ends = variant.facts.num_seats, count if finals else 0
+    return Step(
+        earned=np.empty((count, seats)),
+        ended=np.empty(count, bool),
+        learners=np.empty(count, np.int64),
+        players=np.empty((count, seats), np.int64),
+        returns=np.empty((count, seats)),
+        lengths=np.empty(count, np.int64),
+        out=np.empty((count, seats), np.int8),
+        shown=room_for(variant, count if show else 0),
+        finals=Finals(np.empty(ends, np.int64), room_for(variant, ends)),
+    )

@@ -1,0 +1,301 @@
+"""A learner's turns on a GPU: a thread for each game."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda
+
+from dice_envs.agent import Agent, fault_of, name_of
+from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, context_of, mixed_team
+from dice_envs.agent.kernel import Chooser
+from dice_envs.agent.network import HUGE, Network
+from dice_envs.agent.softmax import sample_softmax
+from dice_envs.core.batch import illegal_error
+from dice_envs.core.dice import uniform
+from dice_envs.core.game import Game, Variant
+from dice_envs.core.kernel import makes_arrays
+from dice_envs.core.loops import compile_view
+from dice_envs.envs.learner.games import SeatGames
+from dice_envs.envs.learner.records import LEARNER, Moves, Shown, Step, empty_step
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_turn, compile_views
+
+__all__ = ["DeviceTurns", "check_opponents", "example", "threads"]
+
+_BLOCK = 128  # threads
+
+
+def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Callable[..., None]]:
+    """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over the variant's params.
+
+    `turn(context, seats, start, moves, step)` takes the turn of row k of `moves` in thread k. Work space and faults of `context`
+    have a row for each game; `context.params` is not read. A game with a fault stands still.
+    `look(seats, moves, asked, numbers)` shows the seat to move where an agent is asked, and writes the agent's number, else
+    LEARNER. `draw(seats, moves, asked, logits, numbers, floors)` draws its answer from the softmax of its logits.
+    `views(seats, out)` writes what all seats see.
+    """
+    params = variant.params
+    take, may_act = compile_turn(game, choosers, explores)
+    view, view_all = compile_view(game), compile_views(game)
+
+    def turn(context, seats, start, moves, step):
+        k = cuda.grid(1)
+        if k < len(moves.games) and moves.todo[k] != DONE:
+            sample, mask, fault = context.sample[k : k + 1], context.mask[k], context.fault[k]
+            own = Context(params, context.numbers, context.options, sample, mask, fault)
+            if fault[0] == NO_FAULT and may_act(own, seats, moves, k):
+                take(own, seats, start, moves, step, k, 0)
+                if moves.todo[k] == FAILS:
+                    fault[0] = k
+            else:
+                fault[0] = k
+                moves.todo[k] = FAILS
+                step.ended[k] = False
+                for each in range(step.earned.shape[1]):
+                    step.earned[k, each] = 0.0
+
+    def look(seats, moves, asked, numbers):
+        k = cuda.grid(1)
+        if k < len(moves.games):
+            numbers[k] = LEARNER
+            if moves.todo[k] == ASKS:
+                state = seats.states[moves.games[k]]
+                seat = np.int64(state["seat"])
+                numbers[k] = seats.players[moves.games[k], seat]
+                view(params, state, seat, asked.observations[k], asked.masks[k])
+
+    def draw(seats, moves, asked, logits, numbers, floors):
+        k = cuda.grid(1)
+        if k < len(moves.games) and numbers[k] != LEARNER:
+            drawn = uniform(seats.streams[moves.games[k]])
+            moves.actions[k], _ = sample_softmax(logits[k], asked.masks[k], floors[numbers[k]], drawn)
+            moves.todo[k] = ANSWERS
+
+    def views(seats, out):
+        k = cuda.grid(1)
+        if k < len(out):
+            view_all(params, seats, k, out[k])
+
+    return {"turn": turn, "look": look, "draw": draw, "views": views}
+
+
+def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str, tuple[Any, ...]]]:
+    """Return the functions of `threads` for these games, and NumPy arguments of the types that they are called with."""
+    variant, count, team = games.variant, games.num_games, mixed_team(games.agents, games.variant)
+    context = context_of(variant, team)._replace(
+        params=np.int64(0),
+        sample=np.empty(count, variant.game.state),
+        mask=np.empty((count, variant.facts.num_actions), np.int8),
+        fault=np.full((count, 3), NO_FAULT, np.int64),
+    )
+    moves = Moves(np.arange(count), np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, redeal=True)
+    step, asked, numbers = empty_step(variant, count), empty_step(variant, count).shown, np.zeros(count, np.int64)
+    logits = np.zeros((count, variant.facts.num_actions), np.float32)
+    views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
+    return threads(variant, games.played, team.choosers, games.self_play > 0), {
+        "turn": (context, games.seats, games.begin, moves, step),
+        "look": (games.seats, moves, asked, numbers),
+        "draw": (games.seats, moves, asked, logits, numbers, np.zeros(len(games.agents))),
+        "views": (games.seats, views),
+    }
+
+
+def check_opponents(agents: Sequence[Agent], team: Team, variant: Variant) -> list[Network | None]:
+    """Return the networks of the agents that are asked, None for those with kernels.
+
+    Raises:
+        ValueError: an agent can't choose on a GPU.
+    """
+    networks: list[Network | None] = []
+    for agent, (number, _) in zip(agents, team.numbers, strict=True):
+        network = None
+        if number == ASKED:
+            offers = getattr(agent, "played_network", None)
+            network = offers(variant) if offers else None
+        if network is None if number == ASKED else makes_arrays(team.choosers[number].choose):
+            raise ValueError(
+                f"opponents must be policy networks (ppo) or have kernels that make no arrays (numbers, random) on the device "
+                f"'cuda', not {name_of(agent)}; the device 'cpu' takes it"
+            )
+        networks.append(network)
+    return networks
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Any]:
+    return {name: cuda.jit(function) for name, function in threads(variant, game, choosers, explores).items()}
+
+
+class DeviceTurns:
+    """The turns of SeatGames on a GPU, where their arrays live. Only `upload`, `download` and `check` copy them.
+
+    Under `NUMBA_ENABLE_CUDASIM=1` numba's simulator runs the same functions on a CPU's tensors.
+
+    Args:
+        games: the games; opponents must have kernels for CUDA, or networks, which are asked in batches.
+        step: PyTorch tensors in the form of `Step`, which turns write into.
+
+    Attributes:
+        learners: (n,) int64 tensor, as in `Seats`.
+        state: (n, seats, size) float32 tensor, which `view_all` writes.
+        capturable: whether a CUDA graph can hold a turn. Not where networks are asked, until all have answered.
+
+    Raises:
+        ValueError: an opponent can't choose on a GPU.
+    """
+
+    def __init__(self, games: SeatGames, step: Step) -> None:
+        import torch
+
+        self.games, self._torch, self._device = games, torch, step.ended.device
+        _, arguments = example(games)
+        context, seats, start, moves, own = arguments["turn"]
+        self._teams: tuple[Any, ...] = ()
+        self._follow()  # before any room is taken: it refuses opponents
+        self._todo, self._actions, self._numbers, self._logits, self.state, self.learners, self._exploration = (
+            self._tensor(array)
+            for array in (
+                *(moves.todo, moves.actions, arguments["look"][3], arguments["draw"][3], arguments["views"][1]),
+                *(seats.learners, start.exploration),
+            )
+        )
+        self._asked = Shown(*map(self._tensor, arguments["look"][2]))
+        self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
+        self._moves = self._moved(moves)._replace(todo=self._shared(self._todo), actions=self._shared(self._actions))
+        shown = Shown(*map(self._shared, step.shown))
+        self._step = Step(*map(self._shared, step[:-2]), shown, self._moved(own.finals))
+        self._seats = self._moved(seats)._replace(learners=self._shared(self.learners))
+
+    # --- arrays there -----------------------------------------------------------------------------------------------------
+
+    def _tensor(self, array: np.ndarray) -> Any:
+        return self._torch.from_numpy(array.copy()).to(self._device)
+
+    def _shared(self, tensor: Any) -> Any:
+        """Return the tensor as kernels take it, without a copy."""
+            return cuda.as_cuda_array(tensor) if tensor.is_cuda else tensor.numpy()
+
+    def _moved(self, value: Any) -> Any:
+        """Return an array, or those of a tuple, copied to the device. (In tuples the simulator takes NumPy's own.)"""
+            if isinstance(value, tuple):
+            moved = [self._moved(each) for each in value]
+            return type(value)(*moved) if hasattr(value, "_fields") else tuple(moved)
+        if not isinstance(value, np.ndarray):
+            return value
+        return value.copy() if numba.config.ENABLE_CUDASIM else cuda.to_device(value)
+
+    def upload(self) -> None:
+        """Copy the arrays of `games` to the device, into the same places as before."""
+        for there, here in zip(self._seats, self.games.seats, strict=True):
+            if numba.config.ENABLE_CUDASIM:
+                there[...] = here
+            elif here.size:
+                there.copy_to_device(here)
+
+    def download(self) -> None:
+        """Copy the arrays to `games`."""
+        for there, here in zip(self._seats, self.games.seats, strict=True):
+            here[...] = self._read(there)
+
+    def _read(self, there: Any) -> np.ndarray:
+        found: np.ndarray = there if isinstance(there, np.ndarray) else there.copy_to_host()
+        return found
+
+    # --- turns ------------------------------------------------------------------------------------------------------------
+
+    def explore(self, share: float) -> None:
+        """Set `SeatGames.exploration`, for graphs that hold turns, too."""
+        self.games.exploration = share
+        self._exploration.fill_(share)
+
+    def begin(self) -> None:
+        """Deal all games, from the streams that they have in `games`."""
+        self.upload()
+        self._room.fault[:] = NO_FAULT
+        self._run(BEGINS)
+
+    def play(self, actions: Any) -> None:
+        """Play the learner's actions, (n,) int64 tensor, up to its next turns; ended games begin again."""
+        self._actions.copy_(actions)
+        self._run(PLAYS)
+
+    def view_all(self) -> Any:
+        """Return what all seats see, the learner's first: `state`."""
+        self._launch("views", self._seats, self._shared(self.state))
+        return self.state
+
+    def check(self) -> None:
+        """Raise an error if an action since the last check was illegal. Its game has stood still.
+
+        Raises:
+            IllegalActionError: an action of the learner's was not legal.
+            AgentError: an opponent's was not; `begin` again.
+        """
+        faults = self._read(self._room.fault)
+        found = np.flatnonzero(faults[:, 0] != NO_FAULT)
+        if len(found):
+            self.download()
+            game, (_, player, action) = int(found[0]), faults[found[0]].tolist()
+            self._room.fault[:] = NO_FAULT
+            variant, state = self.games.variant, self.games.states[game]
+            if player == LEARNER:
+                raise illegal_error(variant, state, game, action)
+            raise fault_of(self.games.agents[player], variant, state, game, action)
+
+    def _follow(self) -> None:
+        """Take over what has changed among the opponents: a pool's agents and weights."""
+        games = self.games
+        start, agents, team = games.begin, list(games.agents), mixed_team(games.agents, games.variant)
+        now = (*map(id, agents), id(team), start.weights.tobytes())
+        if now == self._teams[:1]:
+            return
+        networks = check_opponents(agents, team, games.variant)
+        self._layers = {
+            number: [tuple(map(self._tensor, layer)) for layer in network.layers]
+            for number, network in enumerate(networks)
+            if network is not None
+        }
+        self.capturable = not self._layers
+        self._teams = (now, agents, team)  # kept, so that no other object gets the same id
+        self._kernels = _compiled(games.variant, games.played, team.choosers, games.self_play > 0)
+        self._own = self._moved((team.numbers, team.options, start))
+        self._floors = self._moved(np.array([network.floor if network else 0.0 for network in networks]))
+
+    def _run(self, todo: int) -> None:
+        self._follow()
+        self._todo.fill_(todo)
+        numbers, options, start = self._own
+        context = self._room._replace(numbers=numbers, options=options)
+        start = start._replace(exploration=self._shared(self._exploration))
+        while True:
+            self._launch("turn", context, self._seats, start, self._moves, self._step)
+            if self.capturable or not self._answer():
+                return
+
+    def _answer(self) -> bool:
+        """Let networks answer where they are to move; return whether there were any."""
+        numbers = self._shared(self._numbers)
+        asked = Shown(*map(self._shared, self._asked))
+        self._launch("look", self._seats, self._moves, asked, numbers)
+        if not (self._numbers != LEARNER).any():
+            return False
+        for number, layers in self._layers.items():
+            rows = (self._numbers == number).nonzero()[:, 0]
+            hidden = self._asked.observations[rows]
+            for i, (weights, biases) in enumerate(layers):
+                hidden = self._torch.addmm(biases, hidden, weights.T)
+                hidden = hidden.tanh() if i + 1 < len(layers) else hidden.nan_to_num(-HUGE, HUGE, -HUGE)
+            self._logits[rows] = hidden
+        self._launch("draw", self._seats, self._moves, asked, self._shared(self._logits), numbers, self._floors)
+        return True
+
+    def _launch(self, name: str, *arguments: Any) -> None:
+            count = self.games.num_games
+        shape: tuple[Any, ...] = (-(-count // _BLOCK), min(count, _BLOCK))
+        if not numba.config.ENABLE_CUDASIM:  # PyTorch's stream, which may be one that a graph captures
+            shape += (cuda.external_stream(self._torch.cuda.current_stream(self._device).cuda_stream),)
+        self._kernels[name][shape](*arguments)

@@ -1,0 +1,262 @@
+"""A learner's turn in one game as one kernel: its action, the opponents' answers, pay, a new game, and what it sees then.
+
+A CPU drives it by a loop over games (`compile_advance`), a GPU by a thread for each game (`device`). Where an agent without a
+kernel is to move, the turn stops; it goes on once Python has given the answer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, compile_legal_chooser
+from dice_envs.agent.kernel import Chooser
+from dice_envs.core.dice import below, choose_weighted, uniform
+from dice_envs.core.game import OVER, Game
+from dice_envs.core.kernel import kernel
+from dice_envs.core.loops import compile_check, compile_random_action, compile_view
+from dice_envs.core.state import clear_rewards, end_game
+from dice_envs.envs.learner.records import LEARNER
+
+__all__ = ["ANSWERS", "ASKS", "BEGINS", "DEALS", "FAILS", "FORFEITS", "PLAYS", "compile_advance", "compile_turn"]
+
+# What there is to do in a game, `Moves.todo`.
+DONE = 0  # nothing: the learner's turn has come, or its game has ended
+PLAYS = 1  # the learner's action
+FORFEITS = 2  # the learner has acted against the rules: its game ends with the least possible return
+BEGINS = 3  # a new game
+DEALS = 4  # a new game, but only its deal; then
+DEALT = 5  # it goes on from there, once Python has arranged it
+ASKS = 6  # Python asks the agent to move, writes its action into `Moves.actions`, and sets
+ANSWERS = 7  # the agent's action
+FAILS = 8  # nothing more: an action is illegal
+
+
+@kernel(allocates=False)
+def _seat_players(state, start, seats, i):
+    """Draw the players of game i, whose state this is. Modified in place."""
+    num_seats = seats.players.shape[1]
+    learner = below(state, num_seats) if start.fixed_seat < 0 else np.int64(start.fixed_seat)
+    seats.learners[i] = learner
+    for seat in range(num_seats):
+        if seat == learner:
+            seats.players[i, seat] = LEARNER
+        elif len(start.weights) > 0:
+            seats.players[i, seat] = choose_weighted(state, start.weights, len(start.weights))
+        elif start.several:
+            seats.players[i, seat] = (seat - learner) % num_seats - 1
+        else:
+            seats.players[i, seat] = 0
+    if start.self_play > 0.0:
+        seats.shared[i] = uniform(state) < start.self_play
+        if seats.shared[i]:
+            for seat in range(num_seats):
+                seats.players[i, seat] = LEARNER
+
+
+@kernel(allocates=False)
+def _seat(state, start, seats, i):
+    """Draw the players of game i; where a pool puts another agent at a place, its match begins. Modified in place."""
+    num_seats = seats.players.shape[1]
+    remembers = seats.memories.shape[2] > 0 and len(start.weights) > 0
+    if remembers:
+        for place in range(num_seats):
+            start.before[place] = seats.players[i, (seats.learners[i] + place) % num_seats]
+    _seat_players(state, start, seats, i)
+    if remembers:
+        for place in range(num_seats):
+            if start.before[place] != seats.players[i, (seats.learners[i] + place) % num_seats]:
+                for byte in range(seats.memories.shape[2]):
+                    seats.memories[i, place, byte] = 0
+
+
+@kernel(allocates=False)
+def _forfeit(state, start, seats, i):
+    """End game i with the learner's least possible return; the others earn nothing more. Modified in place."""
+    learner, num_seats = seats.learners[i], seats.players.shape[1]
+    clear_rewards(state)
+    state["rewards"][learner] = start.min_return - (seats.returns[i, learner] + seats.earned[i, learner])
+    seats.earned[i, learner] += state["rewards"][learner]
+    end_game(state, num_seats)
+
+
+@kernel(allocates=False)
+def _pay(seats, i, step, k):
+    """Write row k of the step, what game i gave. Move each seat's rewards to its returns."""
+    step.learners[k] = seats.learners[i]
+    step.lengths[k] = seats.lengths[i]
+    for each in range(seats.players.shape[1]):
+        earned = seats.earned[i, each]
+        seats.returns[i, each] += earned
+        seats.earned[i, each] = 0.0
+        step.earned[k, each] = earned
+        step.returns[k, each] = seats.returns[i, each]
+        step.players[k, each] = seats.players[i, each]
+
+
+@functools.cache
+def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> tuple[Callable[..., int], Callable[..., bool]]:
+    """Return the kernels of one game's turn, to be compiled into their caller.
+
+    `turn(context, seats, start, moves, step, k, f) → number of finals` does what row k of `moves` says and writes row k of
+    `step`, and row f of its finals if the game ends and begins again. It sets `moves.todo[k]` to DONE, or to what comes next.
+    FAILS: the agent's action is in `context.fault`, and the game stands as before that action.
+
+    `may_act(context, seats, moves, k) → bool` is False where the learner's action is illegal, which it writes to
+    `context.fault`. Call it first.
+
+    Args:
+        game: its kernels are played.
+        choosers: of the opponents.
+        explores: whether self-play games may start with random moves.
+    """
+    choose_legal, decorate = compile_legal_chooser(game, choosers)
+    play, deal, view, may_play = game.play, game.deal, compile_view(game), compile_check(game)
+    random_action = compile_random_action(game)
+
+    @decorate(merge=True)
+    def may_act(context, seats, moves, k):
+        if moves.todo[k] != PLAYS:
+            return True
+        if may_play(context.params, seats.states[moves.games[k]], moves.actions[k], context.mask):
+            return True
+        context.fault[1] = LEARNER
+        context.fault[2] = moves.actions[k]
+        return False
+
+    @decorate(merge=True)
+    def play_on(context, seats, i, action, wanders):
+        """Play the action, if there is one, random moves while the game wanders, and the agents' answers."""
+        state = seats.states[i]
+        while True:
+            if action != NO_ACTION:
+                play(context.params, state, action)
+                if wanders:  # these moves pay nothing; another one follows with probability 1/2
+                    wanders = uniform(state) >= 0.5
+                else:
+                    for each in range(seats.earned.shape[1]):
+                        seats.earned[i, each] += state["rewards"][each]
+            seat = np.int64(state["seat"])
+            if seat == OVER:
+                return DONE
+            if explores and wanders:
+                action = np.int64(random_action(context.params, state, context.mask))
+                continue
+            if seats.shared[i]:
+                seats.learners[i] = seat
+            if seat == seats.learners[i] or state["out"][seats.learners[i]] != 0:
+                return DONE
+            action = choose_legal(context, seats.players[i, seat], state, seats.streams[i])
+            if action < 0:
+                return ASKS if action == ASKED else FAILS
+
+    @decorate(merge=True)
+    def begin(context, start, seats, i):
+        _seat(seats.states[i], start, seats, i)
+        deal(context.params, seats.states[i])
+        seats.lengths[i] = 0
+        for each in range(seats.earned.shape[1]):
+            seats.earned[i, each] = 0.0
+            seats.returns[i, each] = 0.0
+
+    @decorate(merge=True)
+    def turn(context, seats, start, moves, step, k, f):
+        i, todo = moves.games[k], moves.todo[k]
+        state = seats.states[i]
+        action = moves.actions[k] if todo == PLAYS or todo == ANSWERS else np.int64(NO_ACTION)
+        if todo != ANSWERS:
+            step.ended[k] = False
+            step.lengths[k] = 0
+            for each in range(step.earned.shape[1]):
+                step.earned[k, each] = 0.0
+        if todo == PLAYS or todo == FORFEITS:
+            seats.lengths[i] += 1
+        if todo == FORFEITS:
+            _forfeit(state, start, seats, i)
+        begins = todo == BEGINS or todo == DEALS
+        finals = 0
+        while True:  # again where a game ends and begins anew
+            if begins:
+                begin(context, start, seats, i)
+                if todo == DEALS:
+                    moves.todo[k] = DEALT
+                    return finals
+            wanders = False
+            if explores and (begins or todo == DEALT) and start.exploration[0] > 0.0:
+                wanders = uniform(state) < start.exploration[0] and seats.shared[i]
+            moves.todo[k] = play_on(context, seats, i, action, wanders)
+            if moves.todo[k] != DONE:
+                return finals
+            over = state["seat"] == OVER or (state["out"][seats.learners[i]] != 0 and not seats.shared[i])
+            is_new = seats.lengths[i] == 0
+            if not is_new:
+                step.ended[k] = over
+                _pay(seats, i, step, k)
+            begins = over and (moves.redeal if is_new else moves.restart)
+            is_final = begins and not is_new
+            shown = step.finals.shown if is_final else step.shown
+            row = f if is_final else k
+            if row < len(shown.masks):
+                view(context.params, state, seats.learners[i], shown.observations[row], shown.masks[row])
+                if over:
+                    shown.masks[row][:] = 1
+            if is_final:
+                if f < len(step.finals.games):
+                    step.finals.games[f] = i
+                finals = 1
+            if not begins:
+                for each in range(step.out.shape[1]):
+                    step.out[k, each] = state["out"][each]
+                return finals
+            action = np.int64(NO_ACTION)
+
+    return turn, may_act
+
+
+@functools.cache
+def compile_views(game: Game) -> Callable[..., None]:
+    """Return the kernel of one game `(params, seats, i, out)`: what every seat sees, the learner's first. `out` (seats, size)."""
+    observe = game.observe
+
+    @kernel(allocates=False)
+    def view_all(params, seats, i, out):
+        for place in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[place, j] = 0
+            seat = (seats.learners[i] + place) % out.shape[0]
+            observe(params, seats.states[i], seat, out[place])
+
+    return view_all
+
+
+@functools.cache
+def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., int]:
+    """Return the loop `(context, seats, start, moves, step, f) → rows of finals written`, f of them before.
+
+    It takes the turns of all rows of `moves` that are not DONE. A fault is written to `context.fault`. If it is the learner's,
+    nothing has changed, and each such row of `moves.todo` is FAILS.
+    """
+    turn, may_act = compile_turn(game, choosers, explores)
+    _, decorate = compile_legal_chooser(game, choosers)
+
+    @decorate
+    def advance(context, seats, start, moves, step, f):
+        context.fault[0] = NO_FAULT
+        for k in range(len(moves.games)):
+            if not may_act(context, seats, moves, k):
+                moves.todo[k] = FAILS
+                context.fault[0] = k
+        if context.fault[0] != NO_FAULT:
+            return f
+        for k in range(len(moves.games)):
+            if moves.todo[k] != DONE:
+                f += turn(context, seats, start, moves, step, k, f)
+                if moves.todo[k] == FAILS:
+                    context.fault[0] = k
+                    return f
+        return f
+
+    loop: Callable[..., int] = advance
+    return loop

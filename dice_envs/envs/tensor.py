@@ -1,0 +1,206 @@
+"""Many games of a learner as PyTorch tensors on any device, for learners that are written in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from dice_envs.core.device import torch_device
+from dice_envs.core.dice import derived_seeds
+from dice_envs.core.extras import needs
+from dice_envs.core.game import Game, Variant
+from dice_envs.core.options import check_choice, check_seed
+from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
+from dice_envs.envs.learner.records import empty_step
+
+with needs("sb3", "dice_envs.TensorEnv"):
+    import torch
+
+__all__ = ["TensorEnv", "TensorStep"]
+
+
+class TensorStep(NamedTuple):
+    """Result of a step. The tensors are the same ones after each step, overwritten.
+
+    Attributes:
+        earned: (n, seats) float32, what each seat earned by this step.
+        ended: (n,) bool, whether the game ended; it has then been dealt again.
+        players: (n, seats) int64, who had each seat in the game just stepped: `dice_envs.envs.learner.LEARNER`, or the number
+            of the opponent.
+        returns: (n, seats) float64, of the game just stepped, up to now; final where `ended`.
+        lengths: (n,) int64, the learner's steps of that game.
+    """
+
+    earned: torch.Tensor
+    ended: torch.Tensor
+    players: torch.Tensor
+    returns: torch.Tensor
+    lengths: torch.Tensor
+
+
+class TensorEnv:
+    """n games with one learner's seat each, or in self-play with every seat. An ended game is dealt again at once.
+
+    Games are those of `dice_envs.envs.sb3.make_vec_env` with the same seed, on a GPU too, where each game is a thread and
+    nothing is copied to the host. A CUDA graph can then hold `step` and `state` (`torch.cuda.graph`).
+
+    Args:
+        game: a Variant, or a name or Game, which then stands for the variant that `gymnasium.make` gives.
+        num_envs: number of games.
+        opponents, seat, self_play, expected_rewards: see `dice_envs.envs.learner.SeatGames`. On a GPU opponents must have
+            kernels that make no arrays, as `random` and `numbers` do, or be policy networks, which are asked in batches.
+        device: "cpu", "cuda" or "auto".
+        options: the game's options.
+
+    Attributes:
+        variant: the game.
+        device: where the tensors are.
+        observations: (n, size) float32, in [0, 1], of the seat to move.
+        masks: (n, actions) int8, the legal actions.
+        seats: (n,) int64, the learner's seat; in self-play the seat to move.
+        out: (n, seats) int8, 1 where the game is over for a seat though others play on.
+
+    Raises:
+        ValueError: wrong arguments, or an opponent that can't choose on the device.
+        ImportError: numba-cuda is not installed.
+    """
+
+    def __init__(
+        self,
+        game: str | Game | Variant,
+        num_envs: int = 1,
+        opponents: Opponents = "random",
+        seat: int | str = "random",
+        *,
+        self_play: float = 0.0,
+        expected_rewards: bool = False,
+        device: str = "cpu",
+        **options: Any,
+    ) -> None:
+        self.variant, self.num_envs = seat_variant(game, options), num_envs
+        self.device = torch.device(torch_device(device))
+        check_choice("device", self.device.type, ("cpu", "cuda"))
+        self._games = SeatGames(self.variant, num_envs, opponents, seat, self_play, "raise", expected_rewards)
+        self._all, self._began = np.arange(num_envs), False
+        self._arrays = empty_step(self.variant, num_envs)
+        tensors = [torch.from_numpy(array).to(self.device) for array in (*self._arrays[:-2], *self._arrays.shown)]
+        earned, ended, learners, players, returns, lengths, self.out, self.observations, self.masks = tensors
+        self._step = TensorStep(earned.float(), ended, players, returns, lengths)
+        self._earned = earned
+        self._turns: Any = None
+        if self.device.type == "cpu" and not numba.config.ENABLE_CUDASIM:
+            self.seats = torch.from_numpy(self._games.learners)
+            self._state = torch.zeros(num_envs, self.variant.facts.num_seats, self.variant.facts.observation_size)
+        else:
+            if self.device.type == "cuda":
+                with needs("cuda", "dice_envs.TensorEnv on the device 'cuda'"):
+                    import numba_cuda  # noqa: F401
+            from dice_envs.envs.learner.device import DeviceTurns
+
+            shown = Shown(self.observations, self.masks)  # type: ignore[arg-type]
+            written: Any = (earned, ended, learners, players, returns, lengths, self.out)
+            self._turns = DeviceTurns(self._games, Step(*written, shown, self._arrays.finals))
+            self.seats = self._turns.learners
+
+    @property
+    def capturable(self) -> bool:
+        """Whether a CUDA graph can hold `step`: on a GPU, unless opponents are networks."""
+        return self._turns is not None and self._turns.capturable
+
+    @property
+    def exploration(self) -> float:
+        """The share of self-play games that start with random moves, see `dice_envs.envs.learner.SeatGames`."""
+        return self._games.exploration
+
+    @exploration.setter
+    def exploration(self, share: float) -> None:
+        self._games.exploration = share
+        if self._turns is not None:
+            self._turns.explore(share)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Deal all games, each with a seed of its own derived from `seed`; None: fresh ones.
+
+        Raises:
+            ValueError: a wrong seed; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; on a CPU nothing has changed.
+        """
+        seeds = derived_seeds(check_seed(seed), "games", self.num_envs)
+        if self._turns is not None:
+            self._games.seed_games(self._all, seeds)
+            self._turns.begin()
+            self._turns.check()
+        else:
+            with self._games.unchanged_on_error:
+                self._games.seed_games(self._all, seeds)
+                self._games.start(self._all)
+            self._show()
+        self._began = True
+
+    def step(self, actions: torch.Tensor) -> TensorStep:
+        """Play the learner's actions, (n,) int64, and the opponents' answers, up to the learner's next turns.
+
+        On a GPU a game with an illegal action stands still until `check` raises its error.
+
+        Raises:
+            RuntimeError: called before `reset`.
+            IllegalActionError: an action is malformed or not legal; nothing has changed.
+            AgentError: an opponent's action is; nothing has changed.
+        """
+        if not self._began:
+            raise RuntimeError("call reset before step")
+        if self._turns is not None:
+            self._turns.play(actions)
+        else:
+            try:
+                self._games.advance(actions.numpy(), np.zeros(self.num_envs, bool), restart=True, into=self._arrays)
+            except BaseException:
+                self._show()  # what the step has written until then
+                raise
+        self._step.earned.copy_(self._earned)
+        return self._step
+
+    def check(self) -> None:
+        """On a GPU, raise the errors of the steps since the last check; call it once in a rollout.
+
+        Raises:
+            IllegalActionError: an action was not legal.
+            AgentError: an opponent's was not; reset all games.
+        """
+        if self._turns is not None:
+            self._turns.check()
+
+    def _show(self) -> None:
+        """Write the games as they are into the tensors."""
+        for tensor, array in zip((self.observations, self.masks), self._games.view(self._all), strict=True):
+            tensor.copy_(torch.from_numpy(array))
+        self.out.copy_(torch.from_numpy(self._games.states["out"][:, : self.variant.facts.num_seats].copy()))
+
+    def state(self) -> torch.Tensor:
+        """Return all seats' observations, (n, seats, size) float32, for a critic that sees all: the seat to move first, then
+        the others in turn order. The tensor is the same one at each call, overwritten."""
+        if self._turns is not None:
+            return self._turns.view_all()
+        self._games.view_all(self._state.numpy())
+        return self._state
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return copies of everything that determines how the games continue, except the agents themselves."""
+        if self._turns is not None:
+            self._turns.download()
+        return self._games.snapshot()
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go back to a snapshot of an environment made with the same arguments, on any device.
+
+        Raises:
+            ValueError: it is not a snapshot of such an environment; nothing has changed.
+        """
+        self._games.restore(snapshot)
+        if self._turns is not None:
+            self._turns.upload()
+        self._show()
+        self._began = True

@@ -1,0 +1,165 @@
+"""`dice_envs.TensorEnv`: in lock-step with the environment of Stable-Baselines3, on a CPU, on numba's simulator and on a GPU.
+
+Run with NUMBA_ENABLE_CUDASIM=1, `TensorEnv` takes its turns as on a GPU.
+"""
+
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+import torch
+
+import dice_envs
+from dice_envs import Pool
+from dice_envs.core.game import configure
+from dice_envs.envs.learner import LEARNER
+from dice_envs.envs.sb3 import make_vec_env
+from tests.conftest import ROOT
+
+ROWS = {
+    "numbers": ("liars_dice", {"num_dice": 2}, {"opponents": "numbers"}, 0.0),
+    "self-play": ("liars_dice", {"num_players": 3, "num_dice": 2}, {"self_play": 0.5}, 0.5),
+    "pool": ("liars_dice", {}, {"opponents": Pool(["random", "numbers", "numbers:bluff=1"]), "seat": 1}, 0.0),
+    "network": ("liars_dice", {"rules": "openspiel", "num_dice": 1}, {"opponents": "ppo"}, 0.0),
+    "fatestones": ("fatestones", {}, {"expected_rewards": True, "opponents": "strongest"}, 0.0),
+    "score dice": ("score_dice", {}, {"opponents": "highest", "self_play": 1.0}, 0.3),
+    "shakes": ("shakes", {"mode": "maesters"}, {"opponents": ["argument", "dogmatic", "random"]}, 0.0),
+    "thirties": ("thirties", {"num_players": 1}, {}, 0.0),
+}
+SIMULATED = bool(numba.config.ENABLE_CUDASIM)
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+def lock_step(row, device="cpu", games=16, steps=60, seed=5):
+    name, options, arguments, exploration = row
+    ours = dice_envs.TensorEnv(name, games, **arguments, device=device, **options)
+    theirs = make_vec_env(name, games, seed=seed, **arguments, **options)
+    ours.exploration = theirs.games.exploration = exploration
+    ours.reset(seed)
+    observations = theirs.reset()
+    held = [ours.observations, ours.masks, ours.seats, ours.out]
+    places = [tensor.data_ptr() for tensor in held]
+    random = np.random.default_rng(0)
+    for step in range(steps):
+        np.testing.assert_array_equal(ours.observations.cpu(), observations)
+        np.testing.assert_array_equal(ours.masks.cpu(), theirs.masks)
+        np.testing.assert_array_equal(ours.seats.cpu(), theirs.seats)
+        np.testing.assert_array_equal(ours.state().cpu(), theirs.state())
+        if step == steps // 2:
+            kept = ours.snapshot()
+            for field, array in theirs.snapshot().items():
+                np.testing.assert_array_equal(kept[field], array)
+            ours.reset(seed + 1)
+            ours.restore(kept)
+        scores = np.where(theirs.masks != 0, random.random(theirs.masks.shape), -1)
+        actions = scores.argmax(axis=1)
+        done = ours.step(torch.from_numpy(actions).to(device))
+        observations, _, ended, infos = theirs.step(actions)
+        np.testing.assert_array_equal(done.earned.cpu(), theirs.earned.astype(np.float32))
+        np.testing.assert_array_equal(done.ended.cpu(), ended)
+        np.testing.assert_array_equal(ours.out.cpu(), theirs.games.states["out"][:, : ours.variant.facts.num_seats])
+        for i in np.flatnonzero(ended):
+            np.testing.assert_array_equal(done.players[i].cpu(), infos[i]["players"])
+            assert infos[i]["episode"]["l"] == done.lengths[i]
+            assert (done.returns[i].cpu() == infos[i]["episode"]["r"]).any()
+    ours.check()
+    assert [tensor.data_ptr() for tensor in held] == places
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_it_plays_the_games_of_the_other_environment(row):
+    lock_step(row, steps=20 if SIMULATED else 60)
+
+
+@pytest.mark.skipif(SIMULATED, reason="this runs the simulator")
+@pytest.mark.parametrize("rows", ["numbers or wrong", pytest.param("not numbers and not wrong", marks=pytest.mark.thorough)])
+def test_the_same_on_the_simulator(rows):
+    run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "-k", rows, __file__]
+    done = subprocess.run(run, env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert " passed" in done.stdout
+
+
+@pytest.mark.cuda
+@needs_gpu
+@pytest.mark.parametrize("row", [row for name, row in ROWS.items() if name != "network"], ids=str)
+def test_the_same_on_a_gpu(row):
+    """10^5 moves of the learner. (A network's logits are rounded otherwise there.)"""
+    lock_step(row, "cuda", games=1000, steps=100)
+
+
+@pytest.mark.cuda
+@needs_gpu
+def test_a_graph_holds_steps():
+    plain, graph = (dice_envs.TensorEnv("liars_dice", 64, "numbers", device="cuda") for _ in range(2))
+    for env in (plain, graph):
+        env.reset(1)
+    assert graph.capturable
+    actions = graph.masks.argmax(dim=1)
+    graph.step(actions)
+    graph.reset(1)
+    held = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(held):
+        actions.copy_(graph.masks.argmax(dim=1))
+        graph.step(actions)
+    for _ in range(100):
+        plain.step(plain.masks.argmax(dim=1))
+        held.replay()
+        assert torch.equal(plain.observations, graph.observations)
+
+
+def test_a_wrong_step_changes_nothing():
+    env = dice_envs.TensorEnv("liars_dice", 4)
+    with pytest.raises(RuntimeError, match="call reset before step"):
+        env.step(torch.zeros(4, dtype=torch.int64))
+    env.reset(1)
+    before, shown = env.snapshot(), env.observations.clone()
+    with pytest.raises(dice_envs.IllegalActionError, match="game 2: action 1000 does not exist"):
+        for _ in range(2):  # on a GPU the other games go on until the check
+            env.step(torch.tensor([0, 0, 1000, 0]))
+            env.check()
+    for name, array in env.snapshot().items():
+        np.testing.assert_array_equal(array[2], before[name][2])
+        assert SIMULATED or (array == before[name]).all()
+    assert torch.equal(env.observations[2], shown[2])
+
+
+@pytest.mark.skipif(SIMULATED, reason="opponents without kernels")
+def test_an_opponents_error_leaves_the_tensors_as_they_were():
+    class Cheat:
+        wrong = False
+
+        def act(self, turn):
+            return np.where(self.wrong, -5, turn.legal.argmax(axis=1))
+
+    cheat = Cheat()
+    env = dice_envs.TensorEnv("liars_dice", 8, cheat, seat=0, starter="first")
+    env.reset(1)
+    cheat.wrong, before = True, [env.observations.clone(), env.masks.clone(), env.out.clone()]
+    with pytest.raises(dice_envs.AgentError, match="Cheat in liars_dice"):
+        env.step(env.masks.argmax(dim=1))
+    assert all(map(torch.equal, before, [env.observations, env.masks, env.out]))
+    cheat.wrong = False
+    assert (env.step(env.masks.argmax(dim=1)).players[:, 0] == LEARNER).all()
+
+
+@pytest.mark.parametrize("spec", ["nash", "reader", "mcts:5", "adaptive"])
+def test_who_cannot_choose_on_a_gpu_is_named(spec):
+    from dice_envs.agent import name_of, resolve
+    from dice_envs.agent.compiled import mixed_team
+    from dice_envs.envs.learner.device import check_opponents
+
+    variant, agents = configure("liars_dice", num_dice=1), [resolve("numbers"), resolve(spec)]
+    with pytest.raises(
+        ValueError, match=r"opponents must be policy networks \(ppo\) or have kernels .* 'cpu' takes it"
+    ) as caught:
+        check_opponents(agents, mixed_team(agents, variant), variant)
+    assert name_of(agents[1]) in str(caught.value)
+
+
+def test_pytorch_is_imported_when_it_is_needed():
+    code = "import sys, dice_envs; assert 'torch' not in sys.modules; dice_envs.TensorEnv; assert 'torch' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,92 @@
+"""A learner's turn: what long runs give, by their digests, and what an error leaves behind."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from dice_envs import Pool, configure
+from dice_envs.envs.learner import SeatGames
+
+GAMES, TURNS = 12, 48
+THREE = {"num_players": 3, "num_dice": 2}
+PAIR, MAESTERS = {"num_players": 2}, {"mode": "maesters"}
+LOSE, MIXED, SELF = {"illegal_action": "lose"}, {"self_play": 0.5}, {"self_play": 1.0}
+
+
+class Asked:
+    """Hides an agent's kernel, so that Python asks it."""
+
+    def __init__(self, spec):
+        self.spec = spec
+
+    def act(self, turn):
+        from dice_envs import make_agent
+
+        return make_agent(self.spec).act(turn)
+
+
+# game, its options, opponents ("asked" before those whose kernel is hidden), arguments, share of random first moves → digest
+PINNED = [
+    ("liars_dice", {}, ["numbers"], {}, 0.0, "674902f52ecabf90"),
+    ("liars_dice", {}, ["asked numbers"], {}, 0.0, "674902f52ecabf90"),
+    ("liars_dice", {"num_dice": 1}, ["numbers:bluff=0.5", "random", "reader"], MIXED, 0.0, "ac433b7815c36169"),
+    ("liars_dice", THREE, ["numbers", "asked random", "asked reader"], MIXED | {"seat": 1}, 0.0, "bbcff0b08944bc52"),
+    ("liars_dice", THREE, ["numbers", "random"], LOSE | MIXED, 0.0, "93ae9bc37ce6c540"),
+    ("liars_dice", {"num_dice": 2}, ["random"], SELF, 0.6, "f4c12f22031676aa"),
+    ("liars_dice", {"num_dice": 2}, ["asked numbers", "random"], MIXED, 0.6, "14d02e18bf221728"),
+    ("liars_dice", {"num_dice": 2}, ["adaptive", "numbers"], {}, 0.0, "14927906d8f7b77c"),
+    ("fatestones", {}, ["strongest", "random"], {"expected_rewards": True}, 0.0, "373a75b13d33e2e2"),
+    ("fatestones", {}, ["asked strongest"], SELF | {"expected_rewards": True}, 0.5, "7ca0d7fb6b41e6b0"),
+    ("fatestones", {}, ["asked strongest"], LOSE | {"seat": 0}, 0.0, "ee29070e947e0e51"),
+    ("score_dice", {}, ["highest", "shuffled"], MIXED | LOSE, 0.3, "a5189eb2633b0c38"),
+    ("score_dice", {"reward": "score"}, ["asked shuffled"], {}, 0.0, "e53321bbe85d0d92"),
+    ("shakes", MAESTERS, ["dogmatic", "argument", "ucb"], MIXED, 0.0, "a764ce6e61ad6354"),
+    ("shakes", MAESTERS, ["asked greedy", "ucb"], LOSE | {"expected_rewards": True}, 0.0, "c26ceac8932ebae1"),
+    ("shakes", {"mode": "physician"}, ["random"], SELF, 0.7, "e45b2e1f49b432ec"),
+    ("thirties", PAIR, ["thirties:sixes", "thirties:beginner"], {}, 0.0, "2ca741e3ba7eef73"),
+    ("thirties", PAIR, ["asked thirties:beginner"], MIXED, 0.5, "ff8d1f65de4aa59b"),
+    ("thirties", {"num_players": 1}, ["random"], LOSE, 0.0, "a1bb0ab41c8206d0"),
+]
+
+
+def run(name, options, opponents, arguments, exploration):
+    """All results and states of games in which the learner plays at random, with both ways of beginning again."""
+    made = [Asked(spec.removeprefix("asked ")) if spec.startswith("asked ") else spec for spec in opponents]
+    variant, everything = configure(name, **options), np.arange(GAMES)
+    games = SeatGames(variant, GAMES, made[0] if len(made) == 1 else Pool(made), **arguments)
+    games.exploration = exploration
+    games.seed_games(everything, range(GAMES))
+    games.start(everything)
+    random = np.random.default_rng(3)
+    shown, begins = games.view(everything), np.zeros(GAMES, bool)
+    for turn in range(TURNS):
+        actions = np.array([random.choice(np.flatnonzero(mask)) for mask in shown.masks])
+        if games.illegal_action == "lose":
+            wrong = random.random(GAMES) < 0.1
+            actions[wrong] = [int(np.argmin(np.append(mask, 0))) for mask in shown.masks[wrong]]
+        restart = turn % 8 < 4
+        done = games.advance(actions, begins, restart)
+        shown, begins = done.shown, done.ended & (not restart)
+        yield from (done.earned, done.ended, *done.shown)
+        ends = np.flatnonzero(done.ended & restart)
+        assert not restart or done.finals.games.tolist() == ends.tolist()
+        yield from (done.learners[ends], done.players[ends], done.returns[ends])
+        yield from done.finals.shown
+        yield np.array([f"{game} {reason}" for game, reason in games.illegal.items()])
+        kept = games.snapshot()
+        yield from (kept[field] for field in ("states", "streams", "learners", "players", "earned", "returns"))
+        yield kept.get("memories", np.zeros(0))
+
+
+def digest(*row):
+    found = hashlib.sha256()
+    for array in run(*row):
+        found.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
+    return found.hexdigest()[:16]
+
+
+@pytest.mark.parametrize("row", PINNED, ids=str)
+@pytest.mark.filterwarnings("ignore:an illegal action")
+def test_long_runs_give_the_same(row):
+    assert digest(*row[:-1]) == row[-1]
