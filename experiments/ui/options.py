@@ -16,6 +16,7 @@ from dice_envs.core.own import FORMS, load_own, split_own
 
 __all__ = [
     "AgentsArgument",
+    "DeviceOption",
     "GameArgument",
     "GamesOption",
     "JsonOption",
@@ -65,6 +66,9 @@ OptionOption = Annotated[
 GamesOption = Annotated[int, count_option("--games", help="Number of games of each pair, table, or agent that plays alone.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", help="Seed of all random draws; if left out, one is chosen and printed.")
+]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="PyTorch's device, such as cpu or cuda; auto: cuda where there is a GPU, else cpu.")
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the result here as JSON.")]
 RayOption = Annotated[
