@@ -14,6 +14,7 @@ import numpy as np
 from dice_envs import Measures, configure, measure
 from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy, save_policy
+from dice_envs.core.device import torch_device
 from dice_envs.core.files import atomic
 from dice_envs.core.options import shown
 from dice_envs.exact.liars_dice.solver import solve, throttled
@@ -48,7 +49,13 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
 
 
 def distill(
-    game: str, option: Sequence[str], settings: Settings, out: Path | None, seed: int | None, json: Path | None
+    game: str,
+    option: Sequence[str],
+    settings: Settings,
+    out: Path | None,
+    seed: int | None,
+    json: Path | None,
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Solve, train, measure and save. The arguments are those of the command `distill`.
 
@@ -64,14 +71,14 @@ def distill(
     options = game_options(option)
     variant = configure(plain, **options)
     check_measurable(variant, "distilling, which measures the network,")
-    seed = seed_or_fresh(seed)
+    seed, device = seed_or_fresh(seed), torch_device(device)
     out = out or Path("runs") / "liars_dice_distilled.npz"
     check_writable(out)
     check_writable(json)
     print_mode(variant)
     say = throttled(lambda each: console.print(line_of(each)), 2.0, ends=True)
     solution = solve(variant, settings.precision, resume=True, done=say)
-    learner, positions = Learner(variant, settings, seed), Positions(variant, solution, seed)
+    learner, positions = Learner(variant, settings, seed, device), Positions(variant, solution, seed)
     losses: list[float] = []
     start = time.monotonic()
     with progress("updates", settings.steps) as done:
@@ -89,7 +96,7 @@ def distill(
     with measuring("greedy") as done:
         greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=done), agent="greedy")
     policy.about = {
-        "command": _command(option, settings, seed),
+        "command": _command(option, settings, seed, device),
         "method": "distill",
         "seed": seed,
         "steps": made,
@@ -116,13 +123,14 @@ def _save(out: Path, policy: NetworkPolicy) -> None:
         save_policy(temporary, policy, half=True)
 
 
-def _command(option: Sequence[str], settings: Settings, seed: int) -> str:
+def _command(option: Sequence[str], settings: Settings, seed: int, device: str) -> str:
     """The command that makes the same policy again, without --out; a time limit may make it another one."""
     given = [f"-o {each}" for each in option]
     given += [f"--hidden {','.join(map(str, settings.hidden))}", f"--steps {settings.steps}", f"--rate {settings.rate:g}"]
     given += [f"--minutes {settings.minutes:g}"] if math.isfinite(settings.minutes) else []
     given += ["--memoryless"] if settings.memoryless else []
     given += [f"--precision {settings.precision:g}", f"--seed {seed}"]
+    given += [] if device == "cpu" else [f"--device {device}"]
     return " ".join(["python -m experiments distill liars_dice", *given])
 
 

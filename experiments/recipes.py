@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+import dice_envs
 from dice_envs import Variant, measure
+from dice_envs.core.device import torch_device
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_seed, shown
 from dice_envs.experiments.jobs.workers import Done, Processes
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import Preset, preset_of
-from dice_envs.learn.run import Run
 
 __all__ = ["RECIPES", "compare", "recipes_of", "show"]
 
@@ -59,12 +60,11 @@ def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Pr
     return {name: dataclasses.replace(base, **RECIPES[name]) for name in chosen}
 
 
-def _run(variant: Variant, name: str, preset: Preset, seed: int, done: Done) -> dict[str, Any]:
-    run = Run(variant, preset, seed)
-    run.learn()
-    gaps = [measure(run.variant, run.policy(averaged), seed=seed).measures[0].gap for averaged in (False, True)]
-    row = {"recipe": name, "seed": seed, "steps": run.model.num_timesteps, "minutes": max(run.minutes.values())}
-    return {**row, "last": gaps[0], "averaged": gaps[1]}
+def _run(variant: Variant, name: str, preset: Preset, seed: int, device: str, done: Done) -> dict[str, Any]:
+    settings = {field.name: getattr(preset, field.name) for field in dataclasses.fields(preset)}
+    found = dice_envs.train(variant, preset="equilibrium", seed=seed, settings=settings, device=device)
+    gaps = {which: measure(variant, policy, seed=seed).measures[0].gap for which, policy in found.policies.items()}
+    return {"recipe": name, "seed": seed, "steps": found.steps, "minutes": found.minutes, **gaps}
 
 
 def compare(
@@ -73,6 +73,7 @@ def compare(
     seeds: Sequence[int],
     jobs: int = 1,
     done: Callable[[], Any] = lambda: None,
+    device: str = "cpu",
 ) -> list[dict[str, Any]]:
     """Train each recipe with each seed, and measure the policies exactly.
 
@@ -82,6 +83,7 @@ def compare(
         seeds: of each recipe's runs.
         jobs: runs at once, each in its own process with one thread.
         done: called after each run.
+        device: PyTorch's, see `dice_envs.train`.
 
     Returns:
         A row for each run: recipe, seed, steps, minutes, and the gaps of the last and the averaged policy.
@@ -92,7 +94,8 @@ def compare(
     for seed in seeds:
         check_seed(seed)
     rows: list[dict[str, Any]] = []
-    runs = [(variant, name, preset, seed) for seed in seeds for name, preset in recipes.items()]
+    device = torch_device(device)
+    runs = [(variant, name, preset, seed, device) for seed in seeds for name, preset in recipes.items()]
     for _, row in Processes(jobs).as_done(_run, runs):
         console.print(f"{row['recipe']}, seed {row['seed']}: last {row['last']:.4f}, averaged {row['averaged']:.4f}")
         rows.append(row)

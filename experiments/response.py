@@ -5,6 +5,8 @@ Useful where no exact best response is known: with three players and more, again
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,17 +14,51 @@ import numpy as np
 
 from dice_envs import Measurement, Measures, Variant
 from dice_envs.agent import Agent
-from dice_envs.agents.ppo import Likeliest
+from dice_envs.agents.ppo import Likeliest, NetworkPolicy
+from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
-from dice_envs.learn.presets import Preset
-from dice_envs.learn.response import train_response
+from dice_envs.learn.presets import Preset, presets_of
 
-__all__ = ["measure_response"]
+__all__ = ["measure_response", "train_response"]
 
 MOST_MINUTES = 60 * 24 * 7
+
+
+def train_response(
+    variant: Variant,
+    agent: Agent,
+    minutes: float,
+    seed: int,
+    preset: Preset | None = None,
+    done: Callable[[float], Any] = lambda minutes: None,
+) -> tuple[dict[str, NetworkPolicy], int]:
+    """Train policies to win from `agent`, which has every other seat; return them and the learner's steps.
+
+    The policies are "last" and, where the preset averages policies, "averaged".
+
+    Args:
+        variant: a game of two seats or more.
+        agent: does not learn.
+        minutes: of training, at least one rollout.
+        seed: fixes all but the number of rollouts that fit into the time.
+        preset: how to train; None: the game's preset "quick".
+        done: progress callback: the minutes that have passed since its last call.
+    """
+    from dice_envs.learn.ppo import PPO
+
+    p = dataclasses.replace(preset or presets_of(variant.game.name)["quick"], self_play=0.0)
+    began, passed = time.perf_counter(), 0.0
+    learner = PPO(variant, p, agent, seed)
+    with torch_threads(p.threads):
+        while passed < minutes:
+            learner.iterate(left=max(0.0, 1 - passed / minutes))
+            now = (time.perf_counter() - began) / 60
+            done(now - passed)
+            passed = now
+    return {name: learner.policy(name == "averaged") for name in ("last", "averaged")[: 1 + learner.averages]}, learner.steps
 
 
 def _bound(name: str, values: np.ndarray, limits: tuple[float, float], even: float, unit: str, trained: str) -> Measurement:

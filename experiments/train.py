@@ -1,7 +1,8 @@
-"""The command `train`: trains with progress on the terminal, measures, saves and reports."""
+"""The command `train`: `dice_envs.train` with progress on the terminal; then measures, tables, plots and a report."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shlex
 import time
@@ -9,45 +10,58 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dice_envs import Variant, configure
+import dice_envs
 from dice_envs.agent.casting import cast
-from dice_envs.core.files import folder_lock
-from dice_envs.core.game import single_seat
-from dice_envs.core.options import check_range, check_seed, option_texts
+from dice_envs.core.game import Variant, single_seat
+from dice_envs.core.options import check_range, option_texts
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
-from dice_envs.experiments.outcome import (
-    add_edges,
-    add_measures,
-    add_pool,
-    add_table,
-    gap_label,
-    plot_curve,
-    plot_gaps,
-    run_sections,
-)
+from dice_envs.experiments.outcome import add_measures, add_pool, add_table, gap_label, plot_curve, plot_gaps, run_sections
 from dice_envs.experiments.ui.console import Stopped, console, finish, print_mode
-from dice_envs.experiments.ui.files import check_folder, check_report, check_writable, write_json
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.experiments.ui.page import About, write_page
 from dice_envs.experiments.ui.plots import plots_noted
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.experiments.ui.tournaments import save_plot
-from dice_envs.learn.callback import TrainingCallback
-from dice_envs.learn.presets import preset_of, presets_of
-from dice_envs.learn.run import Run, check_plan, open_run
+from dice_envs.learn import Trained, TrainingCallback
+from dice_envs.learn.presets import presets_of
 
 __all__ = ["setting_text", "train"]
 
 
 class _Shown(TrainingCallback):
-    """Shows a run on the terminal, and stops it on a signal."""
+    """Shows a run on the terminal, keeps TensorBoard's log of it, and stops it on a signal.
 
-    def __init__(self, done: Callable[[int], Any], signal_noted: Callable[[], int | None]) -> None:
-        self.done, self.signal_noted = done, signal_noted
+    Args:
+        variant: the game.
+        folder: of the run.
+        check: called before the training; it may raise.
+        until_ended: keeps what is open during the training.
+    """
 
-    def advanced(self, steps: int) -> None:
-        self.done(steps)
+    def __init__(self, variant: Variant, folder: Path, check: Callable[[], Any], until_ended: contextlib.ExitStack) -> None:
+        self.variant, self.folder, self.check, self.until_ended = variant, folder, check, until_ended
+        self.signal_noted: Callable[[], int | None] = lambda: None
+
+    def started(self, steps: int, until: int, seed: int) -> None:
+        self.check()
+        console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
+        self.first, self.start = steps, time.perf_counter()
+        if steps >= until:
+            return
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.signal_noted = self.until_ended.enter_context(first_signal_waits())
+        self.advanced = self.until_ended.enter_context(progress("learner steps", until - steps))  # type: ignore[method-assign]
+        log = self.folder / "tensorboard"
+        self.until_ended.enter_context(writer_errors_name(log))
+        self.writer = SummaryWriter(str(log / "ppo"))  # type: ignore[no-untyped-call]
+        self.until_ended.callback(self.writer.close)
+
+    def learned(self, steps: int, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            self.writer.add_scalar(name, value, steps)  # type: ignore[no-untyped-call]
 
     def measured(self, steps: int, minutes: float, name: str, gaps: Mapping[str, float]) -> None:
         found = "  ".join(f"{policy} {gap:.4f}" for policy, gap in gaps.items())
@@ -61,22 +75,6 @@ class _Shown(TrainingCallback):
         return self.signal_noted() is not None
 
 
-def _learn(run: Run, folder: Path) -> None:
-    """Train the rest of a run. Raises Stopped, with everything saved, after a signal."""
-    if run.left <= 0:
-        return
-    log = folder / "tensorboard"
-    with first_signal_waits() as signal_noted, progress("learner steps", run.left) as done, writer_errors_name(log):
-        run.learn(_Shown(done, signal_noted))
-        number = signal_noted()
-        if number is not None:
-            raise Stopped(
-                f"stopped after {run.model.num_timesteps:,} steps, which are saved in {folder}; the same command with "
-                f"--resume goes on",
-                number,
-            )
-
-
 def train(
     game: str,
     preset: str = "quick",
@@ -88,6 +86,7 @@ def train(
     resume: bool = False,
     evaluation_games: int = 20_000,
     json: Path | None = None,
+    learner: str | None = None,
     device: str = "cpu",
     threads: int | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -102,87 +101,64 @@ def train(
         ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
         Stopped: Ctrl-C or SIGTERM came during training; everything is saved.
     """
-    options, plain = game_options(option), configure(game).game
-    given: dict[str, Any] = {"opponents": tuple(opponents)} if opponents else {}
-    given |= {name: value for name, value in (("steps", steps), ("threads", threads)) if value is not None}
-    plan = preset_of(plain.name, preset, **{**(settings or {}), **given})
+    variant, _, policy = cast(game, game_options(option), opponents or (), single_seat)
     check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
-    seed = check_seed(seed)
-    variant, _, policy = cast(game, options, opponents or (), single_seat)
-    check_plan(variant, plan, opponents, device)
-    check_writable(json)
-    folder = out or Path("runs") / f"{plain.name}_{preset}"
-    check_folder(folder)
-    check_report(report)
-    print_mode(variant, policy)
-    with folder_lock(folder, "--out"):
-        if (folder / "checkpoint.pt").exists() and not resume:
-            raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
-        run = open_run(folder, variant, plan, seed, given, device, folder / "tensorboard")
-        run.save()
-        usual = presets_of(plain.name)[preset].threads
-        other_threads = run.preset.threads if run.preset.threads != usual else None
-        command = _command(variant, preset, opponents, steps, run.seed, other_threads, settings or {})
-        return _finish(run, folder, evaluation_games, json, command, report)
+    folder = out or Path("runs") / f"{variant.game.name}_{preset}"
+    if (folder / "checkpoint.pt").exists() and not resume:
+        raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
 
+    def check() -> None:
+        check_writable(json)
+        check_report(report)
+        print_mode(variant, policy)
 
-def _command(
-    variant: Variant,
-    preset: str,
-    opponents: Sequence[str] | None,
-    steps: int | None,
-    seed: int,
-    threads: int | None,
-    settings: Mapping[str, Any],
-) -> str:
-    """The command that makes the same policy again. `threads` are part of it, because they change how sums are rounded."""
+    given = {**(settings or {}), **({} if threads is None else {"threads": threads})}
+    with contextlib.ExitStack() as until_ended:
+        shown = _Shown(variant, folder, check, until_ended)
+        trained = dice_envs.train(
+            variant, preset=preset, steps=steps, opponents=opponents or None, seed=seed, settings=given, folder=folder,
+            learner=learner, device=device, callback=shown,
+        )  # fmt: skip
+    seconds, number = time.perf_counter() - shown.start, shown.signal_noted()
+    if number is not None:
+        goes_on = f"which are saved in {folder}; the same command with --resume goes on"
+        raise Stopped(f"stopped after {trained.steps:,} steps, {goes_on}", number)
+    new = trained.steps - shown.first
+    plain = presets_of(variant.game.name)[preset].threads
+    changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, plain))
     parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
     parts += [f"-o {shlex.quote(part)}" for part in option_texts(variant.plain.changed_options())]
     parts += [f"--opponent {spec}" for spec in opponents or ()]
-    parts += [f"--set {name}={setting_text(value)}" for name, value in settings.items()]
+    parts += [f"--set {name}={setting_text(value)}" for name, value in (settings or {}).items()]
     parts += [] if steps is None else [f"--steps {steps}"]
-    parts += [f"--seed {seed}"]
-    parts += [] if threads is None else [f"--threads {threads}"]
-    return " ".join(parts)
-
-
-def setting_text(value: Any) -> str:
-    """A setting's value as `--set` takes it: layers are written 128x128."""
-    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _finish(
-    run: Run, folder: Path, evaluation_games: int, json: Path | None, command: str, report: Path | None
-) -> dict[str, Any]:
-    """Train the rest, measure, and write the results."""
-    first = run.model.num_timesteps
-    console.print(f"training {run.variant} from step {first:,} to {run.preset.steps:,} in {folder}, seed {run.seed}")
-    start = time.perf_counter()
-    _learn(run, folder)
-    seconds, trained = time.perf_counter() - start, run.model.num_timesteps - first
+    parts += [f"--seed {trained.seed}", *(f"--{name} {value}" for name, value, usual in changed if value != usual)]
     result: dict[str, Any] = {
-        "command": command,
-        "seed": run.seed,
-        "steps": run.model.num_timesteps,
-        "steps_per_second": trained / seconds if trained else None,
-        "minutes": max(run.minutes.values(), default=None),
-        "curve": run.curve,
-        "gaps": [{**point, "minutes": run.minutes.get(str(point["steps"]))} for point in run.gaps],
+        "command": " ".join(parts),
+        "seed": trained.seed,
+        "steps": trained.steps,
+        "steps_per_second": new / seconds if new else None,
+        "minutes": max(trained.minutes_at.values(), default=None),
+        "curve": trained.curve,
+        "gaps": [{**point, "minutes": trained.minutes_at.get(point["steps"])} for point in trained.gaps],
     }
-    if trained:
-        console.print(f"{trained:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
-    spec, seats = f"ppo:{folder / 'policy.npz'}", run.variant.facts.num_seats
-    add_measures(run.variant, spec, run.preset.floor > 0, run.seed, result)
-    table = add_table(run.variant, spec, run.preset.opponents, evaluation_games, run.seed, result) if seats > 1 else None
+    if new:
+        console.print(f"{new:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
+    add_measures(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed, result)
+    seats = variant.facts.num_seats
+    table = add_table(trained, evaluation_games, result) if seats > 1 else None
     if seats > 2:
-        add_pool(run.variant, spec, run.opponents.by_name(), evaluation_games, run.seed, result)
-    if table is not None and seats == 2:
-        add_edges(run.variant, table, run.seed, result)
+        add_pool(trained, evaluation_games, result)
+    _write(trained, result, table, folder, json, report)
+    return result
+
+
+def _write(trained: Trained, result: dict[str, Any], table: Any, folder: Path, json: Path | None, report: Path | None) -> None:
+    """Write the results, plots and the report."""
 
     def plot(where: Path) -> None:
         finish(
-            lambda: plot_curve(where, run.variant, run.seed, run.curve, seats > 1),
-            lambda: plot_gaps(where, run.variant, run.seed, result["gaps"], gap_label(result["measures"])),
+            lambda: plot_curve(where, trained),
+            lambda: plot_gaps(where, trained, gap_label(result["measures"])),
             lambda: save_plot(where, "cross_table", table) if table is not None else None,
         )
 
@@ -191,8 +167,9 @@ def _finish(
             return
         with plots_noted() as plots:
             plot(report)
-        about = About(command, {"preset": run.preset, **dataclasses.asdict(run.variant.options)}, run.seed)
-        write_page(report, f"PPO trained on {run.variant}", [], run_sections(result, table, plots), about)
+        variant = trained.policy.variant
+        about = About(result["command"], {"preset": trained.preset, **dataclasses.asdict(variant.options)}, trained.seed)
+        write_page(report, f"PPO trained on {variant}", [], run_sections(result, table, plots), about)
 
     finish(
         lambda: write_json(folder / "results.json", result),
@@ -201,4 +178,8 @@ def _finish(
         write_report,
         lambda: console.print(f"saved: ppo:{folder}"),
     )
-    return result
+
+
+def setting_text(value: Any) -> str:
+    """A setting's value as `--set` takes it: layers are written 128x128."""
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -28,9 +28,8 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.experiments.ui.plots import saved_plot
 from dice_envs.learn import distill
-from dice_envs.learn.builder import learner
+from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import preset_of
-from dice_envs.learn.response import train_response
 from dice_envs.table.sitting import Sitting
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
@@ -147,8 +146,8 @@ def test_runs_share_no_stream_with_each_other_nor_one_run_two(game):
     variant = configure(game)
     seen = set()
     for seed in range(5):
-        model = learner(dice_envs.core.game.single_seat(game), preset_of(game, "quick", **TINY), "random", seed)
-        games = model.env.games
+        model = PPO(dice_envs.core.game.single_seat(game), preset_of(game, "quick", **TINY), "random", seed)
+        games = model.env._games
         parts = [games.states["rng"].view([("rng", np.uint64)]), games.streams]
         parts += [Batch(variant, 8, seed).states["rng"].view([("rng", np.uint64)])]
         for part in parts:
@@ -166,9 +165,11 @@ def test_neighbouring_seeds_deal_other_games():
 
 
 def test_the_learners_draws_and_weights_are_the_runs_own():
-    models = [learner(VARIANT, PRESET, "random", seed) for seed in (1, 1, 2)]
+    models = [PPO(VARIANT, PRESET, "random", seed) for seed in (1, 1, 2)]
+    weights = [next(model.networks.parameters()).tolist() for model in models]
+    for model in models:
+        model.iterate()
     draws = [torch.rand(4, generator=model._draws).tolist() for model in models]
-    weights = [next(model.policy.parameters()).tolist() for model in models]
     for each in (draws, weights):
         assert each[0] == each[1] != each[2]
     assert torch.rand(4, generator=torch.Generator().manual_seed(1)).tolist() != draws[0], "not the run's seed itself"
@@ -257,7 +258,7 @@ CALLS = {
     "train, resumed": lambda folder: [
         dice_envs.train(VARIANT, preset="quick", steps=steps, seed=1, settings=TINY, folder=folder) for steps in (32, 64)
     ],
-    "train_response": lambda folder: train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET),
+    "train_response": lambda folder: response.train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET),
     "measure_response": lambda folder: response.measure_response(VARIANT, "r", agents.make("random"), 1e-4, 10, 1, PRESET),
     "distill": distilled,
     "measure": lambda folder: measure(VARIANT, NET),
@@ -287,6 +288,6 @@ def test_a_call_leaves_the_process_as_it_was(name, tmp_path):
 def test_the_learner_works_with_the_threads_of_its_preset(monkeypatch):
     threads = []
     monkeypatch.setattr(torch, "set_num_threads", threads.append)
-    train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET)
+    response.train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET)
     assert PRESET.threads in threads
     assert inspect.unwrap(distill.train) is not distill.train

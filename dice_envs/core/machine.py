@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from dice_envs.core.options import check_range
 
-__all__ = ["MOST_THREADS", "check_threads", "memory_limit"]
+__all__ = ["MOST_THREADS", "check_threads", "memory_limit", "torch_threads"]
 
 MOST_THREADS = 256
 _SHARE = 0.8  # of the memory, that a solver may take
@@ -27,6 +28,19 @@ def check_threads(threads: int, name: str = "threads") -> int:
     except AttributeError:  # not on Linux
         cores = os.cpu_count() or 1
     return min(int(threads), cores)
+
+
+@contextlib.contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Set the number of PyTorch's threads while a block runs."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def memory_limit() -> int:

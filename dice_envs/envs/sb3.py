@@ -28,8 +28,7 @@ class SeatVecEnv(VecEnv):
     `info["terminal_observation"]`, its return and length in `info["episode"]`, as from SB3's Monitor.
 
     `self_play` is the share of games in which the learner has every seat: observations are then those of the seat to move.
-    SB3's own algorithms assume that a game's steps are those of one seat, so train with
-    `dice_envs.learn.ppo.RegularisedPPO`.
+    SB3's own algorithms assume that a game's steps are those of one seat; `dice_envs.train` learns from those of every seat.
 
     Arguments as for `dice_envs.SeatVectorEnv`; `self_play` and `expected_rewards` as for `dice_envs.envs.learner.SeatGames`.
     Learners without masks (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game

@@ -10,8 +10,17 @@ __all__ = ["TrainingCallback"]
 class TrainingCallback:
     """Progress reports of a training run, for subclasses to override. No method changes what is learned."""
 
+    def started(self, steps: int, until: int, seed: int) -> None:
+        """All arguments are checked, and the run is open: it goes on after `steps` learner steps, and ends at `until`.
+
+        Also called for a run that has ended. What it raises ends the call before anything is trained or written.
+        """
+
     def advanced(self, steps: int) -> None:
         """`steps` learner steps have been played since the last call."""
+
+    def learned(self, steps: int, values: Mapping[str, float]) -> None:
+        """The policy has learned from a rollout: losses and the like by name, for a log."""
 
     def measured(self, steps: int, minutes: float, name: str, gaps: Mapping[str, float]) -> None:
         """Exact gaps from optimal play after `steps` learner steps and `minutes` of training.

@@ -9,9 +9,10 @@ games do not declare which states are possible: resume only runs that you trust.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,31 @@ import numpy as np
 from dice_envs.core.files import atomic
 from dice_envs.core.options import check_range
 
-__all__ = ["check_like", "model_state", "read_checkpoint", "restore_model", "write_checkpoint"]
+__all__ = [
+    "arrays_of",
+    "blamed_on",
+    "bytes_of",
+    "check_curve",
+    "check_like",
+    "check_state",
+    "copied",
+    "read_checkpoint",
+    "write_checkpoint",
+]
 
-FORMAT = 4
+FORMAT = 5
+
+
+@contextlib.contextmanager
+def blamed_on(path: Path) -> Iterator[None]:
+    """Raise one ValueError, naming the file, for all errors in a checkpoint's content."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        reason = f"{problem} is missing" if isinstance(problem, KeyError) else str(problem).partition("\n")[0][:200]
+        raise ValueError(
+            f"{str(path)!r} is damaged or of another run ({reason}); remove it to start anew, or choose another folder"
+        ) from None
 
 
 def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
@@ -88,78 +111,34 @@ def check_like(name: str, found: Any, like: Any) -> None:
         raise ValueError(f"{name} is of another version")
 
 
-def model_state(model: Any) -> dict[str, Any]:
-    """The complete state of a RegularisedPPO at the start of a rollout, with its SeatVecEnv and all random streams."""
-    import torch
+def check_state(state: Mapping[str, Any], like: Mapping[str, Any], rollout: int) -> None:
+    """Raise ValueError unless a learner's `state` may be restored where `state()` is now `like`.
 
-    return {
-        "num_timesteps": model.num_timesteps,
-        **{name: _on_cpu(dict(policy.state_dict())) for name, policy in _policies(model).items()},
-        "optimizer": _on_cpu(model.policy.optimizer.state_dict()["state"]),
-        "env": _bytes_of(model.env.snapshot()),
-        "episode_starts": torch.from_numpy(model._last_episode_starts),
-        "draws": model._draws.get_state(),
-    }
-
-
-def _on_cpu(found: Any) -> Any:
-    """Nested dictionaries with their tensors on the CPU, so that a run can be resumed on another device."""
-    if isinstance(found, dict):
-        return {key: _on_cpu(value) for key, value in found.items()}
-    return found.cpu()
-
-
-def _policies(model: Any) -> dict[str, Any]:
-    """The policy that learns, and those that follow it."""
-    policies = {name: getattr(model, name) for name in ("policy", "reference_policy", "average_policy")}
-    return {name: policy for name, policy in policies.items() if policy is not None}
-
-
-def restore_model(model: Any, state: Mapping[str, Any]) -> None:
-    """Set a new model to the state of one built alike, as `model_state` returned it.
+    Args:
+        state: content of a checkpoint.
+        like: its `policy`, `optimizer` and `env` are taken as for `check_like`.
+        rollout: the steps of a rollout, whose multiple `num_timesteps` is.
 
     Raises:
-        ValueError: it is no such state.
+        KeyError: a part is missing.
     """
-    import torch
-
-    steps, rollout = state["num_timesteps"], model.n_steps * model.n_envs
+    steps = state["num_timesteps"]
     check_range("num_timesteps", steps, 0, 10**15)
     if steps % rollout:
         raise ValueError(f"num_timesteps must be a multiple of {rollout}, not {steps}")
-    for name, policy in _policies(model).items():
-        check_like(name, state[name], _on_cpu(dict(policy.state_dict())))
-    moments = {
-        number: {"step": torch.tensor(0.0), "exp_avg": parameter.cpu(), "exp_avg_sq": parameter.cpu()}
-        for number, parameter in enumerate(model.policy.parameters())
-        if parameter.requires_grad  # the optimizer has no state of the others
-    }
-    check_like("optimizer", state["optimizer"], moments if steps else {})
+    for name in ("policy", "optimizer", "env"):
+        check_like(name, state[name], like[name])
     if any((part["exp_avg_sq"] < 0).any() or part["step"] < 0 for part in state["optimizer"].values()):
         raise ValueError("optimizer has means of squares or steps below 0")
-    starts = torch.ones(model.n_envs, dtype=torch.bool)
-    check_like("episode_starts", state["episode_starts"], starts)
-    arrays = model.env.snapshot()
-    check_like("env", state["env"], _bytes_of(arrays))
-    check_like("draws", state["draws"], model._draws.get_state())
-    try:
-        model._draws.set_state(state["draws"])
-    except RuntimeError as problem:
-        raise ValueError(f"draws: {problem}") from None
-
-    model.num_timesteps = steps
-    model._n_updates = steps // rollout * model.n_epochs
-    for name, policy in _policies(model).items():
-        policy.load_state_dict(state[name])
-    groups = model.policy.optimizer.state_dict()["param_groups"]
-    model.policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
-    # With observations set, `learn` continues the games instead of resetting the environment.
-    model._last_obs = model.env.restore(_arrays_of(state["env"], arrays))
-    model._last_episode_starts = state["episode_starts"].numpy()
 
 
-def _bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
-    """Each array as its data type in words and its bytes, (bytes,) uint8: torch has few of NumPy's data types."""
+def copied(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Return copies of tensors on the CPU, so that a run can be resumed on another device."""
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+
+
+def bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
+    """Return each array as its data type in words and its bytes, (bytes,) uint8: torch has few of NumPy's data types."""
     import torch
 
     return {
@@ -168,6 +147,17 @@ def _bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
     }
 
 
-def _arrays_of(parts: Mapping[str, tuple[str, Any]], like: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays that `_bytes_of` was given, with the data types and shapes of `like`."""
+def arrays_of(parts: Mapping[str, tuple[str, Any]], like: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays that `bytes_of` was given, with the data types and shapes of `like`."""
     return {name: parts[name][1].contiguous().numpy().view(array.dtype).reshape(array.shape) for name, array in like.items()}
+
+
+def check_curve(curve: Any, score: Any) -> None:
+    """Raise ValueError unless these are a learning curve and the scores since its last point."""
+    if not isinstance(curve, list) or not all(isinstance(point, dict) and "steps" in point for point in curve):
+        raise ValueError("curve is not a list of points")
+    if not isinstance(score, dict) or not all(isinstance(sums, list) and len(sums) == 2 and sums[0] for sums in score.values()):
+        raise ValueError("score does not hold two numbers for each opponent")
+    for numbers in (*(point.values() for point in curve), *score.values()):
+        for number in numbers:
+            check_range("a number of the curve", number, -1e15, 1e15, whole=False)

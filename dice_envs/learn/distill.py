@@ -15,10 +15,10 @@ from dice_envs.agents.ppo import NetworkPolicy, block_inputs, history_inputs, in
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.game import Variant
+from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import Range, check_types
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
-from dice_envs.learn.builder import torch_threads
 
 __all__ = ["Learner", "Positions", "Settings", "train", "with_floors"]
 
@@ -136,14 +136,15 @@ class Learner:
         variant: the game.
         settings: the network's sizes, its inputs and the learning rate.
         seed: of the initial weights.
+        device: PyTorch's.
     """
 
-    def __init__(self, variant: Variant, settings: Settings, seed: int) -> None:
+    def __init__(self, variant: Variant, settings: Settings, seed: int, device: str = "cpu") -> None:
         import torch
 
-        from dice_envs.learn.policy_gradient import mlp
+        from dice_envs.learn.ppo import mlp
 
-        self.variant, self.settings = variant, settings
+        self.variant, self.settings, self.device = variant, settings, device
         blind = history_inputs(variant) if settings.memoryless else block_inputs(variant, "past_bids")
         self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), blind)
         (weights,) = derived_seeds(seed, "weights")
@@ -154,6 +155,7 @@ class Learner:
         largest = np.concatenate([np.full(block.size, block.high, np.float32) for block in variant.blocks])
         with torch.no_grad():
             self.network[0].weight *= torch.from_numpy(np.maximum(largest[self.seen], 1))
+        self.network.to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), settings.rate, fused=True)
 
     def learn(self, observations: np.ndarray, masks: np.ndarray, chances: np.ndarray, share: float) -> float:
@@ -162,9 +164,8 @@ class Learner:
 
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate * (1 + math.cos(math.pi * share)) / 2
-        wanted = torch.from_numpy(chances)
-        logits = self.network(torch.from_numpy(observations[:, self.seen]))
-        logits = logits.masked_fill(torch.from_numpy(masks) == 0, LEAST_LOGIT)
+        seen, legal, wanted = (torch.from_numpy(each).to(self.device) for each in (observations[:, self.seen], masks, chances))
+        logits = self.network(seen).masked_fill(legal == 0, LEAST_LOGIT)
         loss = -(wanted * torch.log_softmax(logits, dim=1)).sum(dim=1).mean()
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -174,9 +175,9 @@ class Learner:
 
     def policy(self) -> NetworkPolicy:
         """The network as a policy in float16, with zero weights for the inputs that it does not see."""
-        from dice_envs.learn.policy_gradient import arrays_of
+        from dice_envs.learn.ppo import layers_of
 
-        (first, biases), *others = arrays_of(self.network[::2])
+        (first, biases), *others = layers_of(self.network)
         weights = np.zeros((len(first), self.variant.facts.observation_size), np.float32)
         weights[:, self.seen] = first
         return in_half(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), [(weights, biases), *others]))

@@ -1,8 +1,10 @@
-"""The opponents of a training run: fixed agents and past selves."""
+"""The opponents of a training run, fixed agents and past selves, and the games won against them."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from dice_envs.agent.casting import make_players
 from dice_envs.agents.ppo import NetworkPolicy
@@ -19,11 +21,15 @@ class Opponents:
     Attributes:
         pool: these agents with their weights; None in a game of one seat.
         num_selves: past selves added so far; the pool holds the latest ones.
+        score: games against each opponent since `take_means` was last called, and games won; in a game of one seat, of which
+            "return" is the name, the sum of returns.
     """
 
     def __init__(self, variant: Variant, preset: Preset) -> None:
         self.names = preset.opponents
         self.num_selves = 0
+        self.score: dict[str, list[float]] = {}
+        self._facts, self._expected = variant.facts, preset.expected_rewards
         self._share = preset.self_share
         fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
         self._num_fixed = len(fixed)
@@ -74,3 +80,37 @@ class Opponents:
         fixed = [(spec, [agent]) for spec, agent in zip(self.names, self.pool.agents, strict=False)]
         selves = self.selves()
         return [*fixed, *([("past selves", selves)] if selves else [])]
+
+    def add_games(self, returns: np.ndarray, players: np.ndarray) -> None:
+        """Count finished games: as won or not against each opponent, or by their returns where there are none.
+
+        Args:
+            returns: (k,) float64, the learner's.
+            players: (k, seats) int64, the number of the opponent at each seat, or LEARNER.
+        """
+        if self.pool is None:
+            self._add("return", len(returns), returns.sum())
+            return
+        worth = self._worth(returns)
+        for number in np.unique(players[players >= 0]):
+            seats = (players == number).sum(axis=1)
+            self._add(self.name(int(number)), seats.sum(), (seats * worth).sum())
+
+    def _worth(self, returns: np.ndarray) -> np.ndarray:
+        """1 for a game won, 0 for another; with expected rewards, the return scaled from lost (0) to won (1)."""
+        # A game is won where the return is above that of an even game: 0 in all games that are zero-sum.
+        facts = self._facts
+        if not self._expected:
+            return (returns > 0).astype(float)
+        return (returns - facts.min_return) / (facts.max_return - facts.min_return)
+
+    def _add(self, name: str, games: int, worth: float) -> None:
+        score = self.score.setdefault(name, [0, 0.0])
+        score[0] += int(games)
+        score[1] += float(worth)
+
+    def take_means(self) -> dict[str, float]:
+        """Return the share of games won against each opponent, or the mean return, since the last call."""
+        means = {name: worth / games for name, (games, worth) in sorted(self.score.items())}
+        self.score = {}
+        return means

@@ -1,460 +1,391 @@
-"""PPO for self-play: SB3's MaskablePPO, which learns from the decisions of every seat that it plays.
+"""PPO for games of several seats, in plain PyTorch, on a CPU or on a GPU.
 
-The learner may play every seat of a game (`dice_envs.envs.sb3.make_vec_env(..., self_play=1.0)`). Each of its decisions is
-then a sample; advantages follow the decisions of one seat, whatever the others do in between.
+It reads from top to bottom: networks, an iteration, the rollout, the loss, the policies that follow the learner, checkpoints.
 
-In zero-sum games plain policy gradients circle around the equilibrium. A regulariser strong enough to keep policies mixed
-pulls them in: an entropy bonus, or a Kullback-Leibler term to a reference policy, fixed or slowly following the learner.
+The learner may play every seat of a game. Each of its decisions is then a sample; advantages follow the decisions of one
+seat, whatever the others do in between. In zero-sum games plain policy gradients circle around the equilibrium. A regulariser
+strong enough to keep policies mixed pulls them in: an entropy bonus, or a Kullback-Leibler term to a reference policy, fixed or
+slowly following the learner.
 
-Sources: S. Sokota et al., A Unified Approach to Reinforcement Learning, Quantal Response Equilibria, and Two-Player
-Zero-Sum Games (ICLR 2023, magnetic mirror descent); M. Rudolph et al., Reevaluating Policy Gradient Methods for
-Imperfect-Information Games (2025), sections 3 and 5.
+Sources: J. Schulman et al., Proximal Policy Optimization Algorithms (2017), section 3; S. Sokota et al., A Unified Approach to
+Reinforcement Learning, Quantal Response Equilibria, and Two-Player Zero-Sum Games (ICLR 2023, magnetic mirror descent);
+M. Rudolph et al., Reevaluating Policy Gradient Methods for Imperfect-Information Games (2025), sections 3 and 5.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from dice_envs.agents.ppo import NetworkPolicy
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
-from dice_envs.envs.sb3 import SeatVecEnv
-from dice_envs.learn.policy_gradient import (
-    Decisions,
-    Following,
-    Minibatch,
-    Network,
-    Weights,
-    dense_layers,
-    estimate_advantages,
-    estimate_opposed_advantages,
-    mlp,
-    policy_gradient,
-    sample_actions,
-)
+from dice_envs.core.game import Variant
+from dice_envs.core.machine import torch_threads
+from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
+from dice_envs.learn.presets import Preset, between, falling
+from dice_envs.learn.rollout import ILLEGAL, Minibatch, estimate_advantages, room_for_rollout
 
 with needs("sb3", "dice_envs.learn.ppo"):
     import torch
-    from sb3_contrib import MaskablePPO
-    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-    from stable_baselines3.common.buffers import BaseBuffer
-    from stable_baselines3.common.utils import explained_variance
-    from torch import nn
+    from torch import Tensor, nn
 
-__all__ = ["RegularisedPPO", "SeatBuffer", "dense_layers"]
+    from dice_envs.envs.tensor import TensorEnv
 
-Schedule = float | Callable[[float], float]  # a number, or a function of the share of training that remains, from 1 to 0
+__all__ = ["PPO", "captured", "layers_of", "mlp"]
+
+MOST_NORM = 0.5  # of the gradient, which is scaled down to it
 
 
-# --- the rollout ------------------------------------------------------------------------------------------------------
+# --- networks ---------------------------------------------------------------------------------------------------------
 
 
-class SeatBuffer(BaseBuffer):
-    """A rollout in which each row is a decision of the seat whose turn it was. All tensors are on the learner's device.
+def mlp(sizes: Sequence[int], gain: float | None = None, scale: float = 1.0) -> nn.Sequential:
+    """Make dense layers with tanh between them, from the inputs' size to the outputs'.
 
-    Attributes:
-        observations: (steps, games, size) float32.
-        masks: (steps, games, actions) int8.
-        logits: (steps, games, actions) float32, of the policy that played, before masking.
-        states: (steps, games, seats × size) float32, the observations of all seats; None unless the critic sees them.
-        actions, log_probs, values, advantages, returns: (steps, games), int64 and float32.
-        seats, ended: (steps, games) int64 and int8 on the CPU; earned: (steps, games, seats) float64.
+    Args:
+        sizes: of the inputs and of each layer.
+        gain: of the last layer's weights, which are orthogonal like the others'; None: PyTorch's initial weights.
+        scale: multiplies the weights of the first of several layers, whose units are then centred on inputs from 0 to 1.
     """
+    layers = [nn.Linear(size, following) for size, following in itertools.pairwise(sizes)]
+    if gain is not None:
+        for layer in layers:
+            nn.init.orthogonal_(layer.weight, gain if layer is layers[-1] else 2**0.5)
+            nn.init.zeros_(layer.bias)
+    if scale != 1 and len(layers) > 1:
+        with torch.no_grad():
+            layers[0].weight.mul_(scale)
+            layers[0].bias.copy_(-0.5 * layers[0].weight.sum(dim=1))
+    return nn.Sequential(*[part for layer in layers for part in (layer, nn.Tanh())][:-1])
 
-    def __init__(
-        self,
-        buffer_size: int,
-        observation_space: Any,
-        action_space: Any,
-        device: Any = "auto",
-        gae_lambda: float = 1.0,
-        gamma: float = 1.0,
-        n_envs: int = 1,
-    ) -> None:
-        super().__init__(buffer_size, observation_space, action_space, device, n_envs)
-        self.gamma, self.gae_lambda = gamma, gae_lambda
-        shape = (buffer_size, n_envs)
-        self.observations = torch.empty((*shape, *self.obs_shape), device=self.device)
-        self.masks = torch.empty((*shape, int(action_space.n)), dtype=torch.int8, device=self.device)
-        self.logits = torch.empty((*shape, int(action_space.n)), device=self.device)
-        self.states: torch.Tensor | None = None
-        self.actions = np.empty(shape, np.int64)
-        self.log_probs = np.empty(shape, np.float32)
-        self.seats = np.empty(shape, np.int64)
-        self.ended = np.empty(shape, np.int8)
-        self.values = np.empty(shape, np.float32)
-        self.advantages = np.empty(shape, np.float32)
-        self.returns = np.empty(shape, np.float32)
-        self.earned = np.empty((*shape, 1))
 
-    def reset(self) -> None:
-        self.pos = 0
-
-    def add_sight(self, observations: Any, masks: Any, logits: Any, states: Any = None) -> None:
-        """Add the inputs of a decision in each game; `add` completes it."""
-        t = self.pos
-        self.observations[t], self.masks[t], self.logits[t] = observations, masks, logits
-        if states is not None:
-            if self.states is None:
-                self.states = torch.empty((*self.actions.shape, states.shape[1]), device=self.device)
-            self.states[t] = states
-
-    def add(self, actions: Any, log_probs: Any, seats: Any, earned: Any, ended: Any) -> None:
-        """Add the decision in each game and its results, `earned` (games, seats) and `ended`."""
-        t = self.pos
-        if self.earned.shape[2] != earned.shape[1]:
-            self.earned = np.empty((*self.actions.shape, earned.shape[1]))
-        self.actions[t], self.log_probs[t], self.seats[t] = actions, log_probs, seats
-        self.earned[t], self.ended[t] = earned, ended
-        self.pos += 1
-
-    def estimate(self, values: np.ndarray, taken: np.ndarray, following: Following, opposed: bool = False) -> None:
-        """Set values, advantages and returns.
-
-        Args:
-            values, taken: (steps, games), of each decision and of the action taken (see `Decisions`).
-            following: the positions after the last step.
-            opposed: whether a value is the other seat's negated (see `estimate_opposed_advantages`).
-        """
-        waits = np.zeros(self.actions.shape, np.int8)
-        self.values[:] = values
-        decisions = Decisions(self.seats, self.earned, self.ended, self.values, taken)
-        if opposed:
-            estimate_opposed_advantages(decisions, following, float(self.gamma), float(self.gae_lambda), self.advantages)
-        else:
-            estimate_advantages(decisions, following, float(self.gamma), float(self.gae_lambda), self.advantages, waits)
-        self.returns[:] = self.advantages + taken
-        self.waits = waits
-
-    def _get_samples(self, batch_inds: np.ndarray, env: Any = None) -> Any:
-        raise NotImplementedError("RegularisedPPO takes minibatches itself")
+def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Copy the dense layers of `mlp`: (weights (out, in), biases (out,)) float32 of each, first layer first."""
+    dense = [part for part in network if isinstance(part, nn.Linear)]
+    return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in dense]
 
 
 # --- the learner ------------------------------------------------------------------------------------------------------
 
 
-def _at(schedule: Schedule, remaining: float) -> float:
-    return float(schedule(remaining)) if callable(schedule) else float(schedule)
+class PPO:
+    """A learner: its games, its networks, and what it has learned.
 
+    With several epochs and a proximal term an update is a step of mirror descent whose size, 1 / `preset.proximal`, is the same
+    at all information sets, however often they come up; with clipping alone the size depends on chance.
 
-class RegularisedPPO(MaskablePPO):
-    """MaskablePPO that learns from every seat it plays, with a pull towards a reference policy.
-
-    It trains on a `dice_envs.envs.sb3.SeatVecEnv`. Callbacks, TensorBoard, `save` and `load` work as in MaskablePPO. The loss,
-    and on a CPU the dense layers of `MlpPolicy`, are computed by faster code than SB3's; results differ by rounding only.
+    On a GPU rollout and update are recorded once as CUDA graphs, the rollout if all opponents play on the GPU.
 
     Args:
-        policy, env: as MaskablePPO's; `env` is a SeatVecEnv.
-        ent_coef: weight of the entropy bonus; a function of the share of training that remains makes a schedule.
-        kl_coef: weight of KL(policy ‖ reference), as a number or a schedule.
-        reference_rate: how far the reference's weights move towards the learner's after each iteration, 0 to 1, as a number
-            or a schedule. 0: the reference stays the initial policy, which is almost uniform.
-        exploration: the share of self-play games that start with random moves, as a number or a schedule (see
-            `dice_envs.envs.learner.SeatGames`).
-        proximal_coef: weight of KL(policy ‖ the policy that played), as a number or a schedule. With several epochs an
-            update then becomes a step of mirror descent whose size, 1 / proximal_coef, is the same at all information
-            sets, however often they come up; with clipping alone the size depends on chance.
-        settle: decrease the learning rate linearly to 0 during each update. Otherwise the update's last few minibatches add
-            more noise than the rollout itself.
-        least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by its stake: half the
-            difference between its best and its worst action by the central critic, but at least this. In a match of many
-            rounds one round may be worth a hundredth of a return of ±1 and another all of it, so no fixed weight suits both.
-        central_critic: whether the critic sees the observations of all seats (`SeatVecEnv.state`) and values every action;
-            only training needs it. The policy's mean of these values is then maximised, and PPO's clipped loss covers only
-            the advantage of a sampled action beyond them: the expected gradient is the same, with far less noise. The critic
-            has the hidden layers of the policy's own one, which is then unused.
-        average_rate: as `reference_rate`, for `average_policy`, a running mean of the policies' weights; 0: none is kept.
-            Iteration t has weight t in the first 2 / average_rate iterations, so the initial policy is soon forgotten.
-        normalize_advantage: divide advantages by their standard deviation over the rollout. Without it, the entropy's weight
-            is in units of reward.
-        others: as MaskablePPO's.
+        variant: the game.
+        preset: how to train. Every field is used but those of a run (see `dice_envs.learn.presets.RUN_ONLY`), and `steps` for
+            schedules alone.
+        opponents: at the other seats, as `dice_envs.TensorEnv` takes them.
+        seed: fixes weights, games and all that is drawn. Global random streams stay as they are.
+        device: PyTorch's.
 
     Attributes:
-        reference_policy, average_policy: policies with the architecture of `policy`; None where they are not used.
+        steps: learner steps so far.
+        env: the games.
+        rollout: the last one.
+        networks: "actor"; "critic", with a value of the position or, if it is central, of each action; where the preset has
+            them, the actors "reference" and "average".
     """
 
-    policy: MaskableActorCriticPolicy
-    env: Any
-    rollout_buffer: Any
-    policy_aliases: ClassVar[dict[str, Any]] = MaskablePPO.policy_aliases
-
-    def __init__(
-        self,
-        policy: str | type[MaskableActorCriticPolicy],
-        env: Any,
-        *,
-        ent_coef: Schedule = 0.0,
-        kl_coef: Schedule = 0.0,
-        reference_rate: Schedule = 0.0,
-        proximal_coef: Schedule = 0.0,
-        settle: bool = False,
-        least_stake: float = 0.0,
-        central_critic: bool = False,
-        average_rate: float = 0.0,
-        exploration: Schedule = 0.0,
-        gamma: float = 1.0,
-        **kwargs: Any,
-    ) -> None:
-        for name, schedule in (("reference_rate", reference_rate), ("average_rate", average_rate)):
-            for rate in (_at(schedule, 1.0), _at(schedule, 0.0)):
-                if not 0 <= rate <= 1:
-                    raise ValueError(f"{name} must be 0 to 1, not {rate}")
-        if central_critic and kwargs.get("normalize_advantage", True):
-            raise ValueError("normalize_advantage must be false with central_critic, whose values are in units of reward")
-        if not 0 <= least_stake < np.inf or (least_stake and not central_critic):
-            raise ValueError(f"least_stake must be 0 without a central critic and 0 or more with one, not {least_stake}")
-        self.kl_coef = kl_coef
-        self.reference_rate = reference_rate
-        self.proximal_coef = proximal_coef
-        self.settle = settle
-        self.least_stake = least_stake
-        self.central_critic = central_critic
-        self.average_rate = average_rate
-        self.exploration = exploration
-        self.reference_policy: Any = None
-        self.average_policy: Any = None
-        kwargs.setdefault("rollout_buffer_class", SeatBuffer)
-        super().__init__(policy, env, ent_coef=ent_coef, gamma=gamma, **kwargs)  # type: ignore[arg-type]
-
-    def _setup_model(self) -> None:
-        if self.env is not None and not isinstance(self.env, SeatVecEnv):
-            raise TypeError(f"env must be a dice_envs.envs.sb3.SeatVecEnv, not {type(self.env).__name__}")
-        (weights,) = derived_seeds(self.seed, "weights")
-        with torch.random.fork_rng(devices=[]):  # networks draw their first weights from PyTorch's global stream
+    def __init__(self, variant: Variant, preset: Preset, opponents: Any, seed: int, device: str = "cpu") -> None:
+        p, facts = preset, variant.facts
+        self.variant, self.preset, self.steps = variant, preset, 0
+        self.env = TensorEnv(
+            variant, p.num_envs, opponents, self_play=p.self_play, expected_rewards=p.expected_rewards, device=device
+        )
+        self.device = self.env.device
+        self.env.reset(seed)
+        weights, self._draw_seed = (derived_seeds(seed, purpose)[0] for purpose in ("weights", "draws"))
+        with torch_threads(p.threads), torch.random.fork_rng(devices=[]):  # layers draw their weights from the global stream
             torch.default_generator.manual_seed(weights)
-            super()._setup_model()
-            if self.central_critic:
-                self._add_central_critic()
-        self._network = Network(self.policy)
-        if self.kl_coef != 0:
-            self.reference_policy = _frozen(self.policy)
-        if self.average_rate:
-            self.average_policy = _frozen(self.policy)
+            self._actor = mlp([facts.observation_size, *p.hidden, facts.num_actions], 0.01, p.input_scale)
+            if p.central_critic:
+                self._critic = mlp([facts.num_seats * facts.observation_size, *p.hidden, facts.num_actions], 0.1)
+            else:
+                self._critic = mlp([facts.observation_size, *p.hidden, 1], 1.0, p.input_scale)
+        self.networks = nn.ModuleDict({"actor": self._actor, "critic": self._critic}).to(self.device)
+        self._parameters = list(self.networks.parameters())
+        for name, wanted in (("reference", p.kl), ("average", p.average_rate)):
+            if wanted:
+                self.networks[name] = copy.deepcopy(self._actor).requires_grad_(False)
+        # A tensor, so that a CUDA graph sees its changes; so are the weights in the loss.
+        self._rate = torch.tensor(p.learning_rate, device=self.device)
+        self._on_gpu = self.device.type == "cuda"
+        self._adam = torch.optim.Adam(self._parameters, self._rate, eps=1e-5, fused=True, capturable=self._on_gpu)
+        self._begin_adam()
+        self._weights = {name: torch.zeros((), device=self.device) for name in ("entropy", "kl", "proximal")}
+        self._sums = torch.zeros(6, device=self.device)
+        self._draws = torch.Generator(self.device)
+        self.rollout = room_for_rollout(variant, p, self.device)
+        columns = (getattr(self.rollout, name) for name in Minibatch._fields)
+        self._decisions = Minibatch(*(column.flatten(0, 1) for column in columns))
+        self._rows = torch.arange(p.minibatch, device=self.device)  # of the minibatch that a CUDA graph learns from
+        self._graphs: dict[str, Callable[[], Any]] = {}
+        self._recording: Any = None
 
-    def set_random_seed(self, seed: int | None = None) -> None:
-        """Seed the games and the learner's own draws. Global random streams stay as they are, other than in MaskablePPO."""
-        self._draws = torch.Generator().manual_seed(*derived_seeds(seed, "draws"))
-        if seed is not None and self.env is not None:
-            self.env.seed(seed)
+    def _begin_adam(self) -> None:
+        """Make Adam's means, which are 0, so that they keep their places from now on."""
+        for parameter in self._parameters:
+            parameter.grad = torch.zeros_like(parameter)
+        self._adam.step()
+        for part in self._adam.state.values():
+            part["step"].zero_()
 
-    def _add_central_critic(self) -> None:
-        if self.env is not None:
-            facts = self.env.variant.facts
-            self._state_size = facts.num_seats * facts.observation_size
-        hidden = [each.out_features for each in self.policy.mlp_extractor.value_net if isinstance(each, nn.Linear)]
-        critic = mlp([self._state_size, *hidden, self.action_space.n])  # type: ignore[attr-defined]
-        for layer in critic[::2]:  # dense layers, initialised as SB3's, but with almost equal action values
-            nn.init.orthogonal_(layer.weight, gain=0.1 if layer is critic[-1] else np.sqrt(2))
-            nn.init.zeros_(layer.bias)
-        self.policy.central_critic = critic.to(self.device)
-        self.policy.optimizer.add_param_group({"params": list(critic.parameters())})
-        for unused in (self.policy.mlp_extractor.value_net, self.policy.value_net):
-            unused.requires_grad_(False)
+    @property
+    def averages(self) -> bool:
+        """Whether there is an averaged policy."""
+        return "average" in self.networks
 
-    def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "reference_policy", "average_policy", "_network", "_draws"]
+    def policy(self, averaged: bool = False) -> NetworkPolicy:
+        """Return a copy of the present policy, or of the running mean of the policies' weights."""
+        network: Any = self.networks["average" if averaged else "actor"]
+        return NetworkPolicy(
+            self.variant.game.name, self.variant.changed_options(), layers_of(network), floor=self.preset.floor
+        )
 
-    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
-        names, others = super()._get_torch_save_params()
-        kept = [name for name in ("reference_policy", "average_policy") if getattr(self, name) is not None]
-        return [*names, *kept], others
+    def iterate(
+        self, finished: Callable[[np.ndarray, np.ndarray], Any] | None = None, left: float | None = None
+    ) -> dict[str, float]:
+        """Play a rollout and learn from it.
 
-    def collect_rollouts(
-        self, env: Any, callback: Any, rollout_buffer: Any, n_rollout_steps: int, use_masking: bool = True
-    ) -> bool:
-        """Play `n_rollout_steps` decisions in every game. False if a callback stops training."""
-        self.policy.set_training_mode(False)
-        rollout_buffer.reset()
-        self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
-        env.games.exploration = _at(self.exploration, self._current_progress_remaining)
-        callback.on_rollout_start()
-        log_probs = np.empty(env.num_envs, np.float32)
-        for _ in range(n_rollout_steps):
-            masks, seats = env.masks, env.seats
-            observations = torch.from_numpy(self._last_obs).to(self.device)
-            with torch.no_grad():
-                logits = self._network.logits(observations)
-            states = torch.from_numpy(env.state()).flatten(1) if self.central_critic else None
-            rollout_buffer.add_sight(observations, torch.from_numpy(masks), logits, states)
-            actions = np.empty(env.num_envs, np.int64)
-            drawn = torch.rand(env.num_envs, dtype=torch.float64, generator=self._draws)
-            sample_actions(logits.cpu().numpy(), masks, drawn.numpy(), actions, log_probs)
-            new_obs, rewards, dones, infos = env.step(actions)
-            rollout_buffer.add(actions, log_probs, seats, env.earned, dones)
-            self.num_timesteps += env.num_envs
-            self._last_obs = new_obs
-            self._last_episode_starts = dones
-            callback.update_locals(locals())
-            if not callback.on_step():
-                return False
-            self.ep_info_buffer.extend(infos[i]["episode"] for i in np.flatnonzero(dones))  # type: ignore[union-attr]
-        with torch.no_grad():
-            values, taken, last = self._judge(env, rollout_buffer)
-        facts = env.variant.facts
-        opposed = self.central_critic and facts.num_seats == 2 and facts.zero_sum
-        following = Following(env.seats, last, env.games.states["out"][:, : facts.num_seats])
-        rollout_buffer.estimate(values, taken, following, opposed)
-        callback.update_locals(locals())
-        callback.on_rollout_end()
-        return True
+        Args:
+            finished: is given the games that ended: the learner's returns (k,) float64, and who had each seat (k, seats) int64,
+                the opponent's number or `dice_envs.envs.learner.LEARNER`.
+            left: the share of training that remains, which schedules follow; None: by the preset's steps.
 
-    def _judge(self, env: Any, buffer: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values by the critic: of the rollout's decisions, of the actions taken, and of the positions after the last step."""
-        shape = buffer.actions.shape
-        last_seen = torch.from_numpy(self._last_obs).to(self.device)
-        at_once = self.batch_size or buffer.actions.size
-        if not self.central_critic:
-            values = _in_parts(self._network.values, buffer.observations.flatten(0, 1), at_once)
-            found = values.cpu().numpy().reshape(shape)
-            return found, found, self._network.values(last_seen).cpu().numpy()
-        worth = _in_parts(self._network.action_values, buffer.states.flatten(0, 1), at_once)
-        values = _mean_under(buffer.logits.flatten(0, 1), buffer.masks.flatten(0, 1), worth)
-        taken = worth.gather(1, torch.from_numpy(buffer.actions.reshape(-1, 1)).to(self.device))
-        last_worth = self._network.action_values(torch.from_numpy(env.state()).flatten(1).to(self.device))
-        last = _mean_under(self._network.logits(last_seen), torch.from_numpy(env.masks).to(self.device), last_worth)
-        return values.cpu().numpy().reshape(shape), taken.cpu().numpy().reshape(shape), last.cpu().numpy()
-
-    def train(self) -> None:
-        """Learn from the rollout."""
-        self.policy.set_training_mode(True)
-        self._update_learning_rate(self.policy.optimizer)
-        remaining = self._current_progress_remaining
-        clip = _at(self.clip_range, remaining)  # type: ignore[arg-type]
-        entropy, pull, near = (_at(weight, remaining) for weight in (self.ent_coef, self.kl_coef, self.proximal_coef))
-        weights = Weights(clip, entropy, pull + near, self.least_stake)
-        count = self.rollout_buffer.actions.size
-        batch = min(self.batch_size or count, count)
-        data = self._rollout_data(pull, near, batch)
-        groups = self.policy.optimizer.param_groups
-        rate = groups[0]["lr"]
-        sums = torch.zeros(6, dtype=torch.float64)
+        Returns:
+            Means of losses over the updates, and this iteration's parameters, by name.
+        """
+        p, r = self.preset, self.rollout
+        count, total = p.num_envs * p.num_steps, p.epochs * p.num_envs * p.num_steps // p.minibatch
+        self.env.exploration = falling(p.exploration, 0.0, max(0.0, 1 - self.steps / p.steps) if left is None else left)
+        left = max(0.0, 1 - (self.steps + count) / p.steps) if left is None else left
+        rate = between(p.learning_rate, p.learning_rate_end, left)
+        weights = {
+            "entropy": falling(p.entropy, p.entropy_end, left),
+            "kl": falling(p.kl, p.kl_end, left),
+            "proximal": falling(p.proximal, p.proximal_end, left),
+        }
+        for name, value in weights.items():
+            self._weights[name].fill_(value)
+        if self._on_gpu:
+            self._record()
+        # Every iteration has a stream of its own, so a checkpoint need not hold one, and serves every device.
+        self._draws.manual_seed(np.random.SeedSequence((self._draw_seed, self.steps)).generate_state(1, np.uint64).item())
+        self._graphs.get("play", self._play)()
+        self.env.check()
+        if finished is not None:
+            finished(r.gained[r.ended].cpu().numpy(), r.players[r.ended].cpu().numpy())
+        self._sums.zero_()
         updates = 0
-        stop = False
-        for _ in range(self.n_epochs):
-            order = torch.randperm(count, generator=self._draws)
-            for rows in order.to(self.device).split(batch):
-                means = self._backward(data.select(rows), weights)
-                if self.target_kl is not None and means[3] > 1.5 * self.target_kl:
-                    stop = True
-                    break
-                if self.settle:
-                    for group in groups:
-                        group["lr"] = rate * (1 - updates * batch / (count * self.n_epochs))
-                self.policy.optimizer.step()
-                sums += means
+        for _ in range(p.epochs):
+            for rows in torch.randperm(count, generator=self._draws, device=self.device).split(p.minibatch):
+                # Without `settle` the last few minibatches add more noise than the rollout itself.
+                self._rate.fill_(rate * (1 - updates / total) if p.settle else rate)
+                self._learn_from(rows)
                 updates += 1
-            self._n_updates += 1
-            if stop:
-                break
-        self._move_followers(remaining)
-        names = ("policy_gradient_loss", "entropy", "anchor_kl", "approx_kl", "clip_fraction", "value_loss")
-        found = dict(zip(names, (sums / max(updates, 1)).tolist(), strict=True))
-        found |= {"clip_range": clip, "ent_coef": entropy, "kl_coef": pull, "proximal_coef": near}
-        buffer = self.rollout_buffer
-        found["explained_variance"] = explained_variance(buffer.values.ravel(), buffer.returns.ravel())
-        for name, value in found.items():
-            self.logger.record(f"train/{name}", value)
-        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.steps += count
+        self._follow()
+        names = ("policy_loss", "entropy", "divergence", "approx_kl", "clip_fraction", "value_loss", "explained_variance")
+        unexplained = (r.returns - r.values).var() / r.returns.var()
+        means = torch.cat([self._sums / updates, 1 - unexplained[None]]).tolist()
+        found = dict(zip(names, means, strict=True))
+        return found | {f"{name}_weight": value for name, value in weights.items()} | {"learning_rate": rate}
 
-    def _rollout_data(self, pull: float, near: float, batch: int) -> _RolloutData:
-        """The rollout as tensors; the reference policy, weighted by `pull` and `near`, is computed `batch` rows at a time."""
-        buffer = self.rollout_buffer
-        advantages, known = buffer.advantages.reshape(-1), buffer.waits.reshape(-1) == 0
-        if self.normalize_advantage:
-            settled = advantages[known]
-            advantages = np.where(known, (advantages - settled.mean()) / (settled.std() + 1e-8), 0).astype(np.float32)
-        observations, masks = buffer.observations.flatten(0, 1), buffer.masks.flatten(0, 1)
-        reference = torch.empty((0, masks.shape[1]), device=self.device)
-        if pull:
-            with torch.no_grad():
-                reference = _in_parts(Network(self.reference_policy).logits, observations, batch)
-        if near:
-            # Two divergences from fixed policies differ by a constant from one, from the policies' weighted geometric mean.
-            played = buffer.logits.flatten(0, 1)
-            reference = (pull * reference + near * played) / (pull + near) if pull else played
-        columns = (buffer.actions, buffer.log_probs, advantages, buffer.returns, known)
-        return _RolloutData(
-            observations,
-            masks,
-            reference,
-            buffer.states.flatten(0, 1) if self.central_critic else reference[:0],
-            *(torch.from_numpy(column.reshape(-1)).to(self.device) for column in columns),
-        )
+    def _log_policy(self, actor: Any, observations: Tensor, bias: Tensor) -> Tensor:
+        """Log probabilities of all actions, (n, actions) float32."""
+        return torch.log_softmax(actor(observations).add_(bias), dim=-1)
 
-    def _backward(self, part: _RolloutData, weights: Weights) -> torch.Tensor:
-        """Set the parameters' gradients for one minibatch; return the sums of `policy_gradient` and the value loss."""
-        logits = self._network.logits(part.observations)
-        advantages, action_values = part.advantages, logits[:0].detach()
-        if not self.central_critic:
-            values = self._network.values(part.observations)
-            error = values.detach() - part.returns
+    def _draw(self, log_policy: Tensor) -> Tensor:
+        """Draw an action from each row's probabilities, (n,) int64."""
+        chances = log_policy.exp_()
+        if self.device.type == "cuda":  # the smallest of exponential waiting times; sums in parallel are not monotone there
+            return (chances / torch.empty_like(chances).exponential_(generator=self._draws)).argmax(1)
+        sums = chances.cumsum(1)  # on a CPU exponentials for all actions would take a tenth of the training
+        # Slightly below 1: no product may round to the whole sum, beyond which there is no action.
+        at = torch.rand(len(sums), 1, generator=self._draws).mul_(1 - 1e-6) * sums[:, -1:]
+        return torch.searchsorted(sums, at, right=True)[:, 0]
+
+    def _inputs(self) -> Tensor:
+        """The networks' inputs now: the observation, or all seats', the seat to move first."""
+        return self.env.state().flatten(1) if self.preset.central_critic else self.env.observations
+
+    @torch.inference_mode()
+    def _play(self) -> None:
+        """Play a rollout, and judge it: values, advantages, and the probabilities that the policy shall stay close to."""
+        r, env = self.rollout, self.env
+        for t in range(self.preset.num_steps):
+            r.inputs[t].copy_(self._inputs())
+            r.bias[t].copy_(env.masks).sub_(1).mul_(-ILLEGAL)
+            r.played[t].copy_(log_policy := self._log_policy(self._actor, env.observations, r.bias[t]))
+            r.actions[t].copy_(self._draw(log_policy))
+            r.seats[t].copy_(env.seats)
+            done = env.step(r.actions[t])
+            r.earned[t].copy_(done.earned)
+            r.ended[t].copy_(done.ended)
+            r.players[t].copy_(done.players)
+            r.gained[t].copy_(done.returns.gather(1, r.seats[t].unsqueeze(1))[:, 0])
+        taken = r.actions.unsqueeze(2)
+        r.log_probs.copy_(r.played.gather(2, taken)[:, :, 0])
+        bias = torch.empty_like(r.bias[0]).copy_(env.masks).sub_(1).mul_(-ILLEGAL)
+        last, worth = self._critic(self._inputs()), self._in_parts(self._critic, r.inputs)
+        if self.preset.central_critic:  # the policy's mean of the actions' values
+            r.values.copy_((r.played.exp() * worth).sum(2))
+            r.taken.copy_(worth.gather(2, taken)[:, :, 0])
+            last = (self._log_policy(self._actor, env.observations, bias).exp() * last).sum(1, keepdim=True)
         else:
-            worth = self._network.action_values(part.states)
-            values = worth.gather(1, part.actions[:, None])[:, 0]
-            action_values = worth.detach()
-            error = (values.detach() - part.returns) * part.known
-            advantages = -error
-        batch = Minibatch(
-            *(tensor.cpu().numpy() for tensor in (logits.detach(), part.masks, part.actions, part.log_probs)),
-            *(tensor.cpu().numpy() for tensor in (advantages, action_values, part.reference)),
-        )
-        gradient, means = np.empty_like(batch.logits), np.empty(6)
-        policy_gradient(batch, weights, gradient, means[:5])
-        self.policy.optimizer.zero_grad(set_to_none=True)
-        to_values = error * (2 * self.vf_coef / len(error))
-        torch.autograd.backward((logits, values), (torch.from_numpy(gradient).to(self.device), to_values))
-        nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-        means[5] = error.square().mean().item()
-        return torch.from_numpy(means)
+            r.values.copy_(worth[:, :, 0])
+            r.taken.copy_(r.values)
+        facts, seats = self.variant.facts, env.seats.unsqueeze(1)
+        opposed = self.preset.central_critic and facts.num_seats == 2 and facts.zero_sum
+        known, ahead = env.out != 0, torch.zeros_like(r.earned[0])
+        if opposed:
+            known, ahead = torch.ones_like(known), ahead - last
+        estimate_advantages(r, ahead.scatter(1, seats, last), known.scatter(1, seats, True), self.preset.gae_lambda, opposed)
+        if self.preset.normalize:
+            mean = (r.advantages * r.known).sum() / r.known.sum()
+            variance = ((r.advantages - mean).square() * r.known).sum() / r.known.sum()
+            r.advantages.sub_(mean).div_(variance.sqrt() + 1e-8).mul_(r.known)
+        if self.preset.kl or self.preset.proximal:
+            torch.mul(r.played, self._weights["proximal"], out=r.anchor)
+        if self.preset.kl:
+            size = self.variant.facts.observation_size
+            logits = self._in_parts(self.networks["reference"], r.inputs[:, :, :size])
+            r.anchor.add_(torch.log_softmax(logits.add_(r.bias), 2).mul_(self._weights["kl"]))
 
-    def _move_followers(self, remaining: float) -> None:
-        """Move the reference policy and the averaged policy towards the learner's."""
-        # Of iteration t: the running mean in which iteration t has weight t.
-        fading = 2 / (self.num_timesteps // (self.n_steps * self.n_envs) + 1)
-        average = min(max(self.average_rate, fading), 1.0)
-        follow = _at(self.reference_rate, remaining)
+    def _in_parts(self, network: Any, inputs: Tensor) -> Tensor:
+        """The network's outputs for a rollout's inputs, computed as many rows at a time as a minibatch has."""
+        found = torch.cat([network(part) for part in inputs.flatten(0, 1).split(self.preset.minibatch)])
+        return found.unflatten(0, inputs.shape[:2])
+
+    def _step(self, rows: Tensor) -> None:
+        """Learn from some of the rollout's decisions, (minibatch,) int64: one step of the optimiser."""
+        p, weights = self.preset, self._weights
+        part = Minibatch(*(column.index_select(0, rows) for column in self._decisions))
+        log_policy = self._log_policy(self._actor, part.inputs[:, : self.variant.facts.observation_size], part.bias)
+        policy, actions = log_policy.exp(), part.actions.unsqueeze(1)
+        minus_entropy = (policy * log_policy).sum(1)
+        # kl · KL(policy ‖ reference) + proximal · KL(policy ‖ the policy that played)
+        divergence = (weights["kl"] + weights["proximal"]) * minus_entropy
+        if p.kl or p.proximal:
+            divergence = divergence - (policy * part.anchor).sum(1)
+        regulariser = weights["entropy"] * minus_entropy + divergence
+        worth = self._critic(part.inputs)
+        if p.central_critic:
+            # The policy's mean of the actions' values is maximised, and PPO's clipped loss covers only the advantage of the
+            # action taken beyond its value: the expected gradient is the same, with far less noise.
+            error = (worth.gather(1, actions)[:, 0] - part.returns) * part.known
+            advantages, worth = -error.detach(), worth.detach()
+            gain = (policy * worth).sum(1)
+            if p.least_stake:
+                stake = (worth + part.bias).amax(1) - (worth - part.bias).amin(1)
+                regulariser = regulariser * (stake / 2).clamp(min=p.least_stake)
+        else:
+            error, advantages, gain = worth[:, 0] - part.returns, part.advantages, 0.0
+        log_ratio = log_policy.gather(1, actions)[:, 0] - part.log_probs
+        ratio = log_ratio.exp()
+        gain = gain + torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - p.clip, 1 + p.clip))
+        value_loss = error.square().mean()
+        loss = (regulariser - gain).mean() + p.value_weight * value_loss
+        self._adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self._parameters, MOST_NORM)
+        self._adam.step()
         with torch.no_grad():
-            for policy, rate in ((self.reference_policy, follow), (self.average_policy, average)):
-                if policy is not None and rate:
-                    torch._foreach_lerp_([*policy.parameters()], [*self.policy.parameters()], rate)
+            clipped, moved = ((ratio - 1).abs() > p.clip).float(), ratio - 1 - log_ratio
+            rows_of = (-gain, -minus_entropy, divergence, moved, clipped)
+            self._sums += torch.stack([*(each.mean() for each in rows_of), value_loss])
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Move the reference and the averaged policy towards the learner's."""
+        p = self.preset
+        # Of iteration t: the running mean in which iteration t has weight t, so the initial policy is soon forgotten.
+        fading = 2 / (self.steps // (p.num_envs * p.num_steps) + 1)
+        rates = {"reference": p.reference_rate, "average": min(max(p.average_rate, fading), 1.0)}
+        for name, rate in rates.items():
+            if name in self.networks:
+                for following, parameter in zip(self.networks[name].parameters(), self._actor.parameters(), strict=True):
+                    following.lerp_(parameter, rate)
+
+    def _learn_from(self, rows: Tensor) -> None:
+        if "step" not in self._graphs:
+            self._step(rows)
+        else:
+            self._rows.copy_(rows)
+            self._graphs["step"]()
+
+    def _record(self) -> None:
+        """Record rollout and update as CUDA graphs: launching hundreds of small kernels takes longer than they run.
+
+        The rollout's graph holds its opponents, so it is recorded anew when they change, and not at all if they cannot be held.
+        """
+        recording = self.env.recording if self.env.capturable else None
+        if self._graphs and recording == self._recording:
+            return
+        kept = self.state()
+        self._graphs.pop("play", None)
+        self._play()
+        if recording is not None:
+            self._graphs["play"] = captured(self._play, self._draws)
+        if "step" not in self._graphs:
+            self._graphs["step"] = captured(lambda: self._step(self._rows), self._draws)
+        self.restore(kept)
+        self._recording = recording
+
+    # --- checkpoints --------------------------------------------------------------------------------------------------
+
+    def finite(self) -> bool:
+        """Whether all weights are finite."""
+        return all(bool(parameter.isfinite().all()) for parameter in self._parameters)
+
+    def state(self) -> dict[str, Any]:
+        """Return copies of all that determines how training goes on, except the opponents, as tensors on the CPU."""
+        moments = {number: copied(self._adam.state[each]) for number, each in enumerate(self._parameters)}
+        return {
+            "num_timesteps": self.steps,
+            "policy": copied(self.networks.state_dict()),
+            "optimizer": moments,
+            "env": bytes_of(self.env.snapshot()),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to what `state` returned for a learner made with the same arguments, on any device.
+
+        Raises:
+            ValueError: it is no such state; nothing has changed.
+            KeyError: a part is missing; nothing has changed.
+        """
+        check_state(state, self.state(), self.preset.num_envs * self.preset.num_steps)
+        self.env.restore(arrays_of(state["env"], self.env.snapshot()))
+        self.steps = state["num_timesteps"]
+        with torch.no_grad():  # in place: CUDA graphs know where everything is
+            self.networks.load_state_dict(state["policy"])
+            for number, parameter in enumerate(self._parameters):
+                for name, tensor in self._adam.state[parameter].items():
+                    tensor.copy_(state["optimizer"][number][name])
 
 
-class _RolloutData(NamedTuple):
-    """A rollout as tensors on the learner's device, a row for each decision. `reference` and `states` may have no rows."""
-
-    observations: torch.Tensor
-    masks: torch.Tensor
-    reference: torch.Tensor
-    states: torch.Tensor
-    actions: torch.Tensor
-    log_probs: torch.Tensor
-    advantages: torch.Tensor
-    returns: torch.Tensor
-    known: torch.Tensor
-
-    def select(self, rows: torch.Tensor) -> _RolloutData:
-        """Some of the rows."""
-        return _RolloutData(*(column.index_select(0, rows) if len(column) else column for column in self))
-
-
-def _in_parts(network: Callable[[Any], Any], inputs: torch.Tensor, rows: int) -> torch.Tensor:
-    """The network's outputs for all inputs, computed `rows` rows at a time."""
-    return torch.cat([network(part) for part in inputs.split(rows)])
-
-
-def _mean_under(logits: torch.Tensor, masks: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """The mean of each row's values under the policy: (n,)."""
-    chances = logits.masked_fill(masks == 0, -torch.inf).softmax(1)
-    return (chances * values).sum(1)
-
-
-def _frozen(policy: MaskableActorCriticPolicy) -> MaskableActorCriticPolicy:
-    """A copy whose parameters are not trained."""
-    found = copy.deepcopy(policy)
-    found.set_training_mode(False)
-    for parameter in found.parameters():
-        parameter.requires_grad_(False)
-    return found
+def captured(work: Callable[[], Any], draws: torch.Generator) -> Callable[[], Any]:
+    """Record a function's work on the GPU, with its random stream; return a function that does it again."""
+    current, aside = torch.cuda.current_stream(), torch.cuda.Stream()
+    aside.wait_stream(current)
+    with torch.cuda.stream(aside):
+        for _ in range(3):  # libraries get ready outside of the graph
+            work()
+    current.wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    graph.register_generator_state(draws)
+    with torch.cuda.graph(graph):
+        work()
+    return graph.replay

@@ -8,10 +8,13 @@ from typing import Annotated, Any, Literal
 from dice_envs.core.machine import MOST_THREADS
 from dice_envs.core.options import Range, check_range, check_types, shown
 
-__all__ = ["PRESETS", "Preset", "preset_of", "presets_of"]
+__all__ = ["PRESETS", "RUN_ONLY", "Preset", "between", "falling", "preset_of", "presets_of"]
 
 MOST_STEPS = 10**12
 MOST_AT_ONCE = 2**20  # steps between two updates: all of them are in memory
+
+# Fields of a preset that say how long a run is and what it keeps; the learner uses all others.
+RUN_ONLY = frozenset(["opponents", "self_share", "past_selves", "snapshot_every", "measure_every", "keep", "checkpoint_every"])
 
 _Often = Annotated[int, Range(1, 10**9)]
 _Share = Annotated[float, Range(0, 1)]
@@ -30,18 +33,25 @@ class Preset:
         past_selves: the number of past selves in the pool; a new one replaces the oldest.
         snapshot_every: iterations between two past selves.
         num_envs, num_steps: games at once, and steps in each between two updates.
-        minibatch, epochs, learning_rate, clip, gae_lambda, value_weight, normalize, hidden: MaskablePPO's.
+        minibatch, epochs, learning_rate, clip, gae_lambda, value_weight, hidden: PPO's.
+        normalize: divide advantages by their standard deviation over the rollout. Without it, the weights of entropy and
+            divergences are in units of reward.
         learning_rate_end: the learning rate at the last step, approached linearly.
         entropy, kl, proximal: weights of the entropy bonus, of the divergence from the reference policy, and of that from the
             policy that played the rollout, at the first step.
         entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically; None: constant weights.
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
-            each iteration, 0 to 1. `dice_envs.learn.ppo.RegularisedPPO` explains these, `settle`, `least_stake` and
-            `central_critic`.
-        settle: decrease the learning rate to 0 during each update.
-        least_stake: above 0, scale the weights of entropy and divergences by the stake of each decision.
+            each iteration, 0 to 1. With a rate of 0 the reference stays the initial policy, which is almost uniform. In the
+            averaged policy, a running mean of weights, iteration t has weight t in the first 2 / average_rate iterations.
+        settle: decrease the learning rate to 0 during each update. Otherwise an update's last few minibatches add more noise
+            than the rollout itself.
+        least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by its stake: half the
+            difference between its best and its worst action by the central critic, but at least this. In a match of many
+            rounds one round may be worth a hundredth of a return of ±1 and another all of it, so no fixed weight suits both.
         expected_rewards: pay the expected reward of a roll (see `dice_envs.core.expected`); not every game provides it.
-        central_critic: whether the critic sees the observations of all seats.
+        central_critic: whether the critic sees the observations of all seats and values every action; only training needs
+            it. The policy's mean of these values is then maximised, and PPO's clipped loss covers only the advantage of a
+            sampled action beyond them: the expected gradient is the same, with far less noise.
         input_scale: multiplies the initial weights of the first layers, 1 to 100. Inputs lie between 0 and 1; steeper layers
             tell close values apart and learn products of many inputs that flat ones miss.
         floor: the saved policy never takes actions less likely than this share of the likeliest one's probability, 0 to 0.99.
@@ -266,3 +276,15 @@ def preset_of(game: str, name: str, **changes: Any) -> Preset:
     if name not in choices:
         raise ValueError(f"unknown preset {shown(name)}; presets are: {', '.join(choices)}")
     return dataclasses.replace(choices[name], **changes)
+
+
+def between(start: float, end: float, left: float) -> float:
+    """A linear schedule from `start` to `end`, where `left` is the share of training that remains."""
+    return end + (start - end) * left
+
+
+def falling(start: float, end: float | None, left: float) -> float:
+    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; constant without an end."""
+    if end is None or end == start:
+        return start
+    return float(end * (start / end) ** left) if start > 0 and end > 0 else between(start, end, left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import json
 import math
 import secrets
@@ -16,20 +17,20 @@ from dice_envs.agent.casting import make_players
 from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.extras import needs
 from dice_envs.core.files import atomic, read_json, write_text
 from dice_envs.core.game import Variant, configure
-from dice_envs.core.options import check_range, check_seed, options_text, shown
+from dice_envs.core.machine import torch_threads
+from dice_envs.core.options import check_choice, check_range, check_seed, options_text, shown
 from dice_envs.exact import measure
 from dice_envs.exact.limits import TooLong, up_to
-from dice_envs.learn.builder import learner, policy_of, torch_threads
 from dice_envs.learn.callback import TrainingCallback
-from dice_envs.learn.checkpoint import check_like, model_state, read_checkpoint, restore_model, write_checkpoint
+from dice_envs.learn.checkpoint import blamed_on, check_curve, check_like, read_checkpoint, write_checkpoint
 from dice_envs.learn.opponents import Opponents
 from dice_envs.learn.presets import Preset
 
-__all__ = ["Run", "check_plan", "open_run"]
+__all__ = ["LEARNERS", "Run", "check_plan", "open_run"]
 
+LEARNERS = {"ppo": "dice_envs.learn.ppo:PPO", "sb3": "dice_envs.learn.sb3:StockPPO"}  # by name: their module and class
 CHEAP_POSITIONS = 1_500_000  # most positions at which a policy is asked during training: a few seconds
 
 
@@ -45,10 +46,10 @@ class Run:
         seed: fixes weights, games and all that is drawn.
         folder: of its files; None: nothing is written.
         device: PyTorch's.
-        log: TensorBoard's folder; None: no log.
+        learner: a name in LEARNERS.
 
     Attributes:
-        model: the learner.
+        model: the learner, see `dice_envs.learn.ppo.PPO`.
         curve: points with the learner's steps, and the share of games won against each opponent since the last point.
         gaps: points with the learner's steps, and the exact gap of the last and of the averaged policy.
         gap_name: the measure's name.
@@ -63,30 +64,36 @@ class Run:
         seed: int,
         folder: Path | None = None,
         device: str = "cpu",
-        log: Path | None = None,
+        learner: str = "ppo",
     ) -> None:
         self.variant, self.preset, self.seed, self.folder = variant, preset, seed, folder
+        self.learner = learner
         self.curve: list[dict[str, Any]] = []
         self.gaps: list[dict[str, Any]] = []
         self.minutes: dict[str, float] = {}
         self.gap_name = ""
         self.best: NetworkPolicy | None = None
         self.opponents = Opponents(variant, preset)
-        self._score: dict[str, list[float]] = {}  # games against each opponent since the curve's last point, and games won
-        self.model = learner(
-            variant, preset, self.opponents.pool or "random", seed, log=None if log is None else str(log), device=device
-        )
+        module, _, name = LEARNERS[learner].partition(":")
+        make = getattr(importlib.import_module(module), name)
+        self.model: Any = make(variant, preset, self.opponents.pool or "random", seed, device)
+
+    @property
+    def steps(self) -> int:
+        """Learner steps so far."""
+        return int(self.model.steps)
 
     @property
     def iterations(self) -> int:
         """The number of rollouts collected."""
-        return self.model.num_timesteps // (self.preset.num_envs * self.preset.num_steps)
+        return self.steps // (self.preset.num_envs * self.preset.num_steps)
 
     # --- policies and measures -----------------------------------------------------------------------------------
 
     def policy(self, averaged: bool = False) -> NetworkPolicy:
-        """A copy of the model's present policy, or of the running mean of its policies."""
-        return policy_of(self.variant, self.preset, self.model, averaged)
+        """Return a copy of the learner's present policy, or of the running mean of its policies."""
+        found: NetworkPolicy = self.model.policy(averaged)
+        return found
 
     def offered(self) -> NetworkPolicy:
         """The run's policy: the last one, or with keep="best" the one that measured best.
@@ -95,17 +102,17 @@ class Run:
         """
         if self.preset.keep == "last":
             return self.policy()
-        return self.best or self.policy(averaged=self.model.average_policy is not None)
+        return self.best or self.policy(averaged=self.model.averages)
 
     def measure_gap(self) -> dict[str, float]:
         """Measure the exact gap of the last and of the averaged policy; empty if it is known already, or not cheap."""
-        steps = self.model.num_timesteps
+        steps = self.steps
         if not self.preset.measure_every or (self.gaps and self.gaps[-1]["steps"] >= steps):
             return {}
         found: dict[str, float] = {}
         best = min((gap for point in self.gaps for name, gap in point.items() if name != "steps"), default=math.inf)
         for name, averaged in (("last", False), ("averaged", True)):
-            if averaged and self.model.average_policy is None:
+            if averaged and not self.model.averages:
                 continue
             policy = self.policy(averaged)
             try:
@@ -121,46 +128,21 @@ class Run:
 
     # --- the learning curve --------------------------------------------------------------------------------------
 
-    def add_game(self, info: Mapping[str, Any]) -> None:
-        """Count a finished game: as won or not against each opponent, or by its return where there are none."""
-        earned = info["episode"]["r"]
-        if self.opponents.pool is None:
-            self._add_score("return", earned)
-            return
-        for number in info["players"][info["players"] >= 0]:
-            self._add_score(self.opponents.name(int(number)), self._worth(earned))
-
-    def _worth(self, earned: float) -> float:
-        """1 for a game won, 0 for another; with expected rewards, the return scaled from lost (0) to won (1)."""
-        # A game is won where the return is above that of an even game: 0 in all games that are zero-sum.
-        if not self.preset.expected_rewards:
-            return float(earned > 0)
-        facts = self.variant.facts
-        return (earned - facts.min_return) / (facts.max_return - facts.min_return)
-
-    def _add_score(self, name: str, worth: float) -> None:
-        score = self._score.setdefault(name, [0, 0.0])
-        score[0] += 1
-        score[1] += worth
-
     def add_point(self) -> dict[str, float]:
         """Add the mean scores since the last point to the curve, and return them."""
-        means = {name: worth / games for name, (games, worth) in sorted(self._score.items())}
+        means = self.opponents.take_means()
         if means:
-            self.curve.append({"steps": self.model.num_timesteps, **means})
-        self._score = {}
+            self.curve.append({"steps": self.steps, **means})
         return means
 
     # --- files ---------------------------------------------------------------------------------------------------
 
     def check_finite(self) -> None:
         """Raise ValueError if training has diverged. Checkpoints hold finite networks only."""
-        import torch
-
-        if not all(torch.isfinite(parameter).all() for parameter in self.model.policy.parameters()):
+        if not self.model.finite():
             kept = f"; the last checkpoint in {self.folder} is from before" if self.folder else ""
             raise ValueError(
-                f"the network's weights are not finite any more after {self.model.num_timesteps:,} steps{kept}; a lower "
+                f"the network's weights are not finite any more after {self.steps:,} steps{kept}; a lower "
                 f"learning rate keeps them finite"
             )
 
@@ -174,14 +156,15 @@ class Run:
             "options": self.variant.changed_options(),
             "preset": dataclasses.asdict(self.preset),
             "seed": self.seed,
+            "learner": self.learner,
         }
         state = {
-            **model_state(self.model),
+            **self.model.state(),
             "config": json.dumps(config),
             "selves": [_tensors(policy) for policy in self.opponents.selves()],
             "num_selves": self.opponents.num_selves,
             "curve": json.dumps(self.curve),
-            "score": json.dumps(self._score),
+            "score": json.dumps(self.opponents.score),
             "gaps": json.dumps(self.gaps),
             "best": [] if self.best is None else _tensors(self.best),
         }
@@ -199,10 +182,10 @@ class Run:
         check_like("selves", state["selves"], [like] * self.opponents.num_kept(num_selves))
         self.opponents.restore([self._policy_of(layers) for layers in state["selves"]], num_selves)
         self.curve = json.loads(state["curve"])
-        self._score = json.loads(state["score"])
+        self.opponents.score = json.loads(state["score"])
         self.gaps = json.loads(state["gaps"])
-        _check_curve(self.curve, self._score)
-        _check_curve(self.gaps, {})
+        check_curve(self.curve, self.opponents.score)
+        check_curve(self.gaps, {})
         check_like("best", state["best"], like if self.gaps else [])
         if state["best"]:
             self.best = self._policy_of(state["best"])
@@ -210,7 +193,7 @@ class Run:
             with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # the run can go on without its timings
                 found = read_json(self.folder / "times.json")
                 self.minutes = {str(int(steps)): float(minutes) for steps, minutes in found.items()}
-        restore_model(self.model, state)
+        self.model.restore(state)
 
     def _policy_of(self, tensors: Sequence[tuple[Any, Any]]) -> NetworkPolicy:
         layers = [(weights.numpy(), biases.numpy()) for weights, biases in tensors]
@@ -221,86 +204,79 @@ class Run:
     @property
     def left(self) -> int:
         """Learner steps up to the preset's; below 1 if the run is finished."""
-        return self.preset.steps - self.model.num_timesteps
+        return self.preset.steps - self.steps
 
     def learn(self, callback: TrainingCallback | None = None) -> None:
         """Train up to the preset's steps, measure and save. Ends early, with everything saved, if the callback stops it."""
         if self.left <= 0:
             return
-        watch = _watch(self, callback or TrainingCallback())
-        with contextlib.suppress(_Stop), torch_threads(self.preset.threads):
-            # Not to be reset: counters and games continue from where they are.
-            self.model.learn(self.left, callback=watch, reset_num_timesteps=False, tb_log_name="ppo")
-            self.measure_gap()
+        callback, watch = callback or TrainingCallback(), _Watch(self)
+        with torch_threads(self.preset.threads):
+            while self.left > 0:
+                self.check_finite()
+                self._measure_on_the_way(callback, watch)
+                if callback.stop():
+                    break
+                if self.iterations % self.preset.checkpoint_every == 0 and self.steps > watch.first:
+                    watch.note()
+                    self.save()
+                    scores = {name: value for name, value in (self.curve or [{}])[-1].items() if name != "steps"}
+                    callback.saved(self.steps, (self.steps - watch.first) / watch.seconds(), scores)
+                self._iterate(callback, watch)
+            watch.note()
+            if self.left <= 0:
+                self.measure_gap()
             self.save()
 
+    def _measure_on_the_way(self, callback: TrainingCallback, watch: _Watch) -> None:
+        """Measure the gaps if it is time to, which does not count as training."""
+        every = self.preset.measure_every
+        if not every or self.iterations % every or not self.iterations:
+            return
+        watch.note()
+        with watch.stopped():
+            gaps = self.measure_gap()
+        if gaps:
+            callback.learned(self.steps, {f"gap/{name}": gap for name, gap in gaps.items()})
+            callback.measured(self.steps, self.minutes[str(self.steps)], self.gap_name, gaps)
 
-class _Stop(Exception):
-    """Raised within SB3's `learn` to end it, with everything saved."""
+    def _iterate(self, callback: TrainingCallback, watch: _Watch) -> None:
+        """Play a rollout and learn from it; keep the learning curve and past selves."""
+        before = self.steps
+        values = {f"train/{name}": value for name, value in self.model.iterate(self.opponents.add_games).items()}
+        callback.advanced(self.steps - before)
+        if self.iterations % 4 == 0:
+            values |= {f"pool/{name}": mean for name, mean in self.add_point().items()}
+        callback.learned(self.steps, values)
+        if self.iterations % self.preset.snapshot_every == 0:
+            self.opponents.add_self(self.policy())
 
 
-def _watch(run: Run, callback: TrainingCallback) -> Any:
-    """SB3's callback for a run: keeps the learning curve, takes past selves, writes checkpoints, stops."""
-    from stable_baselines3.common.callbacks import BaseCallback
+class _Watch:
+    """Measures the time of training, from now on.
 
-    class Watch(BaseCallback):
-        def _on_training_start(self) -> None:
-            self.started = time.perf_counter()
-            self.first = self.model.num_timesteps
-            self.steps = self.first
-            self.before = max(run.minutes.values(), default=0.0)
-            self.measuring = 0.0  # seconds spent on measuring, which is not training
+    Attributes:
+        first: the run's learner steps at the beginning.
+    """
 
-        def training(self) -> float:
-            """Seconds of training, measuring left out."""
-            return time.perf_counter() - self.started - self.measuring
+    def __init__(self, run: Run) -> None:
+        self.run, self.first = run, run.steps
+        self._began, self._before = time.perf_counter(), max(run.minutes.values(), default=0.0)
 
-        def note_minutes(self) -> float:
-            minutes = run.minutes[str(self.model.num_timesteps)] = self.before + self.training() / 60
-            return minutes
+    def seconds(self) -> float:
+        """Return the seconds of training."""
+        return time.perf_counter() - self._began
 
-        def _on_training_end(self) -> None:
-            self.note_minutes()
+    def note(self) -> None:
+        """Note the run's minutes up to its present step."""
+        self.run.minutes[str(self.run.steps)] = self._before + self.seconds() / 60
 
-        def _on_rollout_start(self) -> None:
-            # Only here is a run complete: the last rollout has been learned from, the next has not begun.
-            run.check_finite()
-            every = run.preset.measure_every
-            if every and run.iterations % every == 0 and run.iterations:
-                minutes, start = self.note_minutes(), time.perf_counter()
-                gaps = run.measure_gap()
-                self.measuring += time.perf_counter() - start
-                for name, gap in gaps.items():
-                    self.logger.record(f"gap/{name}", gap)
-                if gaps:
-                    callback.measured(self.steps, minutes, run.gap_name, gaps)
-            if callback.stop():
-                self.note_minutes()
-                run.save()
-                raise _Stop
-            if run.iterations % run.preset.checkpoint_every == 0 and self.steps > self.first:
-                self.note_minutes()
-                run.save()
-                last = run.curve[-1] if run.curve else {}
-                scores = {name: value for name, value in last.items() if name != "steps"}
-                callback.saved(self.steps, (self.steps - self.first) / self.training(), scores)
-
-        def _on_step(self) -> bool:
-            for info in self.locals["infos"]:
-                if "episode" in info:
-                    run.add_game(info)
-            return True
-
-        def _on_rollout_end(self) -> None:
-            callback.advanced(self.model.num_timesteps - self.steps)
-            self.steps = self.model.num_timesteps
-            if run.iterations % 4 == 0:
-                for name, mean in run.add_point().items():
-                    self.logger.record(f"pool/{name}", mean)
-            if run.iterations % run.preset.snapshot_every == 0:
-                run.opponents.add_self(run.policy())
-
-    return Watch()
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """A block whose time does not count."""
+        start = time.perf_counter()
+        yield
+        self._began += time.perf_counter() - start
 
 
 def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:
@@ -312,14 +288,13 @@ def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:
 # --- plans and checkpoints --------------------------------------------------------------------------------------------
 
 
-def check_plan(variant: Variant, plan: Preset, given: Sequence[str] | None, device: str) -> None:
+def check_plan(variant: Variant, plan: Preset, given: Sequence[str] | None) -> None:
     """Raise ValueError, before anything is made, for a plan that the game or this machine cannot carry out.
 
     Args:
         variant: the game.
         plan: how to train.
         given: specs of opponents that replace the preset's, if any.
-        device: PyTorch's.
     """
     if variant.facts.num_seats > 1:
         make_players(variant, plan.opponents)
@@ -332,13 +307,6 @@ def check_plan(variant: Variant, plan: Preset, given: Sequence[str] | None, devi
         raise ValueError(f"self_play must be 0: {variant} has one seat")
     if plan.expected_rewards:
         with_expected_rewards(variant.game)  # raises where the game does not provide them
-    with needs("sb3", "training"):
-        import torch
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as problem:
-        reason = str(problem).partition("\n")[0][:200]
-        raise ValueError(f"device must be one that PyTorch has here, say cpu or cuda, not {shown(device)}: {reason}") from None
 
 
 def open_run(
@@ -348,7 +316,7 @@ def open_run(
     seed: int | None,
     given: Mapping[str, Any],
     device: str = "cpu",
-    log: Path | None = None,
+    learner: str | None = None,
 ) -> Run:
     """Open the run in a folder, or begin one there.
 
@@ -360,22 +328,26 @@ def open_run(
         given: fields of the preset that were asked for: `steps` and `threads` change a run that is resumed, and other
             `opponents` are refused.
         device: PyTorch's.
-        log: TensorBoard's folder.
+        learner: a name in LEARNERS; None: that of the run in the folder, or "ppo".
 
     Raises:
         ValueError: the folder holds another run, or a damaged one.
     """
+    if learner is not None:
+        check_choice("learner", learner, LEARNERS)
     path = None if folder is None else folder / "checkpoint.pt"
     if path is None or not path.exists():
-        return Run(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, log)
-    with _blamed_on(path):
+        return Run(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, learner or "ppo")
+    with blamed_on(path):
         state = read_checkpoint(path)
-        its_variant, its_plan, its_seed = _read_config(state["config"])
+        its_variant, its_plan, its_seed, its_learner = _read_config(state["config"])
     game, its_game = str(variant.plain), str(its_variant.plain)
     if game != its_game:
         raise ValueError(f"{folder} holds a run of {its_game}, not of {game}")
     if seed not in (None, its_seed):
         raise ValueError(f"{folder} holds a run with seed {its_seed}, not {seed}")
+    if learner not in (None, its_learner):
+        raise ValueError(f"{folder} holds a run of the learner {its_learner}, not of {learner}")
     opponents = given.get("opponents", its_plan.opponents)
     if opponents != its_plan.opponents:
         raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
@@ -385,46 +357,24 @@ def open_run(
         except ValueError as problem:
             raise ValueError(f"{path}: its opponent is {shown(spec)}; {problem}. To go on, name the opponents again") from None
     changes = {name: given[name] for name in ("steps", "threads") if name in given}
-    run = Run(its_variant, dataclasses.replace(its_plan, **changes), its_seed, folder, device, log)
-    with _blamed_on(path):
+    run = Run(its_variant, dataclasses.replace(its_plan, **changes), its_seed, folder, device, its_learner)
+    with blamed_on(path):
         run.restore(state)
     return run
 
 
-def _read_config(text: str) -> tuple[Variant, Preset, int]:
-    """Variant, preset and seed of a run. ValueError, KeyError, TypeError or AttributeError if one is missing or wrong."""
+def _read_config(text: str) -> tuple[Variant, Preset, int, str]:
+    """Variant, preset, seed and learner of a run. ValueError, KeyError, TypeError or AttributeError where one is wrong."""
     config = json.loads(text)
     for field in dataclasses.fields(Preset):
         config["preset"][field.name]  # KeyError: a missing field would silently take today's default
     if check_seed(config["seed"]) is None:
         raise ValueError("seed is missing")
     variant = configure(str(config["game"]), **_tuples(config["options"]))
-    return variant, Preset(**_tuples(config["preset"])), config["seed"]
+    check_choice("learner", config["learner"], LEARNERS)
+    return variant, Preset(**_tuples(config["preset"])), config["seed"], config["learner"]
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:
     """Lists as tuples, which JSON does not have."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-
-
-def _check_curve(curve: Any, score: Any) -> None:
-    """Raise ValueError unless these are a learning curve and the scores since its last point."""
-    if not isinstance(curve, list) or not all(isinstance(point, dict) and "steps" in point for point in curve):
-        raise ValueError("curve is not a list of points")
-    if not isinstance(score, dict) or not all(isinstance(sums, list) and len(sums) == 2 and sums[0] for sums in score.values()):
-        raise ValueError("score does not hold two numbers for each opponent")
-    for numbers in (*(point.values() for point in curve), *score.values()):
-        for number in numbers:
-            check_range("a number of the curve", number, -1e15, 1e15, whole=False)
-
-
-@contextlib.contextmanager
-def _blamed_on(path: Path) -> Iterator[None]:
-    """Raise one ValueError, naming the file, for all errors in a checkpoint's content."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        reason = f"{problem} is missing" if isinstance(problem, KeyError) else str(problem).partition("\n")[0][:200]
-        raise ValueError(
-            f"{str(path)!r} is damaged or of another run ({reason}); remove it to start anew, or choose another folder"
-        ) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -15,8 +14,8 @@ from unittest.mock import patch
 import gymnasium
 
 from dice_envs import configure
+from dice_envs.core.machine import torch_threads
 from dice_envs.experiments.bench import BenchRow, Part
-from dice_envs.learn.builder import torch_threads
 from dice_envs.learn.presets import PRESETS
 from dice_envs.learn.run import Run
 
@@ -27,14 +26,15 @@ def _ppo(quick: bool) -> Iterator[BenchRow]:
     """Time whole training iterations of `train --preset quick` on one core: play, update and bookkeeping."""
     preset = PRESETS["liars_dice"]["quick"]
     with tempfile.TemporaryDirectory() as folder, torch_threads(preset.threads):
-        run = Run(configure("liars_dice"), preset, 0, Path(folder), log=Path(folder))
+        run = Run(configure("liars_dice"), preset, 0, Path(folder))
         model = run.model
         each = preset.num_envs * preset.num_steps
-        model.learn(each)
-        count = (1 if quick else 8) * each
+        model.iterate()
+        count = 1 if quick else 8
         start = time.perf_counter()
-        model.learn(count, reset_num_timesteps=False)
-        ours = count / (time.perf_counter() - start)
+        for _ in range(count):
+            model.iterate()
+        ours = count * each / (time.perf_counter() - start)
         shares = _shares(model, count)
     yield BenchRow(
         "PPO training, learner steps", ours, "/s", 55_000, _tutorial_rate(2048 if quick else 4096),
@@ -42,11 +42,10 @@ def _ppo(quick: bool) -> Iterator[BenchRow]:
     )  # fmt: skip
 
 
-def _shares(model: Any, steps: int) -> str:
-    """Return where the processor time of `steps` more learner steps goes, the largest share first."""
+def _shares(model: Any, iterations: int) -> str:
+    """Return where the processor time of some more iterations goes, the largest share first."""
     import torch
 
-    ppo = sys.modules[type(model).__module__]
     seconds: defaultdict[str, float] = defaultdict(float)
 
     def timed(work: Callable[..., Any], part: str) -> Callable[..., Any]:
@@ -60,22 +59,17 @@ def _shares(model: Any, steps: int) -> str:
         return call
 
     parts = (
-        (model.env, "step", "games"), (model._network, "logits", "forward"), (model._network, "values", "forward"),
-        (torch.autograd, "backward", "backward"), (model.policy.optimizer, "step", "optimiser"),
-        (ppo, "policy_gradient", "loss"), (ppo, "sample_actions", "sampling"),
+        (model.env, "step", "games"), (model.networks["actor"], "forward", "forward"),
+        (model.networks["critic"], "forward", "forward"), (torch.Tensor, "backward", "backward"),
+        (torch.optim.Adam, "step", "optimiser"), (model, "_draw", "sampling"),
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
         for owner, name, part in parts:
             stack.enter_context(patch.object(owner, name, timed(getattr(owner, name), part)))
         start = time.process_time()
-        model.learn(steps, reset_num_timesteps=False)
+        for _ in range(iterations):
+            model.iterate()
         total = time.process_time() - start
-    # `step` plays and shows in one loop, so showing is timed alone.
-    start = time.process_time()
-    for _ in range(model.n_steps):
-        model.env.games.view(model.env._all)
-    seconds["observations"] = (time.process_time() - start) * steps / (model.n_steps * model.n_envs)
-    seconds["games"] -= seconds["observations"]
     seconds["rest"] = total - sum(seconds.values())
     return ", ".join(f"{part} {seconds[part] / total:.0%}" for part in sorted(seconds, key=seconds.__getitem__, reverse=True))
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dice_envs.experiments.distill import distill, hidden_sizes
-from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, SeedOption, count_option
+from dice_envs.experiments.ui.options import DeviceOption, GameArgument, JsonOption, OptionOption, SeedOption, count_option
 from dice_envs.learn.distill import Settings
 
 __all__ = ["PLACE", "main"]
@@ -32,6 +32,7 @@ def main(
     precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = Settings().precision,
     out: Annotated[Path | None, typer.Option(help="The policy file; runs/liars_dice_distilled.npz if left out.")] = None,
     seed: SeedOption = None,
+    device: DeviceOption = "cpu",
     json: JsonOption = None,
 ) -> None:
     """Train one small network to play as the solution of a two-player Liar's Dice does, and measure it exactly.
@@ -43,4 +44,4 @@ def main(
     """
     limit = math.inf if minutes is None else minutes
     settings = Settings(hidden_sizes(hidden), steps, limit, rate, memoryless, precision)
-    distill(game, option or [], settings, out, seed, json)
+    distill(game, option or [], settings, out, seed, json, device)

@@ -11,7 +11,7 @@ from dice_envs.core.options import check_range
 from dice_envs.experiments.recipes import RECIPES, compare, recipes_of, show
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.options import GameArgument, JsonOption, OptionOption, count_option, game_options
+from dice_envs.experiments.ui.options import DeviceOption, GameArgument, JsonOption, OptionOption, count_option, game_options
 from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
@@ -28,6 +28,7 @@ def main(
     steps: Annotated[int, count_option(help="Learner steps of each run.")] = 3_000_000,
     seeds: Annotated[int, typer.Option(help="Runs of each recipe, with seeds 0, 1, 2 …")] = 5,
     jobs: Annotated[int, typer.Option(help="Runs at once, one core each.")] = 2,
+    device: DeviceOption = "cpu",
     json: JsonOption = None,
 ) -> None:
     """Compare ways of training by self-play: the exact gap from optimal play that each reaches, for every seed.
@@ -40,5 +41,5 @@ def main(
     check_writable(json)
     print_mode(variant, "")
     with progress("runs", len(chosen) * seeds) as done:
-        rows = compare(variant, chosen, range(seeds), jobs, done)
+        rows = compare(variant, chosen, range(seeds), jobs, done, device)
     finish(lambda: show(variant, rows), lambda: write_json(json, {"variant": str(variant), "rows": rows}))

@@ -12,6 +12,7 @@ from dice_envs.core.options import check_range
 from dice_envs.experiments.sweep import MOST_RUNS, parse_settings, sweep
 from dice_envs.experiments.train import train
 from dice_envs.experiments.ui.options import (
+    DeviceOption,
     GameArgument,
     JsonOption,
     OptionOption,
@@ -41,7 +42,10 @@ def main(
     seed: SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     evaluation_games: Annotated[int, count_option(help="Games for each pair of agents in the final cross table.")] = 20_000,
-    device: Annotated[str, typer.Option(help="PyTorch's device, such as cpu or cuda.")] = "cpu",
+    learner: Annotated[
+        str | None, typer.Option(help="ppo: this package's own PPO, or sb3: MaskablePPO of SB3-contrib as it is.")
+    ] = None,
+    device: DeviceOption = "cpu",
     threads: Annotated[int | None, typer.Option(help="PyTorch's threads, instead of the preset's number.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -75,7 +79,7 @@ def main(
     if ray is not None and not several:
         raise ValueError("--ray shares out several runs: add --seeds, or --set with several values")
     common: dict[str, Any] = {"option": option or [], "opponents": opponents, "steps": steps, "resume": resume, "json": json}
-    common |= {"evaluation_games": evaluation_games, "device": device}
+    common |= {"evaluation_games": evaluation_games, "learner": learner, "device": device}
     if not several or plain is None:  # `train` refuses a game or preset that does not exist
         chosen = {name: each for name, (each,) in values.items()}
         train(game, preset, out, seed=seed, threads=threads, settings=chosen, report=report, **common)

@@ -1,20 +1,21 @@
-"""Stable-Baselines3's PPO and DQN and SB3-contrib's MaskablePPO on one game: the difference that action masks make.
+"""Stable-Baselines3's PPO and DQN and SB3-contrib's MaskablePPO on a game: the difference that action masks make.
 
-    make example NAME=sb3_ppo ARGS="--algorithm ppo --seed 1"
+    make example NAME=sb3_ppo ARGS="--game liars_dice --algorithm ppo --seed 1"
 
-The game is one player's turn of the game of 30s: the best strategy scores 30.1520 pips on average, random play 24.4514. Each
-learner takes 200,000 steps, about half a minute on one core. Score is the exact mean of its likeliest legal actions. Illegal is
-the share of 20,000 games, played without masks, that an illegal action ended. Seeds 1 and 2:
+Thirties is one player's turn of the game of 30s: the best strategy scores 30.1520 pips on average, random play 24.4514. Liar's
+Dice has two dice each, against an agent that plays by the numbers: a best response wins 85.76 % of games. Each learner takes
+200,000 steps, about half a minute on one core. Score is the exact value of its likeliest legal actions. Illegal is the share of
+20,000 games, played without masks, that an illegal action ended. Seeds 1 and 2:
 
-| algorithm | score | illegal |
-|---|---|---|
-| `maskable_ppo` | 30.1173 30.0829 | 89 % 90 % |
-| `ppo` | 28.1511 28.4308 | 0.00 % 0.00 % |
-| `dqn` | 27.9623 27.9453 | 0.00 % 0.01 % |
+| algorithm | thirties, pips | illegal | Liar's Dice, wins | illegal |
+|---|---|---|---|---|
+| `maskable_ppo` | TABLE |
+| `ppo` | TABLE |
+| `dqn` | TABLE |
 
-Without masks a learner has to find out what is legal. After 20,000 steps `ppo` and `dqn` always end the turn at once (21 pips),
-which is the only action that is always legal. MaskablePPO learns nothing about illegal actions, so it needs the mask in play
-too.
+Without masks a learner has to find out what is legal. In Thirties, after 20,000 steps, `ppo` and `dqn` always end the turn at
+once (21 pips), which is the only action that is always legal. MaskablePPO learns nothing about illegal actions, so it needs the
+mask in play too.
 """
 
 from __future__ import annotations
@@ -31,9 +32,14 @@ import dice_envs
 import dice_envs.envs.sb3
 from dice_envs.core.batch import IllegalAction
 from dice_envs.core.dice import derived_seeds
+from dice_envs.core.game import single_seat
+from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.examples import CommandLine
 
-GAME = "thirties"
+GAMES = {  # with the opponent, if there is one
+    "thirties": (single_seat("thirties"), "random"),
+    "liars_dice": (dice_envs.configure("liars_dice", num_dice=2, past_rounds=False), "numbers"),
+}
 NUM_ENVS = 64
 EVALUATED = 20_000  # games
 Z95 = 1.959963984540054  # the normal distribution's 97.5 % point
@@ -41,14 +47,14 @@ Z95 = 1.959963984540054  # the normal distribution's 97.5 % point
 NETWORK = {"net_arch": [128, 128]}
 
 
-def make(algorithm: str, seed: int) -> Any:
+def make(game: str, algorithm: str, seed: int) -> Any:
     """The learner with its environment.
 
     MaskablePPO finds the environment's masks by itself. PPO and DQN have no masks. Here an illegal action ends the game with
     the least possible return, so that they learn what is legal like everything else.
     """
     illegal_action: IllegalAction = "raise" if algorithm == "maskable_ppo" else "lose"
-    env = dice_envs.envs.sb3.make_vec_env(GAME, NUM_ENVS, seed=seed, illegal_action=illegal_action)
+    env = dice_envs.envs.sb3.make_vec_env(GAMES[game][0], NUM_ENVS, GAMES[game][1], seed=seed, illegal_action=illegal_action)
     # gamma=1: a game ends after a few moves, and only its end is rewarded.
     common: dict[str, Any] = {"gamma": 1.0, "policy_kwargs": NETWORK, "seed": seed, "device": "cpu"}
     if algorithm == "dqn":
@@ -91,9 +97,9 @@ def action_values(model: Any) -> Callable[[np.ndarray], np.ndarray]:
     return values
 
 
-def played(values: Callable[[np.ndarray], np.ndarray], seed: int) -> tuple[float, float, float]:
+def played(game: str, values: Callable[[np.ndarray], np.ndarray], seed: int) -> tuple[float, float, float]:
     """Play without masks; return the mean return, the half-width of its 95 % interval, and the share of illegal ends."""
-    env = dice_envs.envs.sb3.make_vec_env(GAME, EVALUATED, seed=seed, illegal_action="lose")
+    env = dice_envs.envs.sb3.make_vec_env(GAMES[game][0], EVALUATED, GAMES[game][1], seed=seed, illegal_action="lose")
     observations: Any = env.reset()
     returns, illegal = np.full(EVALUATED, np.nan), 0
     while np.isnan(returns).any():
@@ -104,7 +110,7 @@ def played(values: Callable[[np.ndarray], np.ndarray], seed: int) -> tuple[float
     return float(returns.mean()), float(Z95 * returns.std(ddof=1) / EVALUATED**0.5), illegal / EVALUATED
 
 
-def report(model: Any, seed: int) -> None:
+def report(game: str, model: Any, seed: int) -> None:
     """Print how good the learner's likeliest actions are: in games without masks, and measured exactly with masks."""
     values = action_values(model)
 
@@ -113,22 +119,28 @@ def report(model: Any, seed: int) -> None:
         best = np.where(masks == 1, values(observations), -np.inf).argmax(axis=1)
         return np.eye(masks.shape[1])[best]
 
-    mean, error, illegal = played(values, seed)
-    print(f"without masks {mean:.4f} ± {error:.4f} pips in {EVALUATED:,} games, {illegal:.2%} ended by an illegal action")
-    value = dice_envs.measure(GAME, likeliest).measures[0]
-    print(f"with masks {value.value:.4f} of {value.optimum:.4f} pips, exactly")
+    mean, error, illegal = played(game, values, seed)
+    print(f"without masks {mean:.4f} ± {error:.4f} a game in {EVALUATED:,} games, {illegal:.2%} ended by an illegal action")
+    variant, opponent = GAMES[game]
+    if game == "thirties":
+        pips = dice_envs.measure(variant, likeliest).measures[0]
+        print(f"with masks {pips.value:.4f} of {pips.optimum:.4f} pips, exactly")
+    else:
+        wins, best = winning_probability(variant, likeliest, opponent), dice_envs.measure(variant, opponent).measures[1].value
+        print(f"with masks {wins:.4f} of the games won against {opponent}, exactly; a best response wins {best:.4f}")
 
 
 def main() -> None:
     """Read the options, train, measure."""
     line = CommandLine(__doc__, steps=200_000)
+    line.add_argument("--game", choices=GAMES, default="thirties", help="the game")
     line.add_argument("--algorithm", choices=("maskable_ppo", "ppo", "dqn"), default="maskable_ppo", help="the learner")
     line.number("--threads", 1, 1, 256, "PyTorch's")
     options = line.read()
     torch.set_num_threads(options.threads)
-    model = make(options.algorithm, options.seed)
+    model = make(options.game, options.algorithm, options.seed)
     model.learn(options.steps)
-    report(model, *derived_seeds(options.seed, "evaluation"))
+    report(options.game, model, *derived_seeds(options.seed, "evaluation"))
 
 
 if __name__ == "__main__":

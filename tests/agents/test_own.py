@@ -174,7 +174,7 @@ def resume(game):
     from dice_envs.learn.run import open_run
 
     preset = dataclasses.asdict(PRESETS["liars_dice"]["quick"]) | {"opponents": game["seats"][1:]}
-    config = {"game": "liars_dice", "options": {}, "preset": preset, "seed": 1}
+    config = {"game": "liars_dice", "options": {}, "preset": preset, "seed": 1, "learner": "ppo"}
     write_checkpoint(Path("checkpoint.pt"), {"config": json.dumps(config)})
     open_run(Path(), dice_envs.configure("liars_dice"), PRESETS["liars_dice"]["quick"], None, {})
 

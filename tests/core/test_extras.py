@@ -23,7 +23,7 @@ env.reset(seed=1)
 env.render()
 liars_dice_v0.env().reset(seed=1)
 print(round(dice_envs.measure("liars_dice", "numbers", rules="openspiel", num_dice=1).score, 3))
-parts = ("envs.sb3", "learn.ppo", "learn.policy_gradient", "experiments", "experiments.arena")
+parts = ("envs.sb3", "learn.ppo", "experiments", "experiments.arena")
 try:
     dice_envs.train("thirties")
 except ImportError as problem:
@@ -41,8 +41,7 @@ def test_without_any_extra(run_python):
         "0.409",
         'dice_envs.train needs torch: pip install "dice-envs[sb3]"',
         'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
-        'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
-        'dice_envs.learn.policy_gradient needs torch: pip install "dice-envs[sb3]"',
+        'dice_envs.learn.ppo needs torch: pip install "dice-envs[sb3]"',
         'the command line needs typer: pip install "dice-envs[experiments]"',
         'the command line needs typer: pip install "dice-envs[experiments]"',
     ]

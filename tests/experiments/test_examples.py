@@ -21,6 +21,7 @@ HERE = sorted(name for name in PATHS if not name.startswith(tuple(f"{own}_" for 
 RUNS = [
     ("cleanrl_ppo", "--steps 16384", {r"wins ([\d.]+) of": (0.01, 0.86), r"exploitability ([\d.]+)": (0.2, 1.0)}),
     ("sb3_ppo", "--steps 8192", {r"with masks ([\d.]+) of": (24.5, 30.152)}),
+    ("sb3_ppo", "--steps 8192 --game liars_dice", {r"with masks ([\d.]+) of": (0.3, 0.8576)}),
     ("sb3_ppo", "--steps 8192 --algorithm ppo", {r"with masks ([\d.]+) of": (6.0, 30.152)}),
     ("sb3_ppo", "--steps 8192 --algorithm dqn", {r"with masks ([\d.]+) of": (6.0, 30.152)}),
     ("torchrl_ppo", "--steps 100000", {r"wins ([\d.]+) of": (0.3, 0.86)}),

@@ -150,5 +150,6 @@ def test_every_setting_is_used_and_part_of_the_command_that_is_kept():
     assert train(Learner(variant, settings, seed=1), Same(variant), lambda made, loss: None) == 2
     assert settings.read & fields == fields - {"precision"}
     settings.read.clear()
-    command._command([], settings, 1)
+    assert "--device" not in command._command([], settings, 1, "cpu")
+    assert command._command([], settings, 1, "cuda").endswith("--seed 1 --device cuda")
     assert settings.read & fields == fields

@@ -1,13 +1,16 @@
 """`dice_envs.train`: training without the command line."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dice_envs
-from dice_envs.learn.builder import RUN_ONLY, learner, policy_of
-from dice_envs.learn.presets import Preset, preset_of
+from dice_envs.experiments.__main__ import app
+from dice_envs.learn.ppo import PPO
+from dice_envs.learn.presets import PRESETS, RUN_ONLY, Preset, preset_of
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 SMALL = {
@@ -20,7 +23,14 @@ class Told(dice_envs.TrainingCallback):
     """Keeps all reports, and stops at a number of steps."""
 
     def __init__(self, most=10**9):
-        self.most, self.steps, self.reports, self.gaps = most, 0, [], []
+        self.most, self.steps, self.reports, self.gaps, self.losses = most, 0, [], [], []
+
+    def started(self, steps, until, seed):
+        self.began = (steps, until, seed)
+
+    def learned(self, steps, values):
+        assert all(np.isfinite(value) for value in values.values())
+        self.losses.append(steps)
 
     def advanced(self, steps):
         self.steps += steps
@@ -53,6 +63,8 @@ def test_it_returns_a_policy_and_its_measures(tmp_path, monkeypatch):
     found = train(callback=told)
     assert found.steps == told.steps == 4 * 512
     assert found.seed == 3
+    assert told.began == (0, 4 * 512, 3)
+    assert list(dict.fromkeys(told.losses)) == [512, 1024, 1536, 2048]
     assert found.minutes > 0
     assert [point["steps"] for point in found.gaps] == [1024, 2048]
     assert told.gaps == found.gaps[:1], "the last one is measured after the training"
@@ -79,6 +91,30 @@ def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     with pytest.raises(ValueError, match="holds a run with seed 3, not 4"):
         train(folder=tmp_path / "run", seed=4)
+
+
+def test_the_command_makes_the_same_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(PRESETS["liars_dice"], "quick", dataclasses.replace(PRESETS["liars_dice"]["quick"], **SMALL))
+    options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
+    command = ["train", "liars_dice", "--out", str(tmp_path / "command"), "--steps", "1024", "--seed", "3", *options]
+    result = CliRunner().invoke(app, [*command, "--evaluation-games", "10"])
+    assert result.exit_code == 0, result.output
+    found = train(preset="quick", steps=1024, settings={}, folder=tmp_path / "library")
+    assert found.preset.steps == found.steps == 1024
+    assert found.policies.keys() == {"last"}
+    assert [name for name, _ in found.pool] == list(found.preset.opponents)
+    assert str(found.steps) in json.loads((tmp_path / "library" / "times.json").read_text())
+    for name in ("checkpoint.pt", "policy.npz", "config.json"):
+        assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
+
+
+@pytest.mark.parametrize("command", ["train", "recipes", "distill"])
+def test_every_command_that_trains_names_a_wrong_device(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, [command, "liars_dice", "-o", "num_dice=1", "--device", "abacus"])
+    assert result.exit_code == 2
+    assert "device must be one that PyTorch has here, say auto, cpu or cuda, not 'abacus'" in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path):
@@ -123,7 +159,7 @@ def test_refusals_name_what_is_wrong(arguments, message):
 
 
 def test_every_field_of_a_preset_reaches_the_learner():
-    """The function that builds learners reads all fields except those of the run, so none can be forgotten."""
+    """The learner reads all fields except those of the run, so none can be forgotten."""
     read = set()
 
     class Watched(Preset):
@@ -134,7 +170,9 @@ def test_every_field_of_a_preset_reaches_the_learner():
     variant = dice_envs.configure("liars_dice", **ONE_DIE)
     preset = Watched(**dataclasses.asdict(preset_of("liars_dice", "equilibrium", steps=512, **SMALL)))
     read.clear()
-    policy_of(variant, preset, learner(variant, preset, "random", 1))
+    learner = PPO(variant, preset, "random", 1)
+    learner.iterate()
+    learner.policy()
     fields = {field.name for field in dataclasses.fields(Preset)}
     assert fields >= RUN_ONLY
     assert read & fields == fields - RUN_ONLY

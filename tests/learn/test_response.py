@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
+from dice_envs.experiments import response
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.response import measure_response
-from dice_envs.learn import response
-from dice_envs.learn.builder import learner
+from dice_envs.learn import ppo
 from dice_envs.learn.presets import Preset
 
 SMALL = Preset(
@@ -64,30 +64,34 @@ def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
 
 
 def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
-    """All settings of a preset reach the learner, through the function that builds all learners."""
+    """The learner gets the whole preset, and its schedules follow the time."""
     preset = dataclasses.replace(
         SMALL, num_envs=32, num_steps=4, minibatch=32, entropy=0.1, entropy_end=0.001, learning_rate=1e-3,
         learning_rate_end=1e-4, input_scale=3.0, average_rate=0.1, floor=0.02, kl=0.2, kl_end=0.1, reference_rate=0.05,
         proximal=0.5, settle=True,
     )  # fmt: skip
-    built = []
+    shares, made = [], []
 
-    def kept(variant, its_preset, *arguments, **named):
-        built.append((its_preset, learner(variant, its_preset, *arguments, **named)))
-        return built[-1][1]
+    class Kept(ppo.PPO):
+        def __init__(self, variant, its_preset, *arguments):
+            super().__init__(variant, its_preset, *arguments)
+            made.append(self)
 
-    monkeypatch.setattr(response, "learner", kept)
+        def iterate(self, *arguments, left):
+            shares.append(left)
+            found = super().iterate(*arguments, left=left)
+            assert found["learning_rate"] == pytest.approx(1e-4 + 9e-4 * left)
+            return found
+
+    monkeypatch.setattr(ppo, "PPO", Kept)
     variant = configure("liars_dice", rules="openspiel", num_dice=1)
     policies, steps = response.train_response(variant, agents.make("random"), 0.1, 1, preset)
-    ((used, model),) = built
-    assert used == preset
-    assert steps == model.num_timesteps == 32 * 4 * 6, "a tenth of a minute at a second each"
+    (model,) = made
+    assert model.preset == preset
+    assert steps == model.steps == 32 * 4 * 6, "a tenth of a minute at a second each"
+    assert shares == pytest.approx([1 - k / 6 for k in range(6)])
     assert set(policies) == {"last", "averaged"}
     assert [policy.floor for policy in policies.values()] == [0.02, 0.02]
-    assert model.lr_schedule(0.5) == pytest.approx(1e-4), "the time is over"
-    assert model.ent_coef(0.5) == pytest.approx(0.001)
-    assert model.kl_coef(0.5) == pytest.approx(0.1)
-    assert (model.reference_rate, model.proximal_coef, model.settle, model.average_rate) == (0.05, 0.5, True, 0.1)
 
 
 def test_refusals_name_what_is_wrong():
@@ -103,7 +107,9 @@ def test_refusals_name_what_is_wrong():
 
 
 def test_the_command_says_what_it_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.learn.response.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)})
+    monkeypatch.setattr(
+        "dice_envs.experiments.response.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)}
+    )
     file = tmp_path / "found.json"
     command = [
         "measure",

@@ -1,0 +1,181 @@
+"""MaskablePPO of SB3-contrib, unchanged, as the learner of a run: `dice_envs.train(..., learner="sb3")`.
+
+It trains on `dice_envs.envs.sb3` against fixed opponents and past selves. Of a preset it takes what MaskablePPO has: steps,
+num_envs, num_steps, minibatch, epochs, the learning rate, clip, entropy, gae_lambda, value_weight, normalize and hidden.
+Learning rate and entropy follow the preset's schedules. Returns are not discounted: a game ends after a few moves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dice_envs.agents.ppo import NetworkPolicy
+from dice_envs.core.dice import derived_seeds
+from dice_envs.core.extras import needs
+from dice_envs.core.game import Variant
+from dice_envs.core.machine import torch_threads
+from dice_envs.core.options import shown
+from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
+from dice_envs.learn.ppo import layers_of
+from dice_envs.learn.presets import Preset, between, falling
+
+with needs("sb3", "dice_envs.learn.sb3"):
+    import torch
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.logger import Logger
+
+    from dice_envs.envs.sb3 import make_vec_env
+
+__all__ = ["LACKS", "StockPPO", "stock_plan"]
+
+# Settings that MaskablePPO does not have, with the values that leave them out.
+LACKS: Mapping[str, Any] = {
+    "self_play": 0.0, "exploration": 0.0, "kl": 0.0, "kl_end": None, "reference_rate": 0.0, "proximal": 0.0,
+    "proximal_end": None, "settle": False, "least_stake": 0.0, "central_critic": False, "average_rate": 0.0, "input_scale": 1.0,
+}  # fmt: skip
+
+
+def stock_plan(plan: Preset, given: Mapping[str, Any]) -> Preset:
+    """Return a preset without the settings that MaskablePPO lacks.
+
+    Raises:
+        ValueError: `given` asks for one of them, or the preset is for self-play, which would be another training without it.
+    """
+    for name, without in LACKS.items():
+        if given.get(name, without) != without:
+            raise ValueError(
+                f"{name} must be {without} for the learner sb3, which has no such setting, not {shown(given[name])}"
+            )
+    if plan.self_play:
+        raise ValueError(
+            "the learner sb3 has no self-play: choose a preset against opponents, quick or full, or the learner ppo"
+        )
+    return dataclasses.replace(plan, **LACKS)
+
+
+class StockPPO:
+    """A MaskablePPO with its games. The arguments are those of `dice_envs.learn.ppo.PPO`.
+
+    Attributes:
+        model: the MaskablePPO.
+        averages: False: it keeps no averaged policy.
+    """
+
+    averages = False
+
+    def __init__(self, variant: Variant, preset: Preset, opponents: Any, seed: int, device: str = "cpu") -> None:
+        p = preset
+        self.variant, self.preset, self.seed, self.device = variant, preset, seed, torch.device(device)
+        self._rate = p.learning_rate
+        self.env = make_vec_env(variant, p.num_envs, opponents, seed=seed, expected_rewards=p.expected_rewards)
+        with torch_threads(p.threads), self._streams("weights"):
+            self.model = MaskablePPO(
+                "MlpPolicy",
+                self.env,
+                n_steps=p.num_steps,
+                batch_size=p.minibatch,
+                n_epochs=p.epochs,
+                learning_rate=lambda remaining: self._rate,
+                clip_range=p.clip,
+                normalize_advantage=p.normalize,
+                vf_coef=p.value_weight,
+                gamma=1.0,
+                gae_lambda=p.gae_lambda,
+                policy_kwargs={"net_arch": list(p.hidden)},
+                device=device,
+            )
+        self.model.set_logger(Logger(None, []))
+        self._begin(self.env.reset())
+
+    def _begin(self, observations: Any) -> None:
+        """Let `learn` go on from these observations instead of dealing the games anew."""
+        self.model._last_obs = observations
+        self.model._last_episode_starts = np.zeros(self.env.num_envs, bool)  # the first step's are not read
+
+    @contextlib.contextmanager
+    def _streams(self, purpose: str) -> Iterator[None]:
+        """Give SB3, which draws from the global streams of PyTorch and NumPy, others of its own; then put the caller's back."""
+        seeds, on_gpu = derived_seeds(self.seed, purpose, 2), self.device.type == "cuda"
+        kept = np.random.get_state()  # noqa: NPY002
+        with torch.random.fork_rng(devices=[self.device] if on_gpu else []):
+            torch.default_generator.manual_seed(seeds[0])
+            if on_gpu:
+                torch.cuda.manual_seed(seeds[0])
+            np.random.seed(seeds[1] % 2**32)  # noqa: NPY002
+            try:
+                yield
+            finally:
+                np.random.set_state(kept)  # noqa: NPY002
+
+    @property
+    def steps(self) -> int:
+        """Learner steps so far."""
+        return self.model.num_timesteps
+
+    def iterate(self, finished: Callable[[np.ndarray, np.ndarray], Any]) -> dict[str, float]:
+        """Play a rollout and learn from it; see `dice_envs.learn.ppo.PPO.iterate`."""
+        p, count = self.preset, self.preset.num_envs * self.preset.num_steps
+        left = max(0.0, 1 - (self.steps + count) / p.steps)
+        self._rate = between(p.learning_rate, p.learning_rate_end, left)
+        self.model.ent_coef = falling(p.entropy, p.entropy_end, left)
+        # Every iteration has streams of its own, so that a checkpoint need not hold their states.
+        with self._streams(f"iteration {self.steps}"):
+            self.model.learn(count, callback=_Ended(finished), log_interval=None, reset_num_timesteps=False)
+        values = self.model.logger.name_to_value
+        found = {name.removeprefix("train/"): float(value) for name, value in values.items()}
+        values.clear()
+        return found
+
+    def policy(self, averaged: bool = False) -> NetworkPolicy:
+        """Return a copy of the present policy."""
+        actor = [*self.model.policy.mlp_extractor.policy_net, self.model.policy.action_net]
+        return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers_of(actor), floor=self.preset.floor)
+
+    def finite(self) -> bool:
+        """Whether all weights are finite."""
+        return all(bool(parameter.isfinite().all()) for parameter in self.model.policy.parameters())
+
+    def state(self) -> dict[str, Any]:
+        """Return all that determines how training goes on, except the opponents; see `dice_envs.learn.ppo.PPO.state`."""
+        policy = self.model.policy
+        moments = policy.optimizer.state_dict()["state"]
+        return {
+            "num_timesteps": self.steps,
+            "policy": copied(policy.state_dict()),
+            "optimizer": {number: copied(moments[number]) for number in moments},
+            "env": bytes_of(self.env.snapshot()),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to what `state` returned; see `dice_envs.learn.ppo.PPO.restore`."""
+        policy, mine = self.model.policy, self.state()
+        zeros = {"step": torch.tensor(0.0)}
+        moments = {i: {**zeros, "exp_avg": each.cpu(), "exp_avg_sq": each.cpu()} for i, each in enumerate(policy.parameters())}
+        mine["optimizer"] = moments if state["num_timesteps"] else {}  # the optimiser has none before its first step
+        check_state(state, mine, self.preset.num_envs * self.preset.num_steps)
+        observations = self.env.restore(arrays_of(state["env"], self.env.snapshot()))
+        policy.load_state_dict(state["policy"])
+        groups = policy.optimizer.state_dict()["param_groups"]
+        policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
+        self.model.num_timesteps = state["num_timesteps"]
+        self._begin(observations)
+
+
+class _Ended(BaseCallback):
+    """Passes on the returns and the players of games that end."""
+
+    def __init__(self, finished: Callable[[np.ndarray, np.ndarray], Any]) -> None:
+        super().__init__()
+        self.finished = finished
+
+    def _on_step(self) -> bool:
+        ended = [info for info in self.locals["infos"] if "episode" in info]
+        if ended:
+            self.finished(np.array([info["episode"]["r"] for info in ended]), np.array([info["players"] for info in ended]))
+        return True

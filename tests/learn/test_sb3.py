@@ -1,0 +1,107 @@
+"""MaskablePPO of SB3-contrib as the learner of a run."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import dice_envs
+from dice_envs.experiments.__main__ import app
+from dice_envs.learn.presets import PRESETS, preset_of
+from dice_envs.learn.sb3 import LACKS, StockPPO, stock_plan
+from tests.learn.test_public_train import ONE_DIE, SMALL, Told, layers
+
+FILES = ("checkpoint.pt", "policy.npz", "config.json")
+
+
+def train(**arguments):
+    settings = {**SMALL, "self_share": 0.3, "snapshot_every": 1, **arguments.pop("settings", {})}
+    given = {"learner": "sb3", "steps": 4 * 512, "seed": 3, **ONE_DIE, **arguments}
+    return dice_envs.train("liars_dice", settings=settings, **given)
+
+
+def test_it_trains_measures_saves_and_plays(tmp_path):
+    streams = torch.get_rng_state(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    told = Told()
+    found = train(folder=tmp_path, callback=told)
+    assert torch.equal(torch.get_rng_state(), streams[0])
+    assert np.random.get_state()[1].tolist() == streams[1]  # noqa: NPY002
+    assert (found.learner, found.steps, told.steps) == ("sb3", 2048, 2048)
+    assert json.loads((tmp_path / "config.json").read_text())["learner"] == "sb3"
+    assert set(found.curve[-1]) == {"steps", "past selves", *found.preset.opponents}
+    assert [point["steps"] for point in found.gaps] == [1024, 2048]
+    measured = dice_envs.measure("liars_dice", f"ppo:{tmp_path}", **ONE_DIE)
+    assert measured.measures[0].gap == pytest.approx(found.gaps[-1]["last"], abs=1e-9)
+    again = train(settings={"learning_rate": 1e-3})
+    assert not np.array_equal(layers(found)[0], layers(again)[0])
+    assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(train()), strict=True)), "the seed fixes it"
+
+
+def test_it_resumes_as_if_it_had_not_been_stopped(tmp_path):
+    train(folder=tmp_path / "whole")
+    assert train(folder=tmp_path / "run", callback=Told(1024)).steps == 1024
+    with pytest.raises(ValueError, match="holds a run of the learner sb3, not of ppo"):
+        train(folder=tmp_path / "run", learner="ppo")
+    assert train(folder=tmp_path / "run", learner=None).learner == "sb3"
+    for name in FILES:
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_the_command_makes_the_same_run_and_its_tables(tmp_path, monkeypatch):
+    small = {name: value for name, value in SMALL.items() if name != "measure_every"}
+    monkeypatch.setitem(PRESETS["liars_dice"], "quick", preset_of("liars_dice", "quick", **small))
+    options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
+    command = ["train", "liars_dice", "--learner", "sb3", "--steps", "512", "--seed", "3", "--evaluation-games", "10", *options]
+    result = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "command")])
+    assert result.exit_code == 0, result.output
+    dice_envs.train("liars_dice", learner="sb3", steps=512, seed=3, folder=tmp_path / "library", **ONE_DIE)
+    for name in FILES:
+        assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
+    results = json.loads((tmp_path / "command" / "results.json").read_text())
+    assert results["command"].endswith("--steps 512 --seed 3 --learner sb3")
+    assert results["table"]["agents"][:2] == ["ppo", "ppo greedy"]
+    assert results["edges"]
+
+
+def test_the_settings_reach_maskable_ppo():
+    plan = preset_of("liars_dice", "quick", steps=1024, **SMALL)
+    made = StockPPO(dice_envs.configure("liars_dice", **ONE_DIE), stock_plan(plan, {}), "random", 1)
+    model = made.model
+    assert type(model).__module__.startswith("sb3_contrib"), "no subclass"
+    assert (model.n_envs, model.n_steps, model.batch_size, model.n_epochs) == (32, 16, 256, plan.epochs)
+    assert (model.gae_lambda, model.gamma, model.clip_range(1)) == (plan.gae_lambda, 1.0, plan.clip)
+    rates = []
+    for _ in range(2):
+        made.iterate(lambda earned, players: None)
+        rates.append((model.policy.optimizer.param_groups[0]["lr"], model.ent_coef))
+    assert rates == [(plan.learning_rate / 2, pytest.approx((plan.entropy * plan.entropy_end) ** 0.5)), (0, plan.entropy_end)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"preset": "equilibrium"}, "the learner sb3 has no self-play: choose a preset against opponents"),
+        ({"settings": {"self_play": 0.5}}, "self_play must be 0.0 for the learner sb3, which has no such setting, not 0.5"),
+        ({"learner": "dqn"}, "learner must be one of 'ppo', 'sb3', not 'dqn'"),
+    ],
+)
+def test_what_maskable_ppo_lacks_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        train(**arguments)
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_each_setting_that_it_lacks_is_named(name):
+    plan = preset_of("liars_dice", "quick")
+    with pytest.raises(ValueError, match=f"{name} must be {LACKS[name]} for the learner sb3"):
+        stock_plan(plan, {name: 0.25})
+    assert stock_plan(plan, {name: LACKS[name]}) == stock_plan(plan, {})
+
+
+@pytest.mark.parametrize("game", dice_envs.names())
+def test_every_games_preset_can_be_trained_without_what_is_lacking(game):
+    for preset in ("quick", "full"):
+        plan = stock_plan(preset_of(game, preset), {})
+        assert all(getattr(plan, name) == without for name, without in LACKS.items())
