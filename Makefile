@@ -11,7 +11,7 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 # processes, and each would compile PyTorch and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words test-lowest test-newest libraries
+.PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words test-cuda test-lowest test-newest libraries
 .PHONY: environments mutants docs docs-links results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 # The virtual environments that CI needs; `make --jobs 2 environments` sets up two at a time.
-environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-words/.installed $(VENV)-lowest/.installed
+environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-words/.installed $(VENV)-cuda/.installed $(VENV)-lowest/.installed
 
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
@@ -108,6 +108,15 @@ $(VENV)-words/.installed: pyproject.toml constraints-words.txt
 	$(VENV)-words/bin/python $(PIP_INSTALL) --constraint constraints-words.txt --editable ".[commands,textarena,verifiers]" pytest
 	touch $@
 
+# Kernels compiled for CUDA, which takes no GPU, and run by numba's simulator of one.
+test-cuda: $(VENV)-cuda/.installed
+	PYTHONPATH=. $(CHECKED) $(VENV)-cuda/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/cuda
+
+$(VENV)-cuda/.installed: pyproject.toml constraints-cuda.txt
+	$(PYTHON) -m venv $(VENV)-cuda
+	$(VENV)-cuda/bin/python $(PIP_INSTALL) --constraint constraints-cuda.txt --editable . "numba-cuda[cu13]" pytest
+	touch $@
+
 # The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat
 INSTALL_INTERFACES = $(PIP_INSTALL) --editable ".[experiments]" pytest pytest-xdist hypothesis
@@ -180,4 +189,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.support.stubs
 
 clean:
-	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-words $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-words $(VENV)-cuda $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
