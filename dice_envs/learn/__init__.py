@@ -115,7 +115,7 @@ def train(
     plan = preset_of(variant.game.name, preset, **given)
     seed, device = check_seed(seed), torch_device(device)
     if learner is not None:
-        check_choice("learner", learner, LEARNERS)
+        check_choice("learner", learner, list(LEARNERS))
     if learner == "sb3":
         from dice_envs.learn.sb3 import stock_plan
 
