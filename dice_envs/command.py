@@ -10,7 +10,7 @@ __all__ = ["is_starting", "main"]
 
 
 def is_starting() -> bool:
-    """Return whether this process has just begun to be the command."""
+    """Return whether this process was started as the command line, rather than importing the package."""
     words = getattr(sys, "argv", None) or [""]
     is_module = words[0] == "-m" and {"experiments", "dice_envs.experiments"} & set(sys.orig_argv)
     return bool(is_module or os.path.basename(words[0]).partition(".")[0] == "dice-envs")

@@ -36,7 +36,7 @@ LONGEST_CHUNK = 0.2  # seconds between two such moments
 
 
 def next_chunk(simulations: int, seconds: float) -> int:
-    """Return how many simulations to make at once after so many have taken so long."""
+    """Return the size of the next chunk: the last one had `simulations` and took `seconds`."""
     if seconds > LONGEST_CHUNK:
         return max(1, simulations // 2)
     return simulations if seconds > LONGEST_CHUNK / 2 else 2 * simulations

@@ -48,7 +48,7 @@ def warn_not_kept(variable: str, reason: object) -> None:
 
 
 def keep_file(path: Path, write: Callable[[Path], object], variable: str) -> bool:
-    """Write a file that spares later processes work, whole or not at all. Return whether that succeeded: it never fails.
+    """Write a file that spares later processes work, whole or not at all. Return whether it was written; nothing is raised.
 
     Args:
         path: of the file; its folder is made.

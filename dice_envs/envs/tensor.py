@@ -10,10 +10,10 @@ import numpy as np
 
 from dice_envs.core.device import torch_device
 from dice_envs.core.dice import derived_seeds
-from dice_envs.core.extras import needs
+from dice_envs.core.extras import check_extra, needs
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import check_choice, check_seed
-from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
+from dice_envs.envs.learner import Opponents, SeatGames, Step, seat_variant
 from dice_envs.envs.learner.records import empty_step
 
 with needs("sb3", "dice_envs.TensorEnv"):
@@ -87,22 +87,20 @@ class TensorEnv:
         self._all, self._began = np.arange(num_envs), False
         self._arrays = empty_step(self.variant, num_envs)
         tensors = [torch.from_numpy(array).to(self.device) for array in (*self._arrays[:-2], *self._arrays.shown)]
-        earned, ended, learners, players, returns, lengths, self.out, self.observations, self.masks = tensors
+        earned, ended, _, players, returns, lengths, self.out, self.observations, self.masks = tensors
         self._step = TensorStep(earned.float(), ended, players, returns, lengths)
         self._earned = earned
         self._turns: Any = None
-        if self.device.type == "cpu" and not numba.config.ENABLE_CUDASIM:
+        if self.device.type == "cpu" and not getattr(numba.config, "ENABLE_CUDASIM", False):
             self.seats = torch.from_numpy(self._games.learners)
             self._state = torch.zeros(num_envs, self.variant.facts.num_seats, self.variant.facts.observation_size)
         else:
             if self.device.type == "cuda":
-                with needs("cuda", "dice_envs.TensorEnv on the device 'cuda'"):
-                    import numba_cuda  # noqa: F401
+                check_extra("cuda", "dice_envs.TensorEnv on the device 'cuda'", "numba_cuda")
             from dice_envs.envs.learner.device import DeviceTurns
 
-            shown = Shown(self.observations, self.masks)  # type: ignore[arg-type]
-            written: Any = (earned, ended, learners, players, returns, lengths, self.out)
-            self._turns = DeviceTurns(self._games, Step(*written, shown, self._arrays.finals))
+            written: Any = [*tensors[:-2], (self.observations, self.masks), self._arrays.finals]
+            self._turns = DeviceTurns(self._games, Step._make(written))
             self.seats = self._turns.learners
 
     @property

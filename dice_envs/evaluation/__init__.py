@@ -124,7 +124,7 @@ class Evaluation:
 
     @property
     def plain_games(self) -> float:
-        """Number of games after which the plain mean has the same interval, as its width shrinks with their root."""
+        """Number of games that the plain mean needs for the same interval. Its width falls with the square root of that."""
         return self.games * (self.plain_error / self.error) ** 2 if self.error else math.inf
 
     def as_dict(self) -> dict[str, Any]:

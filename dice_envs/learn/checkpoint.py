@@ -20,6 +20,7 @@ import numpy as np
 
 from dice_envs.core.files import atomic
 from dice_envs.core.options import check_range
+from dice_envs.learn.presets import Preset
 
 __all__ = [
     "arrays_of",
@@ -111,25 +112,26 @@ def check_like(name: str, found: Any, like: Any) -> None:
         raise ValueError(f"{name} is of another version")
 
 
-def check_state(state: Mapping[str, Any], like: Mapping[str, Any], rollout: int) -> None:
+def check_state(state: Mapping[str, Any], like: Mapping[str, Any], preset: Preset) -> None:
     """Raise ValueError unless a learner's `state` may be restored where `state()` is now `like`.
 
     Args:
         state: content of a checkpoint.
         like: its `policy`, `optimizer` and `env` are taken as for `check_like`.
-        rollout: the steps of a rollout, whose multiple `num_timesteps` is.
+        preset: says how often the policy has been updated in so many steps.
 
     Raises:
         KeyError: a part is missing.
     """
-    steps = state["num_timesteps"]
+    steps, rollout = state["num_timesteps"], preset.num_envs * preset.num_steps
     check_range("num_timesteps", steps, 0, 10**15)
     if steps % rollout:
         raise ValueError(f"num_timesteps must be a multiple of {rollout}, not {steps}")
     for name in ("policy", "optimizer", "env"):
         check_like(name, state[name], like[name])
-    if any((part["exp_avg_sq"] < 0).any() or part["step"] < 0 for part in state["optimizer"].values()):
-        raise ValueError("optimizer has means of squares or steps below 0")
+    updates = min(steps * preset.epochs // preset.minibatch, 2**24)  # float32 counts no further
+    if any((part["exp_avg_sq"] < 0).any() or part["step"] != updates for part in state["optimizer"].values()):
+        raise ValueError(f"optimizer has means of squares below 0 or other steps than {updates}")
 
 
 def copied(tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -185,7 +185,8 @@ class PPO:
         self._graphs.get("play", self._play)()
         self.env.check()
         if finished is not None:
-            finished(r.gained[r.ended].cpu().numpy(), r.players[r.ended].cpu().numpy())
+            over = r.ended.nonzero(as_tuple=True)
+            finished(r.gained[over].cpu().numpy(), r.players[over].cpu().numpy())
         self._sums.zero_()
         updates = 0
         for _ in range(p.epochs):
@@ -347,7 +348,7 @@ class PPO:
 
     def finite(self) -> bool:
         """Whether all weights are finite."""
-        return all(bool(parameter.isfinite().all()) for parameter in self._parameters)
+        return bool(torch.stack([parameter.isfinite().all() for parameter in self._parameters]).all())
 
     def state(self) -> dict[str, Any]:
         """Return copies of all that determines how training goes on, except the opponents, as tensors on the CPU."""
@@ -366,7 +367,7 @@ class PPO:
             ValueError: it is no such state; nothing has changed.
             KeyError: a part is missing; nothing has changed.
         """
-        check_state(state, self.state(), self.preset.num_envs * self.preset.num_steps)
+        check_state(state, self.state(), self.preset)
         self.env.restore(arrays_of(state["env"], self.env.snapshot()))
         self.steps = state["num_timesteps"]
         with torch.no_grad():  # in place: CUDA graphs know where everything is

@@ -11,6 +11,7 @@ from dice_envs.core.options import Range, check_range, check_types, shown
 __all__ = ["PRESETS", "RUN_ONLY", "Preset", "between", "falling", "preset_of", "presets_of"]
 
 MOST_STEPS = 10**12
+GPU_GAMES = 4096
 MOST_AT_ONCE = 2**20  # steps between two updates: all of them are in memory
 
 # Fields of a preset that say how long a run is and what it keeps; the learner uses all others.
@@ -118,6 +119,16 @@ class Preset:
         check_range("num_envs times num_steps", at_once, 2, MOST_AT_ONCE)
         if at_once % self.minibatch:
             raise ValueError(f"minibatch must divide num_envs times num_steps, {at_once}, which {self.minibatch} does not")
+
+    def on_gpu(self) -> Preset:
+        """Return this preset with up to GPU_GAMES games at once, and rollouts of the same size.
+
+        A GPU makes a step of so many games in the time of a few.
+        """
+        games, steps = self.num_envs, self.num_steps
+        while games * 2 <= GPU_GAMES and steps % 2 == 0:
+            games, steps = games * 2, steps // 2
+        return dataclasses.replace(self, num_envs=games, num_steps=steps)
 
 
 _NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.75", "numbers:bluff=1")

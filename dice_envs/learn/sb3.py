@@ -27,18 +27,17 @@ from dice_envs.learn.presets import Preset, between, falling
 with needs("sb3", "dice_envs.learn.sb3"):
     import torch
     from sb3_contrib import MaskablePPO
-    from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.logger import Logger
 
     from dice_envs.envs.sb3 import make_vec_env
 
 __all__ = ["LACKS", "StockPPO", "stock_plan"]
 
-# Settings that MaskablePPO does not have, with the values that leave them out.
-LACKS: Mapping[str, Any] = {
-    "self_play": 0.0, "exploration": 0.0, "kl": 0.0, "kl_end": None, "reference_rate": 0.0, "proximal": 0.0,
-    "proximal_end": None, "settle": False, "least_stake": 0.0, "central_critic": False, "average_rate": 0.0, "input_scale": 1.0,
-}  # fmt: skip
+# Settings that MaskablePPO does not have. A preset's default leaves each of them out.
+LACKS = (
+    "self_play", "exploration", "kl", "kl_end", "reference_rate", "proximal", "proximal_end", "settle", "least_stake",
+    "central_critic", "average_rate", "input_scale",
+)  # fmt: skip
 
 
 def stock_plan(plan: Preset, given: Mapping[str, Any]) -> Preset:
@@ -47,16 +46,15 @@ def stock_plan(plan: Preset, given: Mapping[str, Any]) -> Preset:
     Raises:
         ValueError: `given` asks for one of them, or the preset is for self-play, which would be another training without it.
     """
-    for name, without in LACKS.items():
-        if given.get(name, without) != without:
-            raise ValueError(
-                f"{name} must be {without} for the learner sb3, which has no such setting, not {shown(given[name])}"
-            )
+    without = {field.name: field.default for field in dataclasses.fields(Preset) if field.name in LACKS}
+    for name, default in without.items():
+        if given.get(name, default) != default:
+            raise ValueError(f"{name} must be {default} for the learner sb3, which lacks it, not {shown(given[name])}")
     if plan.self_play:
         raise ValueError(
-            "the learner sb3 has no self-play: choose a preset against opponents, quick or full, or the learner ppo"
+            "the learner sb3 has no self-play: choose a preset against opponents, such as quick, or the learner ppo"
         )
-    return dataclasses.replace(plan, **LACKS)
+    return dataclasses.replace(plan, **without)
 
 
 class StockPPO:
@@ -124,9 +122,16 @@ class StockPPO:
         left = max(0.0, 1 - (self.steps + count) / p.steps)
         self._rate = between(p.learning_rate, p.learning_rate_end, left)
         self.model.ent_coef = falling(p.entropy, p.entropy_end, left)
+
+        def tell(found: Mapping[str, Any], others: Any) -> bool:
+            ended = [info for info in found["infos"] if "episode" in info]
+            if ended:
+                finished(np.array([each["episode"]["r"] for each in ended]), np.array([each["players"] for each in ended]))
+            return True
+
         # Every iteration has streams of its own, so that a checkpoint need not hold their states.
         with self._streams(f"iteration {self.steps}"):
-            self.model.learn(count, callback=_Ended(finished), log_interval=None, reset_num_timesteps=False)
+            self.model.learn(count, callback=tell, log_interval=None, reset_num_timesteps=False)
         values = self.model.logger.name_to_value
         found = {name.removeprefix("train/"): float(value) for name, value in values.items()}
         values.clear()
@@ -158,24 +163,10 @@ class StockPPO:
         zeros = {"step": torch.tensor(0.0)}
         moments = {i: {**zeros, "exp_avg": each.cpu(), "exp_avg_sq": each.cpu()} for i, each in enumerate(policy.parameters())}
         mine["optimizer"] = moments if state["num_timesteps"] else {}  # the optimiser has none before its first step
-        check_state(state, mine, self.preset.num_envs * self.preset.num_steps)
+        check_state(state, mine, self.preset)
         observations = self.env.restore(arrays_of(state["env"], self.env.snapshot()))
         policy.load_state_dict(state["policy"])
         groups = policy.optimizer.state_dict()["param_groups"]
         policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
         self.model.num_timesteps = state["num_timesteps"]
         self._begin(observations)
-
-
-class _Ended(BaseCallback):
-    """Passes on the returns and the players of games that end."""
-
-    def __init__(self, finished: Callable[[np.ndarray, np.ndarray], Any]) -> None:
-        super().__init__()
-        self.finished = finished
-
-    def _on_step(self) -> bool:
-        ended = [info for info in self.locals["infos"] if "episode" in info]
-        if ended:
-            self.finished(np.array([info["episode"]["r"] for info in ended]), np.array([info["players"] for info in ended]))
-        return True

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import dice_envs
 from dice_envs.experiments.__main__ import app
-from dice_envs.learn.presets import PRESETS, preset_of
+from dice_envs.learn.presets import PRESETS, Preset, preset_of
 from dice_envs.learn.sb3 import LACKS, StockPPO, stock_plan
 from tests.learn.test_public_train import ONE_DIE, SMALL, Told, layers
 
@@ -83,7 +83,7 @@ def test_the_settings_reach_maskable_ppo():
     ("arguments", "message"),
     [
         ({"preset": "equilibrium"}, "the learner sb3 has no self-play: choose a preset against opponents"),
-        ({"settings": {"self_play": 0.5}}, "self_play must be 0.0 for the learner sb3, which has no such setting, not 0.5"),
+        ({"settings": {"self_play": 0.5}}, "self_play must be 0.0 for the learner sb3, which lacks it, not 0.5"),
         ({"learner": "dqn"}, "learner must be one of 'ppo', 'sb3', not 'dqn'"),
     ],
 )
@@ -95,13 +95,14 @@ def test_what_maskable_ppo_lacks_is_refused(arguments, message):
 @pytest.mark.parametrize("name", LACKS)
 def test_each_setting_that_it_lacks_is_named(name):
     plan = preset_of("liars_dice", "quick")
-    with pytest.raises(ValueError, match=f"{name} must be {LACKS[name]} for the learner sb3"):
+    default = getattr(Preset(steps=1), name)
+    with pytest.raises(ValueError, match=f"{name} must be {default} for the learner sb3"):
         stock_plan(plan, {name: 0.25})
-    assert stock_plan(plan, {name: LACKS[name]}) == stock_plan(plan, {})
+    assert stock_plan(plan, {name: default}) == stock_plan(plan, {})
 
 
 @pytest.mark.parametrize("game", dice_envs.names())
 def test_every_games_preset_can_be_trained_without_what_is_lacking(game):
     for preset in ("quick", "full"):
         plan = stock_plan(preset_of(game, preset), {})
-        assert all(getattr(plan, name) == without for name, without in LACKS.items())
+        assert all(getattr(plan, name) == getattr(Preset(steps=1), name) for name in LACKS)

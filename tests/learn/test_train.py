@@ -24,7 +24,7 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.outcome import add_measures, gap_label, run_sections
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
-from dice_envs.learn.presets import PRESETS, Preset
+from dice_envs.learn.presets import GPU_GAMES, PRESETS, Preset
 from tests.conftest import COMPILES_SOON, ROOT
 from tests.experiments.ui.test_page import parsed, shown
 
@@ -629,6 +629,16 @@ def test_presets_name_known_opponents_and_whole_minibatches():
             assert preset.num_envs * preset.num_steps % preset.minibatch == 0
             for spec in preset.opponents:
                 agents.make(spec)
+
+
+def test_on_a_gpu_more_games_fill_the_same_rollout():
+    for presets in PRESETS.values():
+        for preset in presets.values():
+            moved = preset.on_gpu()
+            assert moved.num_envs * moved.num_steps == preset.num_envs * preset.num_steps
+            assert preset.num_envs <= moved.num_envs <= GPU_GAMES
+    assert THIRTIES.on_gpu().num_envs == GPU_GAMES
+    assert dataclasses.replace(TINY, num_envs=2**13).on_gpu().num_envs == 2**13
 
 
 def test_a_match_is_learned_in_units_of_what_is_at_stake():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -24,19 +24,38 @@ from dice_envs.envs.learner.games import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Moves, Shown, Step, empty_step
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_turn, compile_views
 
-__all__ = ["DeviceTurns", "check_opponents", "example", "threads"]
+__all__ = ["SIMULATED", "DeviceTurns", "check_opponents", "example", "threads"]
+
+SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
 
 _BLOCK = 128  # threads
+
+
+class Asked(NamedTuple):
+    """Networks that are to move in n games.
+
+    Attributes:
+        numbers: (n,) int64, the agent's number; LEARNER where none is to move.
+        observations: (n, size) float32.
+        masks: (n, actions) int8.
+        logits: (n, actions) float32, its answer.
+        floors: (agents,) float64, see `Network`.
+    """
+
+    numbers: Any
+    observations: Any
+    masks: Any
+    logits: Any
+    floors: Any
 
 
 def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Callable[..., None]]:
     """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over the variant's params.
 
-    `turn(context, seats, start, moves, step)` takes the turn of row k of `moves` in thread k. Work space and faults of `context`
-    have a row for each game; `context.params` is not read. A game with a fault stands still.
-    `look(seats, moves, asked, numbers)` shows the seat to move where an agent is asked, and writes the agent's number, else
-    LEARNER. `draw(seats, moves, asked, logits, numbers, floors)` draws its answer from the softmax of its logits.
-    `views(seats, out)` writes what all seats see.
+    `turn(context, seats, start, moves, step)` takes the turn of row k of `moves` in thread k. Work space and faults of
+    `context` have a row for each game; `context.params` is not read. A game with a fault stands still.
+    `look(seats, moves, asked)` writes which agents are asked, and what they see. `draw(seats, moves, asked)` draws their
+    answers from the softmax of their logits. `views(seats, (out,))` writes what all seats see, as `compile_views` says it.
     """
     params = variant.params
     take, may_act = compile_turn(game, choosers, explores)
@@ -58,27 +77,28 @@ def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explore
                 for each in range(step.earned.shape[1]):
                     step.earned[k, each] = 0.0
 
-    def look(seats, moves, asked, numbers):
+    def look(seats, moves, asked):
         k = cuda.grid(1)
         if k < len(moves.games):
-            numbers[k] = LEARNER
+            asked.numbers[k] = LEARNER
             if moves.todo[k] == ASKS:
                 state = seats.states[moves.games[k]]
                 seat = np.int64(state["seat"])
-                numbers[k] = seats.players[moves.games[k], seat]
+                asked.numbers[k] = seats.players[moves.games[k], seat]
                 view(params, state, seat, asked.observations[k], asked.masks[k])
 
-    def draw(seats, moves, asked, logits, numbers, floors):
+    def draw(seats, moves, asked):
         k = cuda.grid(1)
-        if k < len(moves.games) and numbers[k] != LEARNER:
+        if k < len(moves.games) and asked.numbers[k] != LEARNER:
             drawn = uniform(seats.streams[moves.games[k]])
-            moves.actions[k], _ = sample_softmax(logits[k], asked.masks[k], floors[numbers[k]], drawn)
+            action, _ = sample_softmax(asked.logits[k], asked.masks[k], asked.floors[asked.numbers[k]], drawn)
+            moves.actions[k] = action
             moves.todo[k] = ANSWERS
 
     def views(seats, out):
         k = cuda.grid(1)
-        if k < len(out):
-            view_all(params, seats, k, out[k])
+        if k < len(out[0]):
+            view_all(params, seats, k, out[0][k])
 
     return {"turn": turn, "look": look, "draw": draw, "views": views}
 
@@ -93,14 +113,14 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
         fault=np.full((count, 3), NO_FAULT, np.int64),
     )
     moves = Moves(np.arange(count), np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, redeal=True)
-    step, asked, numbers = empty_step(variant, count), empty_step(variant, count).shown, np.zeros(count, np.int64)
-    logits = np.zeros((count, variant.facts.num_actions), np.float32)
+    step, logits = empty_step(variant, count), np.zeros((count, variant.facts.num_actions), np.float32)
+    asked = Asked(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
     return threads(variant, games.played, team.choosers, games.self_play > 0), {
         "turn": (context, games.seats, games.begin, moves, step),
-        "look": (games.seats, moves, asked, numbers),
-        "draw": (games.seats, moves, asked, logits, numbers, np.zeros(len(games.agents))),
-        "views": (games.seats, views),
+        "look": (games.seats, moves, asked),
+        "draw": (games.seats, moves, asked),
+        "views": (games.seats, (views,)),
     }
 
 
@@ -156,18 +176,13 @@ class DeviceTurns:
         context, seats, start, moves, own = arguments["turn"]
         self._teams: tuple[Any, ...] = ()
         self._follow()  # before any room is taken: it refuses opponents
-        self._todo, self._actions, self._numbers, self._logits, self.state, self.learners, self._exploration = (
-            self._tensor(array)
-            for array in (
-                *(moves.todo, moves.actions, arguments["look"][3], arguments["draw"][3], arguments["views"][1]),
-                *(seats.learners, start.exploration),
-            )
-        )
-        self._asked = Shown(*map(self._tensor, arguments["look"][2]))
+        made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners, start.exploration)
+        self._todo, self._actions, self.state, self.learners, self._exploration = map(self._tensor, made)
+        self._asked = Asked(*map(self._tensor, arguments["look"][2]))
         self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
         self._moves = self._moved(moves)._replace(todo=self._shared(self._todo), actions=self._shared(self._actions))
         shown = Shown(*map(self._shared, step.shown))
-        self._step = Step(*map(self._shared, step[:-2]), shown, self._moved(own.finals))
+        self._step = Step._make([*map(self._shared, step[:-2]), shown, self._moved(own.finals)])
         self._seats = self._moved(seats)._replace(learners=self._shared(self.learners))
 
     # --- arrays there -----------------------------------------------------------------------------------------------------
@@ -177,21 +192,21 @@ class DeviceTurns:
 
     def _shared(self, tensor: Any) -> Any:
         """Return the tensor as kernels take it, without a copy."""
-            return cuda.as_cuda_array(tensor) if tensor.is_cuda else tensor.numpy()
+        return cuda.as_cuda_array(tensor) if tensor.is_cuda else tensor.numpy()
 
     def _moved(self, value: Any) -> Any:
         """Return an array, or those of a tuple, copied to the device. (In tuples the simulator takes NumPy's own.)"""
-            if isinstance(value, tuple):
+        if isinstance(value, tuple):
             moved = [self._moved(each) for each in value]
             return type(value)(*moved) if hasattr(value, "_fields") else tuple(moved)
         if not isinstance(value, np.ndarray):
             return value
-        return value.copy() if numba.config.ENABLE_CUDASIM else cuda.to_device(value)
+        return value.copy() if SIMULATED else cuda.to_device(value)
 
     def upload(self) -> None:
         """Copy the arrays of `games` to the device, into the same places as before."""
         for there, here in zip(self._seats, self.games.seats, strict=True):
-            if numba.config.ENABLE_CUDASIM:
+            if SIMULATED:
                 there[...] = here
             elif here.size:
                 there.copy_to_device(here)
@@ -225,7 +240,7 @@ class DeviceTurns:
 
     def view_all(self) -> Any:
         """Return what all seats see, the learner's first: `state`."""
-        self._launch("views", self._seats, self._shared(self.state))
+        self._launch("views", self._seats, (self._shared(self.state),))
         return self.state
 
     def check(self) -> None:
@@ -263,7 +278,7 @@ class DeviceTurns:
         self._teams = (now, agents, team)  # kept, so that no other object gets the same id
         self._kernels = _compiled(games.variant, games.played, team.choosers, games.self_play > 0)
         self._own = self._moved((team.numbers, team.options, start))
-        self._floors = self._moved(np.array([network.floor if network else 0.0 for network in networks]))
+        self._floors = self._tensor(np.array([network.floor if network else 0.0 for network in networks]))
 
     def _run(self, todo: int) -> None:
         self._follow()
@@ -278,24 +293,23 @@ class DeviceTurns:
 
     def _answer(self) -> bool:
         """Let networks answer where they are to move; return whether there were any."""
-        numbers = self._shared(self._numbers)
-        asked = Shown(*map(self._shared, self._asked))
-        self._launch("look", self._seats, self._moves, asked, numbers)
-        if not (self._numbers != LEARNER).any():
+        asked = Asked(*map(self._shared, self._asked._replace(floors=self._floors)))
+        self._launch("look", self._seats, self._moves, asked)
+        if not (self._asked.numbers != LEARNER).any():
             return False
         for number, layers in self._layers.items():
-            rows = (self._numbers == number).nonzero()[:, 0]
+            rows = (self._asked.numbers == number).nonzero()[:, 0]
             hidden = self._asked.observations[rows]
             for i, (weights, biases) in enumerate(layers):
                 hidden = self._torch.addmm(biases, hidden, weights.T)
                 hidden = hidden.tanh() if i + 1 < len(layers) else hidden.nan_to_num(-HUGE, HUGE, -HUGE)
-            self._logits[rows] = hidden
-        self._launch("draw", self._seats, self._moves, asked, self._shared(self._logits), numbers, self._floors)
+            self._asked.logits[rows] = hidden
+        self._launch("draw", self._seats, self._moves, asked)
         return True
 
     def _launch(self, name: str, *arguments: Any) -> None:
-            count = self.games.num_games
+        count = self.games.num_games
         shape: tuple[Any, ...] = (-(-count // _BLOCK), min(count, _BLOCK))
-        if not numba.config.ENABLE_CUDASIM:  # PyTorch's stream, which may be one that a graph captures
+        if not SIMULATED:  # PyTorch's stream, which may be one that a graph captures
             shape += (cuda.external_stream(self._torch.cuda.current_stream(self._device).cuda_stream),)
         self._kernels[name][shape](*arguments)

@@ -75,8 +75,8 @@ class SeatGames:
     If `advance` fails, by wrong input or an opponent's illegal action, nothing has changed, unless the opponent's kernel had
     promised that its actions are legal. Call `start` inside `with games.unchanged_on_error:`, which makes it atomic as well.
 
-    A step is one compiled loop (`turn`), in which opponents with kernels choose (see `dice_envs.Agent`). Where the others are to
-    move, it stops, Python asks them, and it goes on.
+    A step is one compiled loop (`turn`), in which opponents with kernels choose (see `dice_envs.Agent`). Where the others are
+    to move, it stops, Python asks them, and it goes on.
 
     Args:
         variant: the game.

@@ -165,17 +165,19 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> t
     def turn(context, seats, start, moves, step, k, f):
         i, todo = moves.games[k], moves.todo[k]
         state = seats.states[i]
-        action = moves.actions[k] if todo == PLAYS or todo == ANSWERS else np.int64(NO_ACTION)
-        if todo != ANSWERS:
+        action = moves.actions[k] if todo == PLAYS else np.int64(NO_ACTION)
+        if todo == ANSWERS:
+            action = moves.actions[k]
+        else:
             step.ended[k] = False
             step.lengths[k] = 0
             for each in range(step.earned.shape[1]):
                 step.earned[k, each] = 0.0
-        if todo == PLAYS or todo == FORFEITS:
+        if PLAYS <= todo <= FORFEITS:
             seats.lengths[i] += 1
         if todo == FORFEITS:
             _forfeit(state, start, seats, i)
-        begins = todo == BEGINS or todo == DEALS
+        begins = BEGINS <= todo <= DEALS
         finals = 0
         while True:  # again where a game ends and begins anew
             if begins:
@@ -217,7 +219,7 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> t
 
 @functools.cache
 def compile_views(game: Game) -> Callable[..., None]:
-    """Return the kernel of one game `(params, seats, i, out)`: what every seat sees, the learner's first. `out` (seats, size)."""
+    """Return the kernel `(params, seats, i, out (seats, size))`: what every seat of game i sees, the learner's first."""
     observe = game.observe
 
     @kernel(allocates=False)

@@ -146,7 +146,7 @@ class _Job:
 
     @property
     def width(self) -> float:
-        """Of the bounds so far."""
+        """Return the distance between the value's bounds so far."""
         return float("inf") if self.solved is None else self.solved.bounds.width
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
@@ -438,7 +438,7 @@ class _Work:
         return worst
 
     def _take(self, job: _Job, before: float) -> None:
-        """Keep the new result, or take the kept one if its bounds, `before` apart, are better: the time was over too soon."""
+        """Keep the new result. If its bounds are wider than `before`, time was over too soon: take the kept one."""
         assert job.solved is not None
         if before < job.width:
             job.solved = kept_round(job.tree, self._folder, job.threads) or job.solved
