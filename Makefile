@@ -12,7 +12,7 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words test-cuda test-lowest test-newest libraries
-.PHONY: environments mutants docs docs-links results luck language lint format types golden stubs clean
+.PHONY: environments gpu mutants docs docs-links results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -116,6 +116,17 @@ $(VENV)-cuda/.installed: pyproject.toml constraints-cuda.txt
 	$(PYTHON) -m venv $(VENV)-cuda
 	$(VENV)-cuda/bin/python $(PIP_INSTALL) --constraint constraints-cuda.txt --editable . "numba-cuda[cu13]" pytest
 	touch $@
+
+# On a machine with a GPU: the tests that need one, then what docs/gpu.md lists, in less than ten minutes. It uses an environment that is
+# there, GPU_PYTHON, with the extras `cuda` and `experiments` and pytest. Figures are printed last and stay in build/gpu.
+GPU_PYTHON ?= python3
+GPU_RUN = timeout --kill-after 5
+gpu:
+	mkdir -p build/gpu
+	-$(GPU_RUN) 150 $(GPU_PYTHON) -m pytest -q -m cuda tests/cuda tests/envs tests/learn tests/exact/test_measure.py > build/gpu/1_tests.txt 2>&1
+	-$(GPU_RUN) 150 $(GPU_PYTHON) -m experiments bench tensors --device cuda --json build/gpu/tensors.json > build/gpu/2_tensors.txt 2>&1
+	-$(GPU_RUN) 270 $(GPU_PYTHON) -m experiments bench training --device cuda --json build/gpu/training.json > build/gpu/3_training.txt 2>&1
+	tail -n 45 build/gpu/*.txt
 
 # The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat

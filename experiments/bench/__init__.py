@@ -65,7 +65,7 @@ def chosen_parts(wanted: Sequence[str], device: str = "cpu") -> list[Part]:
     On other devices than a CPU these are the parts with `on_device`.
 
     Raises:
-        ValueError: no module and no game has that name.
+        ValueError: no module and no game has that name, or none of the parts runs on the device.
     """
     found = modules(sys.modules[__name__])
     known = sorted({*found, *names()})
@@ -74,7 +74,12 @@ def chosen_parts(wanted: Sequence[str], device: str = "cpu") -> list[Part]:
         if name not in known:
             raise ValueError(f"unknown part {shown(name)}; parts are: {', '.join(known)}")
     parts = [part for name, module in found.items() for part in module.PARTS if not chosen or {name, part.game} & set(chosen)]
-    return [part for part in parts if part.on_device or device == "cpu"]
+    if device == "cpu":
+        return parts
+    able = [part for part in parts if part.on_device]
+    if not able:
+        raise ValueError(f"device must be cpu for {shown(list(wanted))}; tensors and training run on others")
+    return able
 
 
 def beside_openspiel(
