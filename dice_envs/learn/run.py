@@ -334,7 +334,7 @@ def open_run(
         ValueError: the folder holds another run, or a damaged one.
     """
     if learner is not None:
-        check_choice("learner", learner, LEARNERS)
+        check_choice("learner", learner, list(LEARNERS))
     path = None if folder is None else folder / "checkpoint.pt"
     if path is None or not path.exists():
         return Run(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, learner or "ppo")
@@ -371,7 +371,7 @@ def _read_config(text: str) -> tuple[Variant, Preset, int, str]:
     if check_seed(config["seed"]) is None:
         raise ValueError("seed is missing")
     variant = configure(str(config["game"]), **_tuples(config["options"]))
-    check_choice("learner", config["learner"], LEARNERS)
+    check_choice("learner", config["learner"], list(LEARNERS))
     return variant, Preset(**_tuples(config["preset"])), config["seed"], config["learner"]
 
 
