@@ -11,8 +11,8 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 # processes, and each would compile PyTorch and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words test-lowest test-newest libraries
-.PHONY: environments mutants docs docs-links results luck language lint format types golden stubs clean
+.PHONY: train play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words test-cuda test-lowest test-newest libraries
+.PHONY: environments gpu mutants docs docs-links results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 # The virtual environments that CI needs; `make --jobs 2 environments` sets up two at a time.
-environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-words/.installed $(VENV)-lowest/.installed
+environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-words/.installed $(VENV)-cuda/.installed $(VENV)-lowest/.installed
 
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
@@ -108,6 +108,26 @@ $(VENV)-words/.installed: pyproject.toml constraints-words.txt
 	$(VENV)-words/bin/python $(PIP_INSTALL) --constraint constraints-words.txt --editable ".[commands,textarena,verifiers]" pytest
 	touch $@
 
+# Kernels compiled for CUDA, which takes no GPU, and run by numba's simulator of one.
+test-cuda: $(VENV)-cuda/.installed
+	PYTHONPATH=. $(CHECKED) $(VENV)-cuda/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/cuda
+
+$(VENV)-cuda/.installed: pyproject.toml constraints-cuda.txt
+	$(PYTHON) -m venv $(VENV)-cuda
+	$(VENV)-cuda/bin/python $(PIP_INSTALL) --constraint constraints-cuda.txt --editable . "numba-cuda[cu13]" pytest
+	touch $@
+
+# On a machine with a GPU: the tests that need one, then what docs/gpu.md lists, in less than ten minutes. It uses an environment that is
+# there, GPU_PYTHON, with the extras `cuda` and `experiments` and pytest. Figures are printed last and stay in build/gpu.
+GPU_PYTHON ?= python3
+GPU_RUN = timeout --kill-after 5
+gpu:
+	mkdir -p build/gpu
+	-$(GPU_RUN) 150 $(GPU_PYTHON) -m pytest -q -m cuda tests/cuda tests/envs tests/learn tests/exact/test_measure.py > build/gpu/1_tests.txt 2>&1
+	-$(GPU_RUN) 150 $(GPU_PYTHON) -m experiments bench tensors --device cuda --json build/gpu/tensors.json > build/gpu/2_tensors.txt 2>&1
+	-$(GPU_RUN) 270 $(GPU_PYTHON) -m experiments bench training --device cuda --json build/gpu/training.json > build/gpu/3_training.txt 2>&1
+	tail -n 45 build/gpu/*.txt
+
 # The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat
 INSTALL_INTERFACES = $(PIP_INSTALL) --editable ".[experiments]" pytest pytest-xdist hypothesis
@@ -180,4 +200,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.support.stubs
 
 clean:
-	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-words $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-words $(VENV)-cuda $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -86,7 +87,7 @@ def _bound(options, treated, saved, patients):
     """Return a treatment's upper confidence bound, given all patients so far; infinite for one not tried yet."""
     if treated == 0:
         return np.inf
-    return saved / treated + np.sqrt(options["exploration"] * np.log(patients) / treated)
+    return saved / treated + math.sqrt(options["exploration"] * np.log(patients) / treated)
 
 
 def _by_score(score: Callable[..., float]) -> tuple[Callable[..., int], Callable[..., None]]:

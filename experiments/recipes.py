@@ -61,7 +61,8 @@ def recipes_of(game: str, steps: int, names: Sequence[str] = ()) -> dict[str, Pr
 
 
 def _run(variant: Variant, name: str, preset: Preset, seed: int, device: str, done: Done) -> dict[str, Any]:
-    settings = {field.name: getattr(preset, field.name) for field in dataclasses.fields(preset)}
+    plain, mine = (dataclasses.asdict(each) for each in (preset_of(variant.game.name, "equilibrium"), preset))
+    settings = {name: value for name, value in mine.items() if value != plain[name]}
     found = dice_envs.train(variant, preset="equilibrium", seed=seed, settings=settings, device=device)
     gaps = {which: measure(variant, policy, seed=seed).measures[0].gap for which, policy in found.policies.items()}
     return {"recipe": name, "seed": seed, "steps": found.steps, "minutes": found.minutes, **gaps}

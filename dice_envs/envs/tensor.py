@@ -109,6 +109,14 @@ class TensorEnv:
         return self._turns is not None and self._turns.capturable
 
     @property
+    def recording(self) -> Any:
+        """A value that changes when opponents have: a CUDA graph with a step in it would go on with those of before."""
+        if self._turns is None:
+            return None
+        self._turns.follow()
+        return self._turns.recording
+
+    @property
     def exploration(self) -> float:
         """The share of self-play games that start with random moves, see `dice_envs.envs.learner.SeatGames`."""
         return self._games.exploration

@@ -59,7 +59,10 @@ def positions_of_play(variant: Variant, seed: int, games: int = 256, steps: int 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class _Function:
-    """A function from (observations, action masks) to action probabilities, as an agent. Errors name the function."""
+    """A function from (observations, action masks) to action probabilities, as an agent. Errors name the function.
+
+    A PyTorch module is given tensors on its device.
+    """
 
     function: Callable[[np.ndarray, np.ndarray], Any]
 
@@ -69,7 +72,14 @@ class _Function:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def probabilities(self, turn: Turn) -> Any:
-        return self.function(turn.observations, turn.legal)
+        asked: tuple[Any, ...] = turn.observations, turn.legal
+        if not hasattr(self.function, "parameters"):
+            return self.function(*asked)
+        import torch
+
+        device = next((each.device for each in self.function.parameters()), None)
+        with torch.no_grad():
+            return self.function(*(torch.from_numpy(each).to(device) for each in asked))
 
     def act(self, turn: Turn) -> np.ndarray:
         return draw_actions(turn.streams, ask_probabilities(self, turn))

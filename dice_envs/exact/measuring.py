@@ -58,7 +58,8 @@ def measure(
         game: a Variant, or a name or Game, which then stands for the variant that `gymnasium.make` gives (The Shakes'
             physician, one player's turn of Thirties).
         agent: a spec such as "numbers:bluff=0.25"; an Agent; or a function from observations (n, size) float32 and
-            action masks (n, actions) int8 to action probabilities (n, actions): an array or a PyTorch tensor.
+            action masks (n, actions) int8 to action probabilities (n, actions): an array, or a PyTorch tensor on any device.
+            A PyTorch module is such a function of tensors on the device of its parameters.
         seed: fixes all that is drawn.
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
         done: progress callback, called with (amount done since the last call, amount in all). None: after ten seconds a line

@@ -97,7 +97,8 @@ def train(
             None: nothing is written.
         learner: "ppo", this package's, or "sb3", MaskablePPO of SB3-contrib as it is (see `dice_envs.learn.sb3`); None: that of
             the run in the folder, or "ppo".
-        device: PyTorch's, such as "cuda"; "auto": "cuda" where there is a GPU, else "cpu".
+        device: PyTorch's, such as "cuda"; "auto": "cuda" where there is a GPU, else "cpu". On a GPU the learner "ppo" has more
+            games at once and shorter rollouts than the preset says, unless `settings` has `num_envs` or `num_steps`.
         callback: reports progress, and may stop training.
         options: the game's options.
 
@@ -120,6 +121,8 @@ def train(
         from dice_envs.learn.sb3 import stock_plan
 
         plan = stock_plan(plan, given)
+    elif device.startswith("cuda") and not given.keys() & {"num_envs", "num_steps"}:
+        plan = plan.on_gpu()
     check_plan(variant, plan, opponents)
     if folder is not None:
         folder = Path(folder)

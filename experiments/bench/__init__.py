@@ -45,18 +45,27 @@ class Part:
 
     Attributes:
         game: its name; "" for rows about none.
-        rows: measures and yields the rows one by one; with True it does about a tenth of the work.
+        rows: measures and yields the rows one by one; with True it does about a tenth of the work. Its second argument, for
+            parts with `on_device`, is PyTorch's device.
+        on_device: whether the part measures on other devices than a CPU.
     """
 
     game: str
-    rows: Callable[[bool], Iterator[BenchRow]]
+    rows: Callable[..., Iterator[BenchRow]]
+    on_device: bool = False
+
+    def measured(self, quick: bool, device: str) -> Iterator[BenchRow]:
+        """Yield the rows of a run on a device."""
+        return self.rows(quick, device) if self.on_device else self.rows(quick)
 
 
-def chosen_parts(wanted: Sequence[str]) -> list[Part]:
+def chosen_parts(wanted: Sequence[str], device: str = "cpu") -> list[Part]:
     """Return the parts of the modules and games that are named; all of them if none is. Hyphens count as underscores.
 
+    On other devices than a CPU these are the parts with `on_device`.
+
     Raises:
-        ValueError: no module and no game has that name.
+        ValueError: no module and no game has that name, or none of the parts runs on the device.
     """
     found = modules(sys.modules[__name__])
     known = sorted({*found, *names()})
@@ -64,7 +73,13 @@ def chosen_parts(wanted: Sequence[str]) -> list[Part]:
     for name in chosen:
         if name not in known:
             raise ValueError(f"unknown part {shown(name)}; parts are: {', '.join(known)}")
-    return [part for name, module in found.items() for part in module.PARTS if not chosen or {name, part.game} & set(chosen)]
+    parts = [part for name, module in found.items() for part in module.PARTS if not chosen or {name, part.game} & set(chosen)]
+    if device == "cpu":
+        return parts
+    able = [part for part in parts if part.on_device]
+    if not able:
+        raise ValueError(f"device must be cpu for {shown(list(wanted))}; tensors and training run on others")
+    return able
 
 
 def beside_openspiel(

@@ -20,7 +20,7 @@ from dice_envs.core.game import OVER
 from dice_envs.core.kernel import kernel
 from dice_envs.experiments.bench import BenchRow, Part, best_rate
 
-__all__ = ["PARTS"]
+__all__ = ["PARTS", "SPIEL", "spiel_rate"]
 
 VECTOR_GAMES = 4096
 SPIEL = "pyspiel liars_dice from Python"
@@ -135,11 +135,11 @@ def _batched(quick: bool) -> Iterator[BenchRow]:
         timed += (time.perf_counter() - start) * (step >= 10)  # the first ones compile
     ours = n * (steps - 10) / timed / 1e6
 
-    yield BenchRow("batched steps with observation and mask", ours, "M/s", 10.0, _spiel_rate(quick), SPIEL)
+    yield BenchRow("batched steps with observation and mask", ours, "M/s", 10.0, spiel_rate(quick), SPIEL)
 
 
 @functools.cache
-def _spiel_rate(quick: bool) -> float:
+def spiel_rate(quick: bool) -> float:
     """Return pyspiel's millions of steps a second from Python, with every observation and mask."""
     import pyspiel
 
@@ -183,7 +183,7 @@ def _vector(quick: bool) -> Iterator[BenchRow]:
             timed += (time.perf_counter() - start) * (step >= 5)
         rate = VECTOR_GAMES * (steps - 5) / timed / 1e6
         name, note = f"gym.make_vec, {VECTOR_GAMES} games against {opponents}", "learner steps"
-        yield BenchRow(name, rate, "M/s", aim, _spiel_rate(quick), SPIEL, note)
+        yield BenchRow(name, rate, "M/s", aim, spiel_rate(quick), SPIEL, note)
 
 
 def _aec_rate(make: Callable[[], Any], count: int) -> float:

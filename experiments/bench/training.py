@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -22,24 +25,47 @@ from dice_envs.learn.run import Run
 __all__ = ["PARTS"]
 
 
-def _ppo(quick: bool) -> Iterator[BenchRow]:
-    """Time whole training iterations of `train --preset quick` on one core: play, update and bookkeeping."""
+def _ppo(quick: bool, device: str) -> Iterator[BenchRow]:
+    """Time whole training iterations of `train --preset quick`: play, update and bookkeeping. On a CPU, of one core."""
     preset = PRESETS["liars_dice"]["quick"]
+    on_cpu = device == "cpu"
+    preset = preset if on_cpu else preset.on_gpu()
     with tempfile.TemporaryDirectory() as folder, torch_threads(preset.threads):
-        run = Run(configure("liars_dice"), preset, 0, Path(folder))
-        model = run.model
-        each = preset.num_envs * preset.num_steps
-        model.iterate()
-        count = 1 if quick else 8
+        model = Run(configure("liars_dice"), preset, 0, Path(folder), device).model
+        model.iterate()  # compiles, and records what a GPU does
+        count = (1 if quick else 8) * (1 if on_cpu else 16)
         start = time.perf_counter()
         for _ in range(count):
-            model.iterate()
-        ours = count * each / (time.perf_counter() - start)
-        shares = _shares(model, count)
+            model.iterate()  # returns losses, so a GPU has done its work
+        ours = count * preset.num_envs * preset.num_steps / (time.perf_counter() - start)
+        shares = f"processor time: {_shares(model, count)}" if on_cpu else f"{preset.num_envs:,} games at once"
     yield BenchRow(
-        "PPO training, learner steps", ours, "/s", 55_000, _tutorial_rate(2048 if quick else 4096),
-        "MaskablePPO on connect_four through a PettingZoo wrapper", f"processor time: {shares}",
+        "PPO training, learner steps", ours, "/s", 55_000 if on_cpu else 6e6, _tutorial_rate(2048 if quick else 4096),
+        "MaskablePPO on connect_four through a PettingZoo wrapper", shares,
     )  # fmt: skip
+    if not on_cpu:
+        yield from _commands(quick, device)
+
+
+def _commands(quick: bool, device: str) -> Iterator[BenchRow]:
+    """Time the command `train` where it takes seconds, set-up, measures and files included."""
+    seconds, found = _trained("quick", device, *(("--steps", "1000000") if quick else ()))
+    shares = [f"{edge['share']:.1%} against {edge['opponent']}" for edge in found["edges"] if edge["agent"] == "ppo greedy"]
+    note = f"of a best response's edge: {', '.join(shares)}"
+    yield BenchRow(f"train --preset quick, {found['steps']:,} steps, and measures", seconds, "s", 15.0, note=note)
+    _, found = _trained("match", device, "--steps", "3000000" if quick else "300000000", "--evaluation-games", "100")
+    wins = [f"{agent['agent']} {each['value']:.1%}" for agent in found["measures"] for each in agent["measures"][1:2]]
+    note = f"a best response wins from {', '.join(wins)}, exact"
+    yield BenchRow(f"train --preset match, {found['steps']:,} steps", 60 * found["minutes"], "s", 120.0, note=note)
+
+
+def _trained(preset: str, device: str, *more: str) -> tuple[float, dict[str, Any]]:
+    """Train five dice in a process of its own; return its seconds and the results that it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "dice_envs.experiments", "train", "liars_dice", "--preset", preset, "--seed", "1"]
+        start = time.perf_counter()
+        subprocess.run([*command, "--device", device, "--out", folder, *more], check=True, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - start, json.loads((Path(folder) / "results.json").read_text())
 
 
 def _shares(model: Any, iterations: int) -> str:
@@ -109,4 +135,4 @@ def _tutorial_rate(steps: int) -> float:
     return (model.num_timesteps - done) / (time.perf_counter() - start)
 
 
-PARTS = (Part("liars_dice", _ppo),)
+PARTS = (Part("liars_dice", _ppo, on_device=True),)

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from dice_envs import AgentError, Measurement, Uniform, agents, measure
 from dice_envs.core.game import load, names, single_seat
@@ -76,6 +77,25 @@ def test_a_function_is_measured_as_the_agent_that_it_is(game):
     assert ours.agent == "uniform"
     assert ours.score == pytest.approx(0, abs=1e-9)
     assert [each.value for each in ours.measures] == pytest.approx([each.value for each in random.measures], abs=1e-9)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_a_module_is_asked_with_tensors_on_its_device(device):
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.tensor(1e-9, device=device))
+
+        def forward(self, observations, masks):
+            assert observations.device == masks.device == self.scale.device
+            assert not torch.is_grad_enabled()
+            return torch.softmax(torch.where(masks == 0, -torch.inf, observations[:, :1] * self.scale), dim=1)
+
+    found = measure("liars_dice", Scaled(), rules="openspiel", num_dice=1, num_faces=2)
+    assert found.score == pytest.approx(0, abs=1e-6)
 
 
 def test_a_score_has_an_error_where_it_is_known():

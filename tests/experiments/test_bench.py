@@ -2,11 +2,12 @@
 
 import pytest
 
+import dice_envs
 import dice_envs.experiments.bench.exact
 import dice_envs.experiments.bench.thirties
 from dice_envs import configure, names
 from dice_envs.exact.thirties import solution, worths
-from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts, training
+from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts, tensors, training
 from dice_envs.learn.presets import Preset
 from dice_envs.learn.run import Run
 
@@ -36,6 +37,42 @@ def test_the_name_of_a_module_stands_for_its_parts_of_all_games():
 def test_an_unknown_part_is_named_with_those_that_are_known():
     with pytest.raises(ValueError, match="unknown part 'chess'; parts are: environments, exact, fatestones, liars_dice"):
         chosen_parts(["chess"])
+
+
+def test_another_device_has_the_parts_that_run_on_it():
+    assert {part.game for part in chosen_parts(["tensors"], "cuda")} == set(names())
+    assert chosen_parts(["training"], "cuda") == list(training.PARTS)
+    with pytest.raises(ValueError, match="device must be cpu for .*search.*; tensors and training run on others"):
+        chosen_parts(["search"], "cuda")
+
+
+@pytest.mark.parametrize("capturable", [False, True])
+def test_a_step_of_tensors_is_measured_alone_or_recorded(capturable, monkeypatch):
+    class Env(dice_envs.TensorEnv):
+        steps = 0
+
+        def step(self, actions):
+            self.steps += 1
+            assert self.masks.gather(1, actions[:, None]).all()
+            return super().step(actions)
+
+    monkeypatch.setattr(Env, "capturable", capturable)
+    monkeypatch.setattr(tensors, "captured", lambda work, draws: work)
+    env = Env("thirties", 8, num_players=1)
+    assert tensors._rate(env, 2 * tensors.ROUNDS) > 0
+    assert env.steps == tensors.ROUNDS * (8 if capturable else 3)
+
+
+@pytest.mark.thorough
+def test_on_a_device_the_command_train_is_measured(monkeypatch):
+    small = ["--steps", "1024", "-o", "num_dice=1", "--evaluation-games", "10"]
+    small += [f"--set={each}" for each in ("num_envs=32", "num_steps=16", "minibatch=256", "hidden=8")]
+    trained = training._trained
+    monkeypatch.setattr(training, "_trained", lambda preset, device, *more: trained(preset, device, *small))
+    whole, match = training._commands(True, "cpu")
+    assert whole.ours > match.ours > 0
+    assert "against numbers" in whole.note
+    assert match.note.endswith("%, exact")
 
 
 def test_more_is_better_in_every_ratio():

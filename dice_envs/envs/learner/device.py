@@ -163,6 +163,7 @@ class DeviceTurns:
         learners: (n,) int64 tensor, as in `Seats`.
         state: (n, seats, size) float32 tensor, which `view_all` writes.
         capturable: whether a CUDA graph can hold a turn. Not where networks are asked, until all have answered.
+        recording: changes when opponents have changed, so that a graph would go on with those of before.
 
     Raises:
         ValueError: an opponent can't choose on a GPU.
@@ -174,8 +175,8 @@ class DeviceTurns:
         self.games, self._torch, self._device = games, torch, step.ended.device
         _, arguments = example(games)
         context, seats, start, moves, own = arguments["turn"]
-        self._teams: tuple[Any, ...] = ()
-        self._follow()  # before any room is taken: it refuses opponents
+        self.recording: tuple[Any, ...] = ()
+        self.follow()  # before any room is taken: it refuses opponents
         made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners, start.exploration)
         self._todo, self._actions, self.state, self.learners, self._exploration = map(self._tensor, made)
         self._asked = Asked(*map(self._tensor, arguments["look"][2]))
@@ -261,12 +262,12 @@ class DeviceTurns:
                 raise illegal_error(variant, state, game, action)
             raise fault_of(self.games.agents[player], variant, state, game, action)
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Take over what has changed among the opponents: a pool's agents and weights."""
         games = self.games
         start, agents, team = games.begin, list(games.agents), mixed_team(games.agents, games.variant)
         now = (*map(id, agents), id(team), start.weights.tobytes())
-        if now == self._teams[:1]:
+        if now == self.recording:
             return
         networks = check_opponents(agents, team, games.variant)
         self._layers = {
@@ -275,13 +276,13 @@ class DeviceTurns:
             if network is not None
         }
         self.capturable = not self._layers
-        self._teams = (now, agents, team)  # kept, so that no other object gets the same id
+        self.recording, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
         self._kernels = _compiled(games.variant, games.played, team.choosers, games.self_play > 0)
         self._own = self._moved((team.numbers, team.options, start))
         self._floors = self._tensor(np.array([network.floor if network else 0.0 for network in networks]))
 
     def _run(self, todo: int) -> None:
-        self._follow()
+        self.follow()
         self._todo.fill_(todo)
         numbers, options, start = self._own
         context = self._room._replace(numbers=numbers, options=options)

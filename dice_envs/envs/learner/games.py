@@ -120,7 +120,6 @@ class SeatGames:
             check_range("seat", seat, 0, facts.num_seats - 1)
         self.variant = variant
         self.num_games = num_games
-        self.fixed_seat = -1 if seat == "random" else int(seat)
         self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
         self.illegal_action = illegal_action
         self.expected_rewards = expected_rewards
@@ -141,7 +140,16 @@ class SeatGames:
         )
         self.states, self.streams, self.memories, self.learners, self.players, *_ = self.seats
         self.returns = self.seats.returns
-        self._exploration = np.zeros(1)
+        self._begin = Start(
+            fixed_seat=-1 if seat == "random" else int(seat),
+            several=len(self._agents) > 1,
+            weights=np.zeros(0),
+            self_play=self.self_play,
+            exploration=np.zeros(1),
+            before=np.empty(facts.num_seats, np.int64),
+            min_return=float(facts.min_return),
+        )
+        self._prepared: tuple[Any, ...] = (None,)  # a team, its context, and whether some of it are asked
         self.unchanged_on_error = _UnchangedOnError(*self.seats)
         self._all = np.arange(num_games)
         self.seed_games(self._all, [None] * num_games)
@@ -157,11 +165,11 @@ class SeatGames:
 
         They show positions that the learner would not reach. 0 at first; may be changed between games.
         """
-        return float(self._exploration[0])
+        return float(self._begin.exploration[0])
 
     @exploration.setter
     def exploration(self, share: float) -> None:
-        self._exploration[0] = share
+        self._begin.exploration[0] = share
 
     @property
     def agents(self) -> list[Agent]:
@@ -216,15 +224,7 @@ class SeatGames:
     @property
     def begin(self) -> Start:
         """How games begin now."""
-        return Start(
-            fixed_seat=self.fixed_seat,
-            several=len(self.agents) > 1,
-            weights=self.pool.shares() if self.pool else np.zeros(0),
-            self_play=self.self_play,
-            exploration=self._exploration,
-            before=np.empty(self.variant.facts.num_seats, np.int64),
-            min_return=float(self.variant.facts.min_return),
-        )
+        return self._begin._replace(weights=self.pool.shares()) if self.pool else self._begin
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class SeatGames:
             AgentError: an opponent's action is.
         """
         actions = as_actions(actions, self.num_games)
-        moves = Moves(self._all, actions, np.where(begins, BEGINS, PLAYS).astype(np.int8), restart, redeal=True)
+        moves = Moves(self._all, actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
         step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
         reasons = self.illegal
         self.illegal = {}
@@ -269,8 +269,9 @@ class SeatGames:
         """
         if self.players.max() >= len(team.numbers):
             raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(team.numbers)} now")
-        asks = bool((team.numbers[:, 0] == ASKED).any())
-        context, start = context_of(self.variant, team), self.begin
+        if self._prepared[0] is not team:
+            self._prepared = team, context_of(self.variant, team), (team.numbers[:, 0] == ASKED).any()
+        (_, context, asks), start = self._prepared, self.begin
         loop = compile_advance(self.played, team.choosers, bool(self.self_play and self.exploration))
         finals = 0
         while True:
@@ -350,7 +351,7 @@ class SeatGames:
         check_arrays(snapshot, self.snapshot())
         learners, players, seat = snapshot["learners"], snapshot["players"], snapshot["states"]["seat"]
         seats = np.arange(self.variant.facts.num_seats)
-        if not np.isin(learners, seats if self.fixed_seat < 0 else self.fixed_seat).all():
+        if not np.isin(learners, seats if self._begin.fixed_seat < 0 else self._begin.fixed_seat).all():
             raise ValueError("the snapshot has learners at seats where they cannot be")
         if not ((seat >= OVER) & (seat < len(seats))).all():
             raise ValueError("the snapshot has seats to move that the game does not have")
