@@ -111,6 +111,19 @@ def test_a_graph_holds_steps():
         assert torch.equal(plain.observations, graph.observations)
 
 
+@pytest.mark.skipif(not SIMULATED, reason="graphs are of a GPU")
+def test_a_recorded_step_of_numbers_that_have_changed_is_told():
+    pool = Pool(["numbers", "numbers:bluff=1"])
+    env = dice_envs.TensorEnv("liars_dice", 2, pool, num_dice=2)
+    before = env.recording
+    assert env.recording == before
+    assert env.capturable
+    pool.agents[1] = dice_envs.make_agent("numbers:bluff=0.5")
+    assert env.recording != before
+    after, pool.weights = env.recording, [1.0, 3.0]
+    assert env.recording != after
+
+
 def test_a_wrong_step_changes_nothing():
     env = dice_envs.TensorEnv("liars_dice", 4)
     with pytest.raises(RuntimeError, match="call reset before step"):
