@@ -331,7 +331,8 @@ class PPO:
 
         The rollout's graph holds its opponents, so it is recorded anew when they change, and not at all if they cannot be held.
         """
-        recording = self.env.recording if self.env.capturable else None
+        recording = self.env.recording  # asked first: it takes over other opponents
+        recording = recording if self.env.capturable else None
         if self._graphs and recording == self._recording:
             return
         kept = self.state()

@@ -26,7 +26,7 @@ ROWS = {
     "network": ("liars_dice", {"rules": "openspiel", "num_dice": 1}, {"opponents": "ppo"}, 0.0),
     "fatestones": ("fatestones", {}, {"expected_rewards": True, "opponents": "strongest"}, 0.0),
     "score dice": ("score_dice", {}, {"opponents": "highest", "self_play": 1.0}, 0.3),
-    "shakes": ("shakes", {"mode": "maesters"}, {"opponents": ["argument", "dogmatic", "random"]}, 0.0),
+    "shakes": ("shakes", {"mode": "maesters"}, {"opponents": ["argument", "dogmatic"]}, 0.0),
     "thirties": ("thirties", {"num_players": 1}, {}, 0.0),
 }
 SIMULATED = bool(numba.config.ENABLE_CUDASIM)
