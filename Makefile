@@ -118,15 +118,18 @@ $(VENV)-cuda/.installed: pyproject.toml constraints-cuda.txt
 	touch $@
 
 # On a machine with a GPU: the tests that need one, then what docs/gpu.md lists, in less than ten minutes. It uses an environment that is
-# there, GPU_PYTHON, with the extras `cuda` and `experiments` and pytest. Figures are printed last and stay in build/gpu.
+# there: GPU_PYTHON, with the extras `cuda` and `experiments`, and pytest and hypothesis. Figures are printed last and stay in build/gpu.
 GPU_PYTHON ?= python3
-GPU_RUN = timeout --kill-after 5
+GPU_RUN = PYTHONUNBUFFERED=1 COLUMNS=250 timeout --kill-after 5
 gpu:
+	rm -rf build/gpu
 	mkdir -p build/gpu
-	-$(GPU_RUN) 150 $(GPU_PYTHON) -m pytest -q -m cuda tests/cuda tests/envs tests/learn tests/exact/test_measure.py > build/gpu/1_tests.txt 2>&1
+	-$(GPU_RUN) 180 $(GPU_PYTHON) -m pytest -q -m cuda -p no:cacheprovider $(GPU_TESTS:%=tests/%.py) > build/gpu/1_tests.txt 2>&1
 	-$(GPU_RUN) 150 $(GPU_PYTHON) -m experiments bench tensors --device cuda --json build/gpu/tensors.json > build/gpu/2_tensors.txt 2>&1
-	-$(GPU_RUN) 270 $(GPU_PYTHON) -m experiments bench training --device cuda --json build/gpu/training.json > build/gpu/3_training.txt 2>&1
-	tail -n 45 build/gpu/*.txt
+	-$(GPU_RUN) 260 $(GPU_PYTHON) -m experiments bench training --device cuda --json build/gpu/training.json > build/gpu/3_training.txt 2>&1
+	tail -n 50 build/gpu/*.txt
+
+GPU_TESTS = cuda/test_playouts cuda/test_training envs/test_tensor exact/test_measure
 
 # The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat

@@ -63,12 +63,14 @@ def add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
     With two seats it is of pairs, without luck where the values of choices against an opponent are known and found fast.
     With more it is of one table with the policy and its opponents in turn, the last ones first.
     """
-    policy, names, agents = trained.policy, trained.preset.opponents, dict(trained.pool)
+    policy, names, agents = trained.policy, list(trained.preset.opponents), dict(trained.pool)
     variant, seats = policy.variant, policy.variant.facts.num_seats
     values: list[Any] = [None, None]  # none against the policy's own two rows
     notes: list[str] = []
+    players: list[Agent] = [policy]
     if seats == 2:
-        row, players = ["ppo", "ppo greedy", *names], [policy, Likeliest(policy)]
+        row = ["ppo", "ppo greedy", *names]
+        players.append(Likeliest(policy))
         for name in names if games > 1 else ():
             (agent,) = agents[name]
             with measuring(f"values against {name}") as done:
@@ -78,8 +80,8 @@ def add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
             values += found
             notes += reasons
     else:
-        others = list(itertools.islice(itertools.cycle(reversed(names)), seats - 1))
-        row, players, names = ["ppo", *others], [policy], others
+        names = list(itertools.islice(itertools.cycle(reversed(names)), seats - 1))
+        row = ["ppo", *names]
     players += [agents[name][0] for name in names]
     known = values if any(each is not None for each in values) else None
     with progress("cross table", num_meetings(variant, len(row)) * games) as done:

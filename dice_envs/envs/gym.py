@@ -257,16 +257,16 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         observations, masks = np.full(self.num_envs, None, object), np.zeros_like(done.shown.masks)
         for row, i in enumerate(done.finals.games):
             observations[i] = done.finals.shown.observations[row]
-        masks[done.finals.games] = done.finals.shown.masks
+        masks[done.finals.games], seats = done.finals.shown.masks, np.where(done.ended, done.learners, 0)
         cut = self._all[truncated & ~done.ended]
         if len(cut):
             for i in cut:
                 observations[i] = done.shown.observations[i].copy()
-            masks[cut] = done.shown.masks[cut]
+            masks[cut], seats[cut] = done.shown.masks[cut], self.games.learners[cut]
             with self.games.unchanged_on_error:
                 self.games.start(cut)
             done.shown.observations[cut], done.shown.masks[cut] = self.games.view(cut)
-        info = {"action_mask": masks, "seat": np.where(over, done.learners, 0), "illegal_action": illegal}
+        info = {"action_mask": masks, "seat": seats, "illegal_action": illegal}
         info |= {f"_{name}": over.copy() for name in info}
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 

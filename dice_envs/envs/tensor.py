@@ -28,10 +28,10 @@ class TensorStep(NamedTuple):
     Attributes:
         earned: (n, seats) float32, what each seat earned by this step.
         ended: (n,) bool, whether the game ended; it has then been dealt again.
-        players: (n, seats) int64, who had each seat in the game just stepped: `dice_envs.envs.learner.LEARNER`, or the number
-            of the opponent.
-        returns: (n, seats) float64, of the game just stepped, up to now; final where `ended`.
-        lengths: (n,) int64, the learner's steps of that game.
+        players: (n, seats) int64, who had each seat in a game that ended: `dice_envs.envs.learner.LEARNER`, or the number of
+            the opponent.
+        returns: (n, seats) float64, of a game that ended. Players and returns say nothing of games that go on.
+        lengths: (n,) int64, the learner's steps of the game so far.
     """
 
     earned: torch.Tensor
@@ -86,7 +86,7 @@ class TensorEnv:
         self._games = SeatGames(self.variant, num_envs, opponents, seat, self_play, "raise", expected_rewards)
         self._all, self._began = np.arange(num_envs), False
         self._arrays = empty_step(self.variant, num_envs)
-        tensors = [torch.from_numpy(array).to(self.device) for array in (*self._arrays[:-2], *self._arrays.shown)]
+        tensors = [torch.from_numpy(array).to(self.device).zero_() for array in (*self._arrays[:-2], *self._arrays.shown)]
         earned, ended, _, players, returns, lengths, self.out, self.observations, self.masks = tensors
         self._step = TensorStep(earned.float(), ended, players, returns, lengths)
         self._earned = earned

@@ -154,7 +154,7 @@ class Learner:
         # Inputs are counts divided by their largest values. Scaled like this, the network begins like one that sees the counts.
         largest = np.concatenate([np.full(block.size, block.high, np.float32) for block in variant.blocks])
         with torch.no_grad():
-            self.network[0].weight *= torch.from_numpy(np.maximum(largest[self.seen], 1))
+            self.network[0].weight *= torch.from_numpy(np.maximum(largest[self.seen], 1))  # type: ignore[operator]
         self.network.to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), settings.rate, fused=True)
 

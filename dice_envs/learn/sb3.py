@@ -46,7 +46,7 @@ def stock_plan(plan: Preset, given: Mapping[str, Any]) -> Preset:
     Raises:
         ValueError: `given` asks for one of them, or the preset is for self-play, which would be another training without it.
     """
-    without = {field.name: field.default for field in dataclasses.fields(Preset) if field.name in LACKS}
+    without: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(Preset) if field.name in LACKS}
     for name, default in without.items():
         if given.get(name, default) != default:
             raise ValueError(f"{name} must be {default} for the learner sb3, which lacks it, not {shown(given[name])}")
@@ -131,7 +131,7 @@ class StockPPO:
 
         # Every iteration has streams of its own, so that a checkpoint need not hold their states.
         with self._streams(f"iteration {self.steps}"):
-            self.model.learn(count, callback=tell, log_interval=None, reset_num_timesteps=False)
+            self.model.learn(count, callback=tell, reset_num_timesteps=False)
         values = self.model.logger.name_to_value
         found = {name.removeprefix("train/"): float(value) for name, value in values.items()}
         values.clear()

@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from dice_envs import Batch, Variant, configure, liars_dice_v0
+from dice_envs import Batch, configure, liars_dice_v0
 from dice_envs.core.dice import STREAM, below, choose_from_mask, new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.kernel import kernel
@@ -69,35 +69,34 @@ def _machine(quick: bool) -> Iterator[BenchRow]:
     yield BenchRow("this machine: dice rolled", rate, "M/s", note="about 2,000 where the aims were set")
 
 
-def _random_play(name: str, variant: Variant, games: int, steps: int, **more: Any) -> BenchRow:
-    """Measure millions of random steps a second in compiled code; games are dealt again when they end."""
-    batch = Batch(variant, games, seed=1)
-    rate = best_rate(lambda: variant.kernels.playouts(variant.params, batch.states, steps), games * steps / 1e6)
-    return BenchRow(name, rate, "M/s", **more)
+_ONE_DIE = {"rules": "openspiel", "num_dice": 1}
+# Random play in compiled code: game, row, options, games at once, steps of each, and more of the row.
+_PLAYS: tuple[tuple[str, str, dict[str, Any], int, int, dict[str, Any]], ...] = (
+    ("liars_dice", "random playouts, two players, five dice, elimination", {}, 64, 200_000, {"aim": 60.0}),
+    ("liars_dice", "random playouts, one round of one die each, OpenSpiel rules", _ONE_DIE, 64, 200_000, {}),
+    ("fatestones", "FateStones: random play, steps", {}, 1024, 2000, {}),
+    ("score_dice", "score dice: random play, 5d6 v 5d6", {}, 1000, 10_000, {"note": "steps on one core"}),
+    ("thirties", "thirties: random play, one player", {"num_players": 1}, 1000, 2000, {"note": "decisions, on one core"}),
+    ("thirties", "thirties: random play, table of four", {"num_players": 4}, 1000, 2000, {"note": "decisions, on one core"}),
+)
 
 
-def _liars_dice_play(quick: bool) -> Iterator[BenchRow]:
-    steps = 20_000 if quick else 200_000
-    usual = "random playouts, two players, five dice, elimination"
-    yield _random_play(usual, configure("liars_dice"), 64, steps, aim=60.0)
-    one_die = configure("liars_dice", rules="openspiel", num_dice=1)
-    yield _random_play("random playouts, one round of one die each, OpenSpiel rules", one_die, 64, steps)
+def _random_play(number: int, quick: bool) -> Iterator[BenchRow]:
+    """Measure millions of random steps a second; games are dealt again when they end."""
+    game, name, options, games, steps, more = _PLAYS[number]
+    batch, steps = Batch(configure(game, **options), games, seed=1), steps // 10 if quick else steps
+    kernels, params = batch.variant.kernels, batch.variant.params
+    rate = best_rate(lambda: kernels.playouts(params, batch.states, steps), games * steps / 1e6)
+    yield BenchRow(name, rate, "M/s", **more)
 
 
-def _fatestones_play(quick: bool) -> Iterator[BenchRow]:
-    yield _random_play("FateStones: random play, steps", configure("fatestones"), 1024, 200 if quick else 2000)
-
-
-def _score_dice_play(quick: bool) -> Iterator[BenchRow]:
-    """Measure steps in compiled code and through Batch."""
-    variant = configure("score_dice")
-    steps = 1_000 if quick else 10_000
-    yield _random_play("score dice: random play, 5d6 v 5d6", variant, 1000, steps, note="steps on one core")
-    batch = Batch(variant, 1000, seed=1)
+def _score_dice_batch(quick: bool) -> Iterator[BenchRow]:
+    """Measure steps through Batch."""
+    batch = Batch("score_dice", 1000, seed=1)
     index, choices = np.arange(1000), np.zeros(1000, np.int64)
 
     def games() -> None:
-        variant.kernels.deal(variant.params, batch.states, index)
+        batch.variant.kernels.deal(batch.variant.params, batch.states, index)
         for column in range(5):
             choices[:] = column
             for _ in range(2):
@@ -105,13 +104,6 @@ def _score_dice_play(quick: bool) -> Iterator[BenchRow]:
 
     rate = best_rate(games, 10_000 / 1e6, 10 if quick else 30)
     yield BenchRow("score dice: steps through Batch, actions checked", rate, "M/s", note="1,000 games at once")
-
-
-def _thirties_play(quick: bool) -> Iterator[BenchRow]:
-    for num_players, name in ((1, "one player"), (4, "table of four")):
-        variant = configure("thirties", num_players=num_players)
-        steps, note = 200 if quick else 2000, "decisions, on one core"
-        yield _random_play(f"thirties: random play, {name}", variant, 1000, steps, note=note)
 
 
 def _batched(quick: bool) -> Iterator[BenchRow]:
@@ -246,12 +238,10 @@ def _first_step(quick: bool) -> Iterator[BenchRow]:
 
 PARTS = (
     Part("", _machine),
-    Part("liars_dice", _liars_dice_play),
+    *(Part(play[0], functools.partial(_random_play, number)) for number, play in enumerate(_PLAYS)),
+    Part("score_dice", _score_dice_batch),
     Part("liars_dice", _batched),
     Part("liars_dice", _vector),
     Part("liars_dice", _raw_env),
     Part("liars_dice", _first_step),
-    Part("fatestones", _fatestones_play),
-    Part("score_dice", _score_dice_play),
-    Part("thirties", _thirties_play),
 )

@@ -5,13 +5,13 @@
 Thirties is one player's turn of the game of 30s: the best strategy scores 30.1520 pips on average, random play 24.4514. Liar's
 Dice has two dice each, against an agent that plays by the numbers: a best response wins 85.76 % of games. Each learner takes
 200,000 steps, about half a minute on one core. Score is the exact value of its likeliest legal actions. Illegal is the share of
-20,000 games, played without masks, that an illegal action ended. Seeds 1 and 2:
+20,000 games, played without masks, that an illegal action ended. Thirties, seeds 1 and 2:
 
-| algorithm | thirties, pips | illegal | Liar's Dice, wins | illegal |
-|---|---|---|---|---|
-| `maskable_ppo` | TABLE |
-| `ppo` | TABLE |
-| `dqn` | TABLE |
+| algorithm | score | illegal |
+|---|---|---|
+| `maskable_ppo` | 30.1173 30.0829 | 89 % 90 % |
+| `ppo` | 28.1511 28.4308 | 0.00 % 0.00 % |
+| `dqn` | 27.9623 27.9453 | 0.00 % 0.01 % |
 
 Without masks a learner has to find out what is legal. In Thirties, after 20,000 steps, `ppo` and `dqn` always end the turn at
 once (21 pips), which is the only action that is always legal. MaskablePPO learns nothing about illegal actions, so it needs the

@@ -194,7 +194,6 @@ def test_resume_goes_on_from_the_checkpoint(tmp_path):
 
 
 def test_without_past_selves_none_is_in_the_pool(tmp_path):
-    """Games between agents with kernels are then one compiled loop, from the first step to the last."""
     for share in (0.0, 0.2):
         preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
         begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)

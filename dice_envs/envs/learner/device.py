@@ -22,7 +22,7 @@ from dice_envs.core.kernel import makes_arrays
 from dice_envs.core.loops import compile_view
 from dice_envs.envs.learner.games import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Moves, Shown, Step, empty_step
-from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_turn, compile_views
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn, compile_views
 
 __all__ = ["SIMULATED", "DeviceTurns", "check_opponents", "example", "threads"]
 
@@ -58,7 +58,7 @@ def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explore
     answers from the softmax of their logits. `views(seats, (out,))` writes what all seats see, as `compile_views` says it.
     """
     params = variant.params
-    take, may_act = compile_turn(game, choosers, explores)
+    take, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
     view, view_all = compile_view(game), compile_views(game)
 
     def turn(context, seats, start, moves, step):
@@ -68,11 +68,10 @@ def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explore
             own = Context(params, context.numbers, context.options, sample, mask, fault)
             if fault[0] == NO_FAULT and may_act(own, seats, moves, k):
                 take(own, seats, start, moves, step, k, 0)
-                if moves.todo[k] == FAILS:
-                    fault[0] = k
             else:
-                fault[0] = k
                 moves.todo[k] = FAILS
+            if moves.todo[k] == FAILS:
+                fault[0] = k
                 step.ended[k] = False
                 for each in range(step.earned.shape[1]):
                     step.earned[k, each] = 0.0

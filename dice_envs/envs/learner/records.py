@@ -104,15 +104,15 @@ class Finals(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Result of a learner's turn in m games. Of games that begin, only `shown` tells; `earned` and `lengths` are 0.
+    """Result of a learner's turn in m games. In those that begin `earned` and `lengths` are 0.
 
     Attributes:
         earned: (m, seats) float64, each seat's rewards up to the learner's next turn.
         ended: (m,) bool, whether the learner's game has ended.
-        learners: (m,) int64, the learner's seat in the game that it played; in self-play the seat to move or that moved last.
-        players: (m, seats) int64, who had each seat in that game.
-        returns: (m, seats) float64, each seat's rewards in that game.
-        lengths: (m,) int64, the learner's turns in that game.
+        lengths: (m,) int64, the learner's turns in that game so far.
+        learners: (m,) int64, the learner's seat in a game that has ended; with every seat, the one that moved last.
+        players: (m, seats) int64, who had each seat in it.
+        returns: (m, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
         out: (m, seats) int8, 1 where the game is over now for a seat though others may play on.
         shown: the games as the learners see them now.
         finals: of ended games that have been dealt again.

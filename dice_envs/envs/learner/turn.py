@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,18 @@ from dice_envs.core.loops import compile_check, compile_random_action, compile_v
 from dice_envs.core.state import clear_rewards, end_game
 from dice_envs.envs.learner.records import LEARNER
 
-__all__ = ["ANSWERS", "ASKS", "BEGINS", "DEALS", "FAILS", "FORFEITS", "PLAYS", "compile_advance", "compile_turn"]
+__all__ = [
+    "ANSWERS",
+    "ASKS",
+    "BEGINS",
+    "DEALS",
+    "FAILS",
+    "FORFEITS",
+    "PLAYS",
+    "compile_advance",
+    "compile_may_act",
+    "compile_turn",
+]
 
 # What there is to do in a game, `Moves.todo`.
 DONE = 0  # nothing: the learner's turn has come, or its game has ended
@@ -83,40 +95,32 @@ def _forfeit(state, start, seats, i):
 
 
 @kernel(allocates=False)
-def _pay(seats, i, step, k):
-    """Write row k of the step, what game i gave. Move each seat's rewards to its returns."""
-    step.learners[k] = seats.learners[i]
+def _pay(seats, i, step, k, over):
+    """Move each seat's rewards to its returns. Write row k of the step, what game i gave."""
+    num_seats = seats.players.shape[1]
+    step.ended[k] = over
     step.lengths[k] = seats.lengths[i]
-    for each in range(seats.players.shape[1]):
+    for each in range(num_seats):
         earned = seats.earned[i, each]
         seats.returns[i, each] += earned
         seats.earned[i, each] = 0.0
         step.earned[k, each] = earned
-        step.returns[k, each] = seats.returns[i, each]
-        step.players[k, each] = seats.players[i, each]
+    if over:
+        step.learners[k] = seats.learners[i]
+        for each in range(num_seats):
+            step.returns[k, each] = seats.returns[i, each]
+            step.players[k, each] = seats.players[i, each]
 
 
 @functools.cache
-def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> tuple[Callable[..., int], Callable[..., bool]]:
-    """Return the kernels of one game's turn, to be compiled into their caller.
+def compile_may_act(game: Game) -> Callable[..., bool]:
+    """Return the kernel `(context, seats, moves, k) → bool`: whether row k of `moves` is no illegal action of the learner's.
 
-    `turn(context, seats, start, moves, step, k, f) → number of finals` does what row k of `moves` says and writes row k of
-    `step`, and row f of its finals if the game ends and begins again. It sets `moves.todo[k]` to DONE, or to what comes next.
-    FAILS: the agent's action is in `context.fault`, and the game stands as before that action.
-
-    `may_act(context, seats, moves, k) → bool` is False where the learner's action is illegal, which it writes to
-    `context.fault`. Call it first.
-
-    Args:
-        game: its kernels are played.
-        choosers: of the opponents.
-        explores: whether self-play games may start with random moves.
+    It writes one that is to `context.fault`.
     """
-    choose_legal, decorate = compile_legal_chooser(game, choosers)
-    play, deal, view, may_play = game.play, game.deal, compile_view(game), compile_check(game)
-    random_action = compile_random_action(game)
+    may_play = compile_check(game)
 
-    @decorate(merge=True)
+    @kernel(allocates=False, merge=True)
     def may_act(context, seats, moves, k):
         if moves.todo[k] != PLAYS:
             return True
@@ -125,6 +129,16 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> t
         context.fault[1] = LEARNER
         context.fault[2] = moves.actions[k]
         return False
+
+    checked: Callable[..., bool] = may_act
+    return checked
+
+
+@functools.cache
+def _compile_moves(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> tuple[Callable[..., int], Any]:
+    """Return the kernel `play_on` below, and the decorator for kernels that call it."""
+    choose_legal, decorate = compile_legal_chooser(game, choosers)
+    play, random_action = game.play, compile_random_action(game)
 
     @decorate(merge=True)
     def play_on(context, seats, i, action, wanders):
@@ -152,6 +166,25 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> t
             if action < 0:
                 return ASKS if action == ASKED else FAILS
 
+    return play_on, decorate
+
+
+@functools.cache
+def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., int]:
+    """Return the kernel of one game's turn, to be compiled into its caller. Call that of `compile_may_act` first.
+
+    `turn(context, seats, start, moves, step, k, f) → number of finals` does what row k of `moves` says and writes row k of
+    `step`, and row f of its finals if the game ends and begins again. It sets `moves.todo[k]` to DONE, or to what comes next.
+    FAILS: the agent's action is in `context.fault`, and the game stands as before that action.
+
+    Args:
+        game: its kernels are played.
+        choosers: of the opponents.
+        explores: whether self-play games may start with random moves.
+    """
+    play_on, decorate = _compile_moves(game, choosers, explores)
+    deal, view = game.deal, compile_view(game)
+
     @decorate(merge=True)
     def begin(context, start, seats, i):
         _seat(seats.states[i], start, seats, i)
@@ -168,7 +201,7 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> t
         action = moves.actions[k] if todo == PLAYS else np.int64(NO_ACTION)
         if todo == ANSWERS:
             action = moves.actions[k]
-        else:
+        elif todo >= BEGINS:
             step.ended[k] = False
             step.lengths[k] = 0
             for each in range(step.earned.shape[1]):
@@ -194,8 +227,7 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> t
             over = state["seat"] == OVER or (state["out"][seats.learners[i]] != 0 and not seats.shared[i])
             is_new = seats.lengths[i] == 0
             if not is_new:
-                step.ended[k] = over
-                _pay(seats, i, step, k)
+                _pay(seats, i, step, k, over)
             begins = over and (moves.redeal if is_new else moves.restart)
             is_final = begins and not is_new
             shown = step.finals.shown if is_final else step.shown
@@ -214,7 +246,8 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> t
                 return finals
             action = np.int64(NO_ACTION)
 
-    return turn, may_act
+    compiled: Callable[..., int] = turn
+    return compiled
 
 
 @functools.cache
@@ -240,7 +273,7 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -
     It takes the turns of all rows of `moves` that are not DONE. A fault is written to `context.fault`. If it is the learner's,
     nothing has changed, and each such row of `moves.todo` is FAILS.
     """
-    turn, may_act = compile_turn(game, choosers, explores)
+    turn, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
     _, decorate = compile_legal_chooser(game, choosers)
 
     @decorate
