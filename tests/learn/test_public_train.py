@@ -181,19 +181,20 @@ def test_every_field_of_a_preset_reaches_the_learner():
 
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("preset", ["equilibrium", "quick"])
-def test_a_gpu_learns_and_goes_on_from_a_checkpoint(preset, tmp_path):
-    """With exploration, pools with past selves, and both learners' graphs: it stops, goes on there, and ends on a CPU."""
-    settings = {"num_envs": 256, "minibatch": 2048, "self_share": 0.2, "snapshot_every": 40, "measure_every": 20}
-    settings |= {"exploration": 0.2} if preset == "equilibrium" else {}
-    arguments = {"preset": preset, "settings": settings, "folder": tmp_path, "seed": None}
+def test_a_gpu_learns_from_past_selves_and_a_cpu_goes_on(tmp_path):
+    """The pool changes, so rollouts are recorded anew or played without a graph."""
+    settings = {
+        "num_envs": 256,
+        "minibatch": 2048,
+        "self_share": 0.2,
+        "self_play": 0.3,
+        "exploration": 0.2,
+        "snapshot_every": 9,
+    }
+    arguments = {"preset": "quick", "settings": settings, "folder": tmp_path, "seed": None}
     begun = train(steps=500_000, device="cuda", callback=Told(200_000), **arguments)
     assert 200_000 <= begun.steps < 300_000
     ended = train(steps=500_000, device="cuda", **arguments)
     assert (ended.seed, ended.curve[: len(begun.curve)]) == (begun.seed, begun.curve)
-    random = dice_envs.measure("liars_dice", "random", **ONE_DIE).measures[0].gap
-    if preset == "equilibrium":
-        assert min(ended.gaps[-1]["last"], ended.gaps[-1]["averaged"]) < random / 4
-    else:
-        assert ended.curve[-1]["random"] > 0.7
-    assert train(steps=510_000, device="cpu", **arguments).steps >= 510_000
+    assert ended.curve[-1]["random"] > 0.7
+    assert train(steps=530_000, device="cpu", **arguments).steps >= 530_000
