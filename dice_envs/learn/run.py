@@ -9,7 +9,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -210,37 +210,39 @@ class Run:
         """Train up to the preset's steps, measure and save. Ends early, with everything saved, if the callback stops it."""
         if self.left <= 0:
             return
-        callback, watch = callback or TrainingCallback(), _Watch(self)
+        callback = callback or TrainingCallback()
+        first, before, seconds = self.steps, max(self.minutes.values(), default=0.0), 0.0
         with torch_threads(self.preset.threads):
             while self.left > 0:
                 self.check_finite()
-                self._measure_on_the_way(callback, watch)
+                self._measure_on_the_way(callback, before + seconds / 60)
                 if callback.stop():
                     break
-                if self.iterations % self.preset.checkpoint_every == 0 and self.steps > watch.first:
-                    watch.note()
+                if self.iterations % self.preset.checkpoint_every == 0 and self.steps > first:
+                    self.minutes[str(self.steps)] = before + seconds / 60
                     self.save()
                     scores = {name: value for name, value in (self.curve or [{}])[-1].items() if name != "steps"}
-                    callback.saved(self.steps, (self.steps - watch.first) / watch.seconds(), scores)
-                self._iterate(callback, watch)
-            watch.note()
+                    callback.saved(self.steps, (self.steps - first) / seconds, scores)
+                start = time.perf_counter()
+                self._iterate(callback)
+                seconds += time.perf_counter() - start
+            self.minutes[str(self.steps)] = before + seconds / 60
             if self.left <= 0:
                 self.measure_gap()
             self.save()
 
-    def _measure_on_the_way(self, callback: TrainingCallback, watch: _Watch) -> None:
-        """Measure the gaps if it is time to, which does not count as training."""
+    def _measure_on_the_way(self, callback: TrainingCallback, minutes: float) -> None:
+        """Measure the gaps if it is time to, after some minutes of training."""
         every = self.preset.measure_every
         if not every or self.iterations % every or not self.iterations:
             return
-        watch.note()
-        with watch.stopped():
-            gaps = self.measure_gap()
+        self.minutes[str(self.steps)] = minutes
+        gaps = self.measure_gap()
         if gaps:
             callback.learned(self.steps, {f"gap/{name}": gap for name, gap in gaps.items()})
-            callback.measured(self.steps, self.minutes[str(self.steps)], self.gap_name, gaps)
+            callback.measured(self.steps, minutes, self.gap_name, gaps)
 
-    def _iterate(self, callback: TrainingCallback, watch: _Watch) -> None:
+    def _iterate(self, callback: TrainingCallback) -> None:
         """Play a rollout and learn from it; keep the learning curve and past selves."""
         before = self.steps
         values = {f"train/{name}": value for name, value in self.model.iterate(self.opponents.add_games).items()}
@@ -250,33 +252,6 @@ class Run:
         callback.learned(self.steps, values)
         if self.iterations % self.preset.snapshot_every == 0:
             self.opponents.add_self(self.policy())
-
-
-class _Watch:
-    """Measures the time of training, from now on.
-
-    Attributes:
-        first: the run's learner steps at the beginning.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.first = run, run.steps
-        self._began, self._before = time.perf_counter(), max(run.minutes.values(), default=0.0)
-
-    def seconds(self) -> float:
-        """Return the seconds of training."""
-        return time.perf_counter() - self._began
-
-    def note(self) -> None:
-        """Note the run's minutes up to its present step."""
-        self.run.minutes[str(self.run.steps)] = self._before + self.seconds() / 60
-
-    @contextlib.contextmanager
-    def stopped(self) -> Iterator[None]:
-        """A block whose time does not count."""
-        start = time.perf_counter()
-        yield
-        self._began += time.perf_counter() - start
 
 
 def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:

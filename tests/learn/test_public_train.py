@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import dice_envs
@@ -176,3 +177,24 @@ def test_every_field_of_a_preset_reaches_the_learner():
     fields = {field.name for field in dataclasses.fields(Preset)}
     assert fields >= RUN_ONLY
     assert read & fields == fields - RUN_ONLY
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_learns_from_past_selves_and_a_cpu_goes_on(tmp_path):
+    """The pool changes, so rollouts are recorded anew or played without a graph."""
+    settings = {
+        "num_envs": 256,
+        "minibatch": 2048,
+        "self_share": 0.2,
+        "self_play": 0.3,
+        "exploration": 0.2,
+        "snapshot_every": 9,
+    }
+    arguments = {"preset": "quick", "settings": settings, "folder": tmp_path, "seed": None}
+    begun = train(steps=500_000, device="cuda", callback=Told(200_000), **arguments)
+    assert 200_000 <= begun.steps < 300_000
+    ended = train(steps=500_000, device="cuda", **arguments)
+    assert (ended.seed, ended.curve[: len(begun.curve)]) == (begun.seed, begun.curve)
+    assert ended.curve[-1]["random"] > 0.7
+    assert train(steps=530_000, device="cpu", **arguments).steps >= 530_000

@@ -18,6 +18,7 @@ import torch
 from typer.testing import CliRunner
 
 from dice_envs import TrainingCallback, agents, configure, measure
+from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.core.files import folder_lock
 from dice_envs.experiments import train as training
 from dice_envs.experiments.__main__ import app
@@ -197,6 +198,8 @@ def test_without_past_selves_none_is_in_the_pool(tmp_path):
         preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
         begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
         begun.learn()
+        asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
+        assert asked.any() == (share > 0)
         assert len(begun.opponents.pool.agents) == (2 if share == 0 else 4)
         begun.save()
         again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
