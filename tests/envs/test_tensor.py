@@ -84,10 +84,10 @@ def test_the_same_on_the_simulator(rows):
 
 @pytest.mark.cuda
 @needs_gpu
-@pytest.mark.parametrize("row", [row for name, row in ROWS.items() if name != "network"], ids=str)
-def test_the_same_on_a_gpu(row):
+@pytest.mark.parametrize("name", [name for name in ROWS if name != "network"])
+def test_the_same_on_a_gpu(name):
     """10^5 moves of the learner. (A network's logits are rounded otherwise there.)"""
-    lock_step(row, "cuda", games=1000, steps=100)
+    lock_step(ROWS[name], "cuda", games=1000, steps=100)
 
 
 @pytest.mark.cuda
