@@ -124,16 +124,12 @@ def train(
         goes_on = f"which are saved in {folder}; the same command with --resume goes on"
         raise Stopped(f"stopped after {trained.steps:,} steps, {goes_on}", number)
     new = trained.steps - shown.first
-    plain = presets_of(variant.game.name)[preset].threads
-    changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, plain))
-    parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
-    parts += [f"-o {shlex.quote(part)}" for part in option_texts(variant.plain.changed_options())]
-    parts += [f"--opponent {spec}" for spec in opponents or ()]
-    parts += [f"--set {name}={setting_text(value)}" for name, value in (settings or {}).items()]
-    parts += [] if steps is None else [f"--steps {steps}"]
-    parts += [f"--seed {trained.seed}", *(f"--{name} {value}" for name, value, usual in changed if value != usual)]
+    usual = presets_of(variant.game.name)[preset].threads
+    changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, usual))
+    given = {"seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
+    given |= {} if steps is None else {"steps": steps}
     result: dict[str, Any] = {
-        "command": " ".join(parts),
+        "command": _command(variant, preset, opponents or (), settings or {}, given),
         "seed": trained.seed,
         "steps": trained.steps,
         "steps_per_second": new / seconds if new else None,
@@ -150,6 +146,17 @@ def train(
         add_pool(trained, evaluation_games, result)
     _write(trained, result, table, folder, json, report)
     return result
+
+
+def _command(
+    variant: Variant, preset: str, opponents: Sequence[str], settings: Mapping[str, Any], given: Mapping[str, Any]
+) -> str:
+    """Return the command that makes the same policy again; `given` are its other options by name."""
+    parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
+    parts += [f"-o {shlex.quote(part)}" for part in option_texts(variant.plain.changed_options())]
+    parts += [f"--opponent {spec}" for spec in opponents]
+    parts += [f"--set {name}={setting_text(value)}" for name, value in settings.items()]
+    return " ".join([*parts, *(f"--{name} {value}" for name, value in given.items())])
 
 
 def _write(trained: Trained, result: dict[str, Any], table: Any, folder: Path, json: Path | None, report: Path | None) -> None:

@@ -29,6 +29,7 @@ SCRATCH = {
     "_scratch",
     "_scratch_bytes",
     "_kernels",  # which refer to each other
+    "_prepared",
 }  # buffers that an interface overwrites before it reads them
 every_game = pytest.mark.parametrize("name", names())
 

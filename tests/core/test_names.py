@@ -91,7 +91,7 @@ def test_names_are_typed_as_other_options():
     assert parse_options(typed) == NAMED
     assert configure("shakes", **game_options(typed)).options == configure("shakes", **NAMED).options
     assert configure("shakes", **game_options(["treatments=rules"])).options.treatment_names == TREATMENTS[:3]
-    command = train._command(configure("shakes", goal=4, **NAMED), "quick", None, None, 1, None, {})
+    command = train._command(configure("shakes", goal=4, **NAMED), "quick", (), {}, {"seed": 1})
     assert "-o goal=4" in command
     assert "maesters" not in command, "the policy is that of the plain game"
     assert [part for text in typed for part in shlex.split(shlex.quote(text))] == typed

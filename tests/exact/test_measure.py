@@ -262,7 +262,7 @@ def test_a_first_answer_that_was_the_rare_one_is_not_held_against_the_agent(seed
         agent.rng = np.random.default_rng(int(each))
         saved, _ = measure(of, agent, **options).measures
         assert saved.error > 0
-        assert saved.value == pytest.approx(truth_of("maesters", MIXED[0.01])[0].value, abs=saved.error)
+        assert saved.value == pytest.approx(truth_of("maesters", MIXED[0.01])[0].value, abs=3 * saved.error)
 
 
 @pytest.mark.thorough
