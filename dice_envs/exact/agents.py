@@ -64,7 +64,7 @@ class _Function:
     A PyTorch module is given tensors on its device.
     """
 
-    function: Callable[[np.ndarray, np.ndarray], Any]
+    function: Callable[..., Any]
 
     observes_only = True
 
