@@ -361,7 +361,7 @@ def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
     variant = configure("thirties", num_players=2)
     made = [cautious(0.0), cautious(0.5), cautious(1.0)]
     same(history(variant, Pool(made)), history(variant, copies(Pool(made))))
-    loop = compile_advance(variant.game, team_of(made, variant).choosers, explores=False)
+    loop = compile_advance(variant.game, team_of(made, variant).choosers, False)
     games = scaled(400, 4)
     tables = [play_table(variant, [agent, made[2]], games, 1)[:, 0].mean() for agent in made[:2]]
     assert tables[0] != tables[1] or games < 400
