@@ -1,5 +1,6 @@
 """Errors change nothing, in every interface and for every error, compared byte for byte."""
 
+import copy
 import functools
 import types
 
@@ -119,6 +120,25 @@ BAD_ACTIONS = [
     torch.tensor([0, 0, 0, 0]),
 ]
 BAD_VECTORS = [[0, 0, 10**6], [0.0, 0, 0], [True, 0, 0], np.array([0, 0, 2**64 - 1], np.uint64), torch.ones(3) > 0]
+
+
+@every_game
+def test_a_copy_takes_a_step_back_as_well(name):
+    env = SeatEnv(name, opponents=Faulty(), illegal_action="raise")
+    env.reset(seed=1)
+    other = copy.deepcopy(env)
+    for _ in range(100 if env.variant.facts.num_seats > 1 else 0):
+        other.games.agents[0].wrong = -1
+        before = other.games.states.tobytes()
+        try:
+            ended = other.step(other.action_masks().argmax())[2]  # where no opponent moves, nothing is wrong
+        except AgentError:
+            assert other.games.states.tobytes() == before
+            return
+        other.games.agents[0].wrong = None
+        if ended:
+            other.reset()
+    assert env.variant.facts.num_seats == 1
 
 
 @every_game

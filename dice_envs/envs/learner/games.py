@@ -154,6 +154,12 @@ class SeatGames:
         self._all = np.arange(num_games)
         self.seed_games(self._all, [None] * num_games)
 
+    def __getstate__(self) -> dict[str, Any]:  # without kernels, which can't be pickled where they are interpreted, and views
+        return {**vars(self), "_prepared": (None,), "unchanged_on_error": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, unchanged_on_error=_UnchangedOnError(*state["seats"]))
+
     @property
     def played(self) -> Game:
         """The game whose kernels are played."""
