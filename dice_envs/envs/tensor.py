@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from dice_envs.core.batch import IllegalActionError
 from dice_envs.core.device import torch_device
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import check_extra, needs
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import check_choice, check_seed
+from dice_envs.core.options import check_choice, check_seed, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Step, seat_variant
 from dice_envs.envs.learner.records import empty_step
 
@@ -159,10 +160,13 @@ class TensorEnv:
         if not self._began:
             raise RuntimeError("call reset before step")
         if self._turns is not None:
+            wanted = isinstance(actions, torch.Tensor) and actions.shape == (self.num_envs,)
+            if not wanted or actions.dtype not in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64):
+                raise IllegalActionError(f"actions must be a tensor of {self.num_envs} whole numbers, not {shown(actions)}")
             self._turns.play(actions)
         else:
             try:
-                self._games.advance(actions.numpy(), np.zeros(self.num_envs, bool), restart=True, into=self._arrays)
+                self._games.advance(actions, np.zeros(self.num_envs, bool), restart=True, into=self._arrays)
             except BaseException:
                 self._show()  # what the step has written until then
                 raise

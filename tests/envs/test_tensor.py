@@ -74,7 +74,10 @@ def test_it_plays_the_games_of_the_other_environment(row):
 
 
 @pytest.mark.skipif(SIMULATED, reason="this runs the simulator")
-@pytest.mark.parametrize("rows", ["numbers or wrong", pytest.param("not numbers and not wrong", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "rows",
+    ["numbers or wrong or refused", pytest.param("not numbers and not wrong and not refused", marks=pytest.mark.thorough)],
+)
 def test_the_same_on_the_simulator(rows):
     run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "-k", rows, __file__]
     done = subprocess.run(run, env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}, cwd=ROOT, capture_output=True, text=True)
@@ -140,6 +143,19 @@ def test_a_wrong_step_changes_nothing():
         np.testing.assert_array_equal(array[2], before[name][2])
         assert SIMULATED or (array == before[name]).all()
     assert torch.equal(env.observations[2], shown[2])
+
+
+@pytest.mark.parametrize(
+    "wrong", [torch.zeros(4), torch.zeros(4, dtype=torch.bool), torch.zeros(1, dtype=torch.int64), None, 0]
+)
+def test_actions_that_are_not_a_whole_number_for_each_game_are_refused(wrong):
+    env = dice_envs.TensorEnv("liars_dice", 4)
+    env.reset(1)
+    before = env.snapshot()
+    with pytest.raises(dice_envs.IllegalActionError, match="actions must be"):
+        env.step(wrong)
+    for name, array in env.snapshot().items():
+        np.testing.assert_array_equal(array, before[name])
 
 
 @pytest.mark.skipif(SIMULATED, reason="opponents without kernels")
