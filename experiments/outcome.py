@@ -13,6 +13,7 @@ from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agents.ppo import Likeliest
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.options import option_texts
+from dice_envs.evaluation import scale_of
 from dice_envs.exact.limits import TooLong, up_to
 from dice_envs.experiments.arena import Result, add_optimal, known_values, num_meetings, tournament
 from dice_envs.experiments.ui.console import console
@@ -91,13 +92,13 @@ def add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
     show(table)
     result["table"] = table.as_dict()
     if seats == 2:
-        result["edges"] = [edge for column, each in enumerate(values) if each for edge in _edges(table, column, each)]
+        wins = [each and scale_of(variant, each).of((each.start(0) + each.start(1)) / 2) for each in values]
+        result["edges"] = [edge for column, best in enumerate(wins) if best for edge in _edges(table, column, best)]
     return table
 
 
-def _edges(table: Result, column: int, values: Any) -> list[dict[str, Any]]:
-    """Return and print the policy's share of the best response's edge over one half against an opponent."""
-    best = 0.5 + (values.start(0) + values.start(1)) / 4
+def _edges(table: Result, column: int, best: float) -> list[dict[str, Any]]:
+    """Return and print the policy's share of the edge over one half that a best response, which wins `best`, has."""
     edges = []
     for row in (0, 1) if best > 0.5 else ():
         met = table.meeting(row, column)
