@@ -126,8 +126,8 @@ def train(
     new = trained.steps - shown.first
     usual = presets_of(variant.game.name)[preset].threads
     changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, usual))
-    given = {"seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
-    given |= {} if steps is None else {"steps": steps}
+    given = {} if steps is None else {"steps": steps}
+    given |= {"seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
     result: dict[str, Any] = {
         "command": _command(variant, preset, opponents or (), settings or {}, given),
         "seed": trained.seed,
